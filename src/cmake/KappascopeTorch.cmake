@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds LibTorch and defines kappascope::torch (CPU libraries linked directly: the package's own
+# find_package(Torch) stops on a machine without the CUDA toolkit, ours must not).
+#
+# Looked up in this order: KAPPASCOPE_TORCH_DIR, every CMAKE_PREFIX_PATH entry (a LibTorch archive
+# or a Python package folder), the project's .venv, the python3 on PATH.
+
+set(KAPPASCOPE_TORCH_MIN 2.10)
+set(KAPPASCOPE_TORCH_BELOW 2.13)
+
+function(_kappascope_torch_version dir out)
+  set(${out} "" PARENT_SCOPE)
+  foreach(header include/torch/headeronly/version.h include/torch/csrc/api/include/torch/version.h)
+    if(EXISTS ${dir}/${header})
+      file(STRINGS ${dir}/${header} lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+      if(lines)
+        string(REGEX REPLACE "[^0-9;]" "" numbers "${lines}")
+        list(JOIN numbers "." version)
+        set(${out} ${version} PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
+function(_kappascope_find_torch out)
+  set(candidates ${KAPPASCOPE_TORCH_DIR})
+  foreach(prefix ${CMAKE_PREFIX_PATH})
+    list(APPEND candidates ${prefix} ${prefix}/torch ${prefix}/../..)
+  endforeach()
+  foreach(python ${PROJECT_SOURCE_DIR}/.venv/bin/python3 python3)
+    execute_process(
+      COMMAND ${python} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+      OUTPUT_VARIABLE dir OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE rc)
+    if(rc EQUAL 0)
+      list(APPEND candidates ${dir})
+    endif()
+  endforeach()
+  set(seen "")
+  foreach(dir ${candidates})
+    if(EXISTS ${dir}/lib/libtorch_cpu.so)
+      _kappascope_torch_version(${dir} version)
+      if(version VERSION_GREATER_EQUAL KAPPASCOPE_TORCH_MIN AND version VERSION_LESS KAPPASCOPE_TORCH_BELOW)
+        file(REAL_PATH ${dir} dir)
+        set(${out} ${dir} PARENT_SCOPE)
+        message(STATUS "LibTorch ${version}: ${dir}")
+        return()
+      endif()
+      string(APPEND seen "\n  ${dir} has version '${version}'")
+    endif()
+  endforeach()
+  message(FATAL_ERROR "LibTorch >= ${KAPPASCOPE_TORCH_MIN}, < ${KAPPASCOPE_TORCH_BELOW} was not found.${seen}\n"
+          "Install it (pip install torch==2.11.0 into .venv, or ./quickstart does it), or name its "
+          "folder with -DKAPPASCOPE_TORCH_DIR=... or CMAKE_PREFIX_PATH; "
+          "-DKAPPASCOPE_TORCH=OFF builds the layers that do not need it.")
+endfunction()
+
+if(NOT TARGET kappascope::torch)
+  _kappascope_find_torch(KAPPASCOPE_TORCH_FOUND)
+  set(KAPPASCOPE_TORCH_DIR ${KAPPASCOPE_TORCH_FOUND} CACHE PATH "Folder of LibTorch (has include/ and lib/)" FORCE)
+  add_library(kappascope::torch INTERFACE IMPORTED GLOBAL)
+  set_target_properties(kappascope::torch PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES
+      "${KAPPASCOPE_TORCH_DIR}/include;${KAPPASCOPE_TORCH_DIR}/include/torch/csrc/api/include"
+    INTERFACE_LINK_LIBRARIES
+      "${KAPPASCOPE_TORCH_DIR}/lib/libtorch_cpu.so;${KAPPASCOPE_TORCH_DIR}/lib/libc10.so"
+    # The CUDA libraries that libtorch_cpu names lie beside it; they are found when it is loaded.
+    INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined;LINKER:--unresolved-symbols=ignore-in-shared-libs")
+endif()
