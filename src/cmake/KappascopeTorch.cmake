@@ -67,3 +67,23 @@ if(NOT TARGET kappascope::torch)
     # The CUDA libraries that libtorch_cpu names lie beside it; they are found when it is loaded.
     INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined;LINKER:--unresolved-symbols=ignore-in-shared-libs")
 endif()
+
+# One precompiled <torch/torch.h> for every target that includes it: 9 s a file instead of 30 s.
+# The reuse needs identical flags, so programs are compiled as the libraries are (-fPIC).
+function(kappascope_use_torch_pch target)
+  if(NOT TARGET kappascope_torch_pch)
+    file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
+    add_library(kappascope_torch_pch STATIC ${PROJECT_BINARY_DIR}/torch_pch.cpp)
+    target_link_libraries(kappascope_torch_pch PUBLIC kappascope::torch)
+    target_compile_features(kappascope_torch_pch PUBLIC cxx_std_20)
+    target_compile_options(kappascope_torch_pch PRIVATE
+      $<TARGET_PROPERTY:kappascope_warnings,INTERFACE_COMPILE_OPTIONS>)
+    target_precompile_headers(kappascope_torch_pch PRIVATE <torch/torch.h>)
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM kappascope_torch_pch)
+endfunction()

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <Eigen/Core>
+#include <vector>
+
+namespace kappascope::tensor {
+
+/// [n] or any shape, flattened, copied to the host in double.
+Eigen::VectorXd to_vector(const at::Tensor& tensor);
+/// [r, c], copied to the host in double. Throws for any other number of dimensions.
+Eigen::MatrixXd to_matrix(const at::Tensor& tensor);
+/// A host vector as a 1-d double tensor that owns its values.
+at::Tensor from_vector(const Eigen::VectorXd& vector);
+
+/// Concatenates tensors into one [Σ numel] vector of their type; undefined entries count as zeros
+/// of the shape of `like`.
+at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like);
+/// Views of `flat` in the shapes of `like`.
+std::vector<at::Tensor> unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& like);
+
+}  // namespace kappascope::tensor

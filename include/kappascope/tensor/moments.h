@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "kappascope/linalg/moments.h"
+
+namespace torch::serialize {
+class OutputArchive;
+class InputArchive;
+}  // namespace torch::serialize
+
+namespace kappascope::tensor {
+
+/// The fast twin of linalg::MomentAccumulator: the same sums for tensor rows, on the device where
+/// the rows are. Rows of float (or bfloat16, half, which are widened) are centred and multiplied in
+/// float, in blocks of at most kBlockRows rows that are merged into double; rows of double stay in
+/// double. Only blocks on or below the diagonal are multiplied: about half of a full product.
+///
+/// Error of an entry of the covariance from float rows: at most
+/// (kBlockRows + 2) · 2⁻²⁴ · √(c_ii c_jj) with c the covariance about the shift, typically
+/// √kBlockRows times that constant.
+class MomentAccumulator {
+ public:
+  static constexpr int64_t kBlockRows = 4096;
+
+  explicit MomentAccumulator(int64_t dimension, linalg::MomentOptions options = {});
+
+  /// Adds rows [tokens, d]. `mask` [tokens] (bool), where given, leaves out the rows that are
+  /// false. Rows with a NaN or an infinity are counted and left out. Rows of one group (the tokens
+  /// of one sequence) follow each other. Throws when widths differ, when the group does not divide
+  /// the rows, or when rows_per_group changes between updates.
+  void update(const at::Tensor& rows, const at::Tensor& mask = {}, int64_t rows_per_group = 1);
+
+  [[nodiscard]] linalg::Moments result() const;
+  [[nodiscard]] int64_t dimension() const { return dimension_; }
+  [[nodiscard]] int64_t rows() const { return n_; }
+
+  void save(torch::serialize::OutputArchive& archive) const;
+  void load(torch::serialize::InputArchive& archive);
+
+ private:
+  struct Rectangle {
+    int64_t row, rows, column, columns;
+  };
+
+  void start(const at::Tensor& rows);
+  void add(const at::Tensor& rows, const at::Tensor& keep, int64_t rows_per_group);
+  void add_groups(const at::Tensor& centred, const at::Tensor& keep, int64_t rows_per_group);
+  void keep_sample(const at::Tensor& rows);
+  void flush() const;
+
+  int64_t dimension_;
+  linalg::Reservoir reservoir_;
+  std::vector<Rectangle> rectangles_;  // cover the lower triangle
+  int64_t n_ = 0, nonfinite_ = 0, rows_per_group_ = 0;
+  int64_t groups_ = 0;
+  double group_rows_squared_ = 0;
+  at::Tensor shift_;                                // [d], type of the rows
+  at::Tensor sum_;                                  // [d], double
+  at::Tensor group_rows_sum_, group_sum_squared_;   // [d], double; undefined for groups of one
+  // A block that waits to be merged; result() merges it, which changes no number.
+  mutable at::Tensor cross_, block_;                // [d, d], double and type of the rows
+  mutable int64_t block_rows_ = 0;
+};
+
+}  // namespace kappascope::tensor

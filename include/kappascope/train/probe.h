@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kappascope/store/run.h"
+
+namespace torch::serialize {
+class OutputArchive;
+class InputArchive;
+}  // namespace torch::serialize
+
+namespace kappascope::train {
+
+/// What a probe has to see of a step, told before the step.
+struct Needs {
+  bool features = false;          ///< phi of every tapped down-projection
+  bool output_gradients = false;  ///< the loss's gradient at every down-projection's output
+};
+
+/// One pass of one tapped down-projection in this step. All tensors are detached, on the model's
+/// device, and must not be changed. Gradient accumulation gives several of these a layer.
+struct LayerView {
+  std::string name;      ///< the module's dotted name
+  at::Tensor features;   ///< phi: [tokens, d_ff]
+  at::Tensor bias;       ///< b: [d_ff]; undefined without post-gating bias
+  at::Tensor gradient;   ///< gamma: [tokens, d_model], of the loss *of one token* (scaled back);
+                         ///< undefined when not asked for
+  int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
+};
+
+/// A step between the backward pass and the optimiser's update.
+struct StepView {
+  int64_t step = 0;
+  double loss = 0;
+  double learning_rate = 0;  ///< NaN when the caller did not say
+  const std::vector<LayerView>* layers = nullptr;
+};
+
+/// Turns steps into numbers. A probe never changes training (values, gradients, random state),
+/// writes no file, and knows nothing of its schedule: `observe` is called on the steps of its
+/// window, `emit` at the end of it, after which a new window begins.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  /// Key of its cost in the run store.
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual Needs needs() const = 0;
+  virtual void observe(const StepView& view) = 0;
+  /// Adds what the window showed to `out` and starts a new window.
+  virtual void emit(store::Snapshot& out) = 0;
+  /// The accumulators, so that a resumed run goes on as if it had never stopped.
+  virtual void save(torch::serialize::OutputArchive& archive) const = 0;
+  virtual void load(torch::serialize::InputArchive& archive) = 0;
+};
+
+}  // namespace kappascope::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace kappascope::train {
+
+/// When a probe looks and when it speaks: it emits at the end of the first `window` steps, then at
+/// every multiple of `every`, and at `last`; it observes the `window` steps that end there.
+struct Schedule {
+  int64_t every = 200;  ///< steps between two emissions; at least 1
+  int64_t window = 4;   ///< steps observed for one emission; features drift, so a window is short
+  int64_t last = -1;    ///< the last step of training when known, so that the end is measured too
+  /// At most this share of the training time may go into the probe: a window that would exceed it
+  /// is left out. 0 = no limit; then the probed steps depend on nothing but the step number.
+  double budget = 0;
+
+  [[nodiscard]] bool emits(int64_t step) const;
+  [[nodiscard]] bool observes(int64_t step) const;
+  [[nodiscard]] bool opens_window(int64_t step) const;
+};
+
+/// Keeps one probe to its budget: says at the start of each window whether it can be afforded.
+class Budget {
+ public:
+  explicit Budget(double share) : share_(share) {}
+  /// `training_seconds`: time spent so far outside all probes. The first window is always granted:
+  /// what it costs is what later decisions go by.
+  [[nodiscard]] bool grants(double training_seconds) const;
+  void charge(double seconds);
+  /// Ends a window: its cost becomes the expectation for the next.
+  void close_window();
+  [[nodiscard]] double spent() const { return spent_; }
+
+ private:
+  double share_;
+  double spent_ = 0, window_ = 0, expected_ = -1;
+};
+
+}  // namespace kappascope::train

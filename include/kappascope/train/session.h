@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kappascope/store/run.h"
+#include "kappascope/train/probe.h"
+#include "kappascope/train/schedule.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace kappascope::train {
+
+struct ScheduledProbe {
+  std::unique_ptr<Probe> probe;
+  Schedule schedule;
+};
+
+/// How the training loss combines its terms (one a token): needed to scale the gradient at a
+/// layer's output back to that of one token.
+enum class LossReduction { kMean, kSum };
+
+struct SessionOptions {
+  LossReduction reduction = LossReduction::kMean;
+  /// Rows of scalars are written at least this often (seconds), and with every emission.
+  double flush_seconds = 1.0;
+};
+
+/// Probes at work on one training run: arms the taps before a step that a probe wants to see, hands
+/// the step to the probes, times them, keeps their budgets, and writes to the run store. Training
+/// is bit-identical with and without it.
+///
+///   Session session(*model, std::move(run), std::move(probes));
+///   for (...) { loss = ...; loss.backward(); session.step(loss.item<double>()); optimizer.step(); }
+///   session.close();
+class Session {
+ public:
+  /// `model` must outlive the session. Throws when it holds no TappedLinear but a probe needs one.
+  Session(torch::nn::Module& model,
+          store::RunWriter run,
+          std::vector<ScheduledProbe> probes,
+          SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// One call a step, after backward() and before the optimiser's update.
+  void step(double loss, double learning_rate = std::numeric_limits<double>::quiet_NaN());
+  /// A further number of the step that step() was last called for (a test loss, say).
+  void record(store::Scalar scalar);
+  void event(const std::string& kind, const std::string& message);
+  void flush();
+  /// Writes what is pending and the state ("finished", "interrupted", "failed"), and lets go of
+  /// the model. Called with "interrupted" by the destructor when forgotten.
+  void close(const std::string& state = "finished");
+
+  [[nodiscard]] int64_t next_step() const { return step_; }
+  [[nodiscard]] store::RunWriter& run() { return run_; }
+  /// The scalars of the latest emission of each probe, for a progress line.
+  [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
+
+  void save(torch::serialize::OutputArchive& archive) const;
+  void load(torch::serialize::InputArchive& archive);
+
+ private:
+  struct Capture;
+  struct Running;
+
+  void grant_windows();
+  void open_taps();
+  void listen(bool gradients);
+  void silence();
+  [[nodiscard]] std::vector<LayerView> collect() const;
+  void record_costs(store::Snapshot& out) const;
+
+  torch::nn::Module& model_;
+  store::RunWriter run_;
+  std::vector<Running> probes_;
+  SessionOptions options_;
+  int64_t step_ = 0;
+  bool listening_ = false, closed_ = false;
+  std::vector<std::shared_ptr<Capture>> captures_;
+  std::vector<store::Snapshot> pending_;
+  std::vector<store::Scalar> latest_;
+  double started_ = 0, probing_ = 0, flushed_ = 0;
+};
+
+}  // namespace kappascope::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "kappascope/train/session.h"
+#include "kappascope/train/task.h"
+
+namespace kappascope::train {
+
+struct Progress {
+  int64_t step = 0, steps = 0;
+  double loss = 0;
+  double seconds_left = 0;
+  const Session* session = nullptr;
+};
+
+struct TrainOptions {
+  /// Called about twice a second, and at the end.
+  std::function<void(const Progress&)> on_progress;
+  /// Set (by a signal handler, say) to stop after the current step, with a checkpoint.
+  const std::atomic<bool>* stop = nullptr;
+  int keep_checkpoints = 3;
+};
+
+struct TrainResult {
+  std::string state;  ///< "finished", "interrupted", or "failed" when the loss left the finite numbers
+  int64_t steps = 0;  ///< steps taken in all
+  double loss = 0;
+  std::string message;  ///< what happened and what to do, when not finished
+};
+
+/// Trains `task` from session.next_step() on: forward, backward, session.step, update; test loss
+/// and checkpoints in between. Closes the session. A loss that is not finite stops the run before
+/// the update, with its state saved.
+TrainResult train(Task& task, Session& session, const TrainOptions& options = {});
+
+}  // namespace kappascope::train

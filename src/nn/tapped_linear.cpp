@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/nn/tapped_linear.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::nn {
+
+TappedLinearImpl::TappedLinearImpl(const TappedLinearOptions& options_) : options(options_) {
+  require(options.in_features() > 0 && options.out_features() > 0,
+          "TappedLinear needs at least one input and one output feature, got ",
+          options.in_features(), " and ", options.out_features());
+  TappedLinearImpl::reset();
+}
+
+void TappedLinearImpl::reset() {
+  weight = register_parameter("weight", torch::empty({options.out_features(), options.in_features()}));
+  torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (options.bias()) {
+    const double bound = 1 / std::sqrt(static_cast<double>(options.in_features()));
+    bias = register_parameter("bias", torch::empty({options.out_features()}).uniform_(-bound, bound));
+  }
+  if (options.post_gating_bias()) {
+    post_gating_bias = register_parameter("post_gating_bias", torch::zeros({options.in_features()}));
+  }
+}
+
+void TappedLinearImpl::add_output_bias() {
+  require(!bias.defined(), "this TappedLinear has an output bias already");
+  bias = register_parameter("bias", torch::zeros({options.out_features()}));
+}
+
+torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
+  const auto regressor = post_gating_bias.defined() ? features + post_gating_bias : features;
+  auto output = torch::nn::functional::linear(regressor, weight, bias);
+  if (tap.active()) tap({features, post_gating_bias, output});
+  return output;
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<TappedLinearImpl>>> find_tapped(
+    const torch::nn::Module& module) {
+  std::vector<std::pair<std::string, std::shared_ptr<TappedLinearImpl>>> found;
+  for (const auto& item : module.named_modules("", /*include_self=*/false)) {
+    if (auto tapped = std::dynamic_pointer_cast<TappedLinearImpl>(item.value())) {
+      found.emplace_back(item.key(), std::move(tapped));
+    }
+  }
+  return found;
+}
+
+}  // namespace kappascope::nn

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/tensor/convert.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::tensor {
+
+Eigen::VectorXd to_vector(const at::Tensor& tensor) {
+  const auto host = tensor.detach().to(torch::kCPU, torch::kDouble).reshape(-1).contiguous();
+  return Eigen::Map<const Eigen::VectorXd>(host.const_data_ptr<double>(), host.numel());
+}
+
+Eigen::MatrixXd to_matrix(const at::Tensor& tensor) {
+  require(tensor.dim() == 2, "expected a matrix, got a tensor of ", tensor.dim(), " dimensions");
+  const auto host = tensor.detach().to(torch::kCPU, torch::kDouble).contiguous();
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  return Eigen::Map<const RowMajor>(host.const_data_ptr<double>(), host.size(0), host.size(1));
+}
+
+at::Tensor from_vector(const Eigen::VectorXd& vector) {
+  auto tensor = torch::empty({vector.size()}, torch::kDouble);
+  Eigen::Map<Eigen::VectorXd>(tensor.mutable_data_ptr<double>(), vector.size()) = vector;
+  return tensor;
+}
+
+at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like) {
+  require(parts.size() == like.size(), "flatten: ", parts.size(), " parts for ", like.size(), " shapes");
+  std::vector<at::Tensor> flat;
+  flat.reserve(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    flat.push_back(parts[i].defined() ? parts[i].reshape(-1) : torch::zeros_like(like[i]).reshape(-1));
+  }
+  return torch::cat(flat);
+}
+
+std::vector<at::Tensor> unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& like) {
+  std::vector<at::Tensor> parts;
+  int64_t begin = 0;
+  for (const auto& shape : like) {
+    parts.push_back(flat.narrow(0, begin, shape.numel()).view(shape.sizes()));
+    begin += shape.numel();
+  }
+  require(begin == flat.numel(), "unflatten: a vector of ", flat.numel(), " values for shapes of ", begin);
+  return parts;
+}
+
+}  // namespace kappascope::tensor

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/session.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
+#include "kappascope/nn/tapped_linear.h"
+
+namespace kappascope::train {
+
+// What one forward pass of one layer left behind; the gradient arrives with the backward pass.
+struct Session::Capture {
+  std::string name;
+  at::Tensor features, bias, gradient;
+};
+
+struct Session::Running {
+  std::unique_ptr<Probe> probe;
+  Schedule schedule;
+  Budget budget;
+  bool in_window = false;
+  bool told = false;  // that windows are left out
+};
+
+Session::Session(torch::nn::Module& model,
+                 store::RunWriter run,
+                 std::vector<ScheduledProbe> probes,
+                 SessionOptions options)
+    : model_(model), run_(std::move(run)), options_(options), started_(monotonic_seconds()), flushed_(started_) {
+  const bool tapped = !nn::find_tapped(model).empty();
+  for (auto& [probe, schedule] : probes) {
+    const auto needs = probe->needs();
+    require(tapped || !(needs.features || needs.output_gradients), "probe ", probe->name(),
+            " watches down-projections, but the model has no kappascope::nn::TappedLinear: use one "
+            "in place of the torch::nn::Linear that is the down-projection");
+    require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every, "schedule of probe ",
+            probe->name(), ": the window must lie between 1 and the interval, got window ", schedule.window,
+            " and interval ", schedule.every);
+    probes_.push_back({std::move(probe), schedule, Budget(schedule.budget)});
+  }
+  grant_windows();
+  open_taps();
+}
+
+Session::~Session() {
+  if (closed_) return;
+  try {
+    close("interrupted");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "kappascope: the run was not closed: {}\n", error.what());
+  }
+}
+
+// Decides at the start of each window whether its probe can be afforded.
+void Session::grant_windows() {
+  const double training = monotonic_seconds() - started_ - probing_;
+  for (auto& running : probes_) {
+    if (!running.schedule.opens_window(step_)) continue;
+    running.in_window = running.budget.grants(training);
+    if (!running.in_window && !running.told) {
+      running.told = true;
+      event("probe_skipped", fmt::format("probe {} leaves windows out from step {} on to keep to its budget "
+                                         "of {:.3g} % of the training time",
+                                         running.probe->name(), step_, 100 * running.schedule.budget));
+    }
+  }
+}
+
+// Opens the taps when a probe sees step_.
+void Session::open_taps() {
+  Needs needs;
+  for (const auto& running : probes_) {
+    if (!running.in_window || !running.schedule.observes(step_)) continue;
+    needs.features |= running.probe->needs().features;
+    needs.output_gradients |= running.probe->needs().output_gradients;
+  }
+  if (needs.features || needs.output_gradients) {
+    listen(needs.output_gradients);
+  } else if (listening_) {
+    silence();
+  }
+}
+
+void Session::listen(bool gradients) {
+  for (const auto& [name, layer] : nn::find_tapped(model_)) {
+    layer->tap.listen([this, gradients, layer_name = name](const nn::TapView& view) {
+      // Evaluation and the first pass of a recomputed block run without gradients; a token counts
+      // once.
+      if (!torch::GradMode::is_enabled()) return;
+      auto capture = std::make_shared<Capture>();
+      capture->name = layer_name;
+      capture->features = view.features.detach();
+      if (view.bias.defined()) capture->bias = view.bias.detach();
+      if (gradients && view.output.requires_grad()) {
+        view.output.register_hook([capture](const at::Tensor& gradient) { capture->gradient = gradient; });
+      }
+      captures_.push_back(std::move(capture));
+    });
+  }
+  listening_ = true;
+}
+
+void Session::silence() {
+  for (const auto& [name, layer] : nn::find_tapped(model_)) layer->tap.silence();
+  listening_ = false;
+}
+
+std::vector<LayerView> Session::collect() const {
+  std::vector<LayerView> views;
+  for (const auto& capture : captures_) {
+    const auto& phi = capture->features;
+    LayerView view;
+    view.name = capture->name;
+    view.features = phi.reshape({-1, phi.size(-1)});
+    view.bias = capture->bias;
+    view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;
+    if (capture->gradient.defined()) {
+      const auto gradient = capture->gradient.detach();
+      const double terms =
+          options_.reduction == LossReduction::kMean ? static_cast<double>(view.features.size(0)) : 1.0;
+      view.gradient = gradient.reshape({-1, gradient.size(-1)}).mul(terms);
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+void Session::step(double loss, double learning_rate) {
+  require(!closed_, "the session is closed");
+  auto& snapshot = pending_.emplace_back();
+  snapshot.step = step_;
+  const auto number = [&](const char* name, double value) {
+    store::Scalar scalar;
+    scalar.name = name;
+    scalar.value = value;
+    if (!std::isfinite(value)) scalar.status = "non_finite";
+    snapshot.scalars.push_back(std::move(scalar));
+  };
+  number("loss/train", loss);
+  if (!std::isnan(learning_rate)) number("learning_rate", learning_rate);
+
+  const double begin = monotonic_seconds();
+  bool emitted = false;
+  if (listening_ || !probes_.empty()) {
+    const auto layers = collect();
+    const StepView view{step_, loss, learning_rate, &layers};
+    for (auto& running : probes_) {
+      if (!running.in_window || !running.schedule.observes(step_)) continue;
+      const double start = monotonic_seconds();
+      running.probe->observe(view);
+      if (running.schedule.emits(step_)) {
+        if (!emitted) latest_.clear();
+        const auto before = snapshot.scalars.size();
+        running.probe->emit(snapshot);
+        latest_.insert(latest_.end(), snapshot.scalars.begin() + static_cast<std::ptrdiff_t>(before),
+                       snapshot.scalars.end());
+        running.in_window = false;
+        emitted = true;
+      }
+      running.budget.charge(monotonic_seconds() - start);
+      if (!running.in_window) running.budget.close_window();
+    }
+    captures_.clear();
+  }
+  probing_ += monotonic_seconds() - begin;
+  if (emitted) record_costs(snapshot);
+  if (emitted || monotonic_seconds() - flushed_ > options_.flush_seconds) flush();
+  ++step_;
+  grant_windows();
+  open_taps();
+}
+
+void Session::record_costs(store::Snapshot& out) const {
+  const double training = monotonic_seconds() - started_ - probing_;
+  if (training <= 0) return;
+  const auto share = [&](std::string name, double seconds) {
+    store::Scalar scalar;
+    scalar.name = std::move(name);
+    scalar.value = seconds / training;
+    out.scalars.push_back(std::move(scalar));
+  };
+  for (const auto& running : probes_) {
+    share(fmt::format("cost/{}", running.probe->name()), running.budget.spent());
+  }
+  share("cost/total", probing_);
+}
+
+void Session::record(store::Scalar scalar) {
+  auto& snapshot = pending_.emplace_back();
+  snapshot.step = std::max<int64_t>(step_ - 1, 0);
+  snapshot.scalars.push_back(std::move(scalar));
+}
+
+void Session::event(const std::string& kind, const std::string& message) {
+  auto& snapshot = pending_.emplace_back();
+  snapshot.step = step_;
+  snapshot.events.push_back({kind, message});
+}
+
+void Session::flush() {
+  for (const auto& snapshot : pending_) run_.write(snapshot);
+  pending_.clear();
+  flushed_ = monotonic_seconds();
+}
+
+void Session::close(const std::string& state) {
+  if (closed_) return;
+  closed_ = true;
+  silence();
+  flush();
+  run_.set_state(state);
+}
+
+void Session::save(torch::serialize::OutputArchive& archive) const {
+  archive.write("step", torch::tensor(step_));
+  for (const auto& running : probes_) {
+    torch::serialize::OutputArchive inner;
+    inner.write("in_window", torch::tensor(running.in_window));
+    running.probe->save(inner);
+    archive.write(std::string(running.probe->name()), inner);
+  }
+}
+
+void Session::load(torch::serialize::InputArchive& archive) {
+  torch::Tensor value;
+  archive.read("step", value);
+  step_ = value.item<int64_t>();
+  for (auto& running : probes_) {
+    torch::serialize::InputArchive inner;
+    require(archive.try_read(std::string(running.probe->name()), inner), "the checkpoint holds no state of probe ",
+            running.probe->name(), ": resume with the probes the run was started with");
+    inner.read("in_window", value);
+    running.probe->load(inner);
+    running.in_window = value.item<bool>();
+  }
+  open_taps();
+}
+
+}  // namespace kappascope::train

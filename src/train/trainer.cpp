@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/trainer.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kappascope/core/time.h"
+#include "kappascope/data/sampler.h"
+#include "kappascope/train/checkpoint.h"
+
+namespace kappascope::train {
+namespace {
+
+void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
+  for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
+}
+
+void record_evaluation(Task& task, Session& session) {
+  const auto test = evaluate(task, task.test_set);
+  session.record({.name = "loss/test", .layer = "", .value = test.loss});
+  session.record({.name = "accuracy/test", .layer = "", .value = test.accuracy});
+}
+
+}  // namespace
+
+TrainResult train(Task& task, Session& session, const TrainOptions& options) {
+  const auto& config = task.config;
+  const auto run_dir = session.run().dir();
+  data::EpochSampler sampler(task.train_set.size(), config.batch, config.seed);
+  const auto eval_every = config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
+  const auto checkpoint_every =
+      config.checkpoint_every > 0 ? config.checkpoint_every : std::max<int64_t>(1, task.steps / 10);
+  const int64_t first = session.next_step();
+  const double start = monotonic_seconds();
+  double told = start;
+  TrainResult result{"finished", first, 0, ""};
+
+  const auto checkpoint = [&](int64_t taken) {
+    session.flush();
+    save_checkpoint(run_dir, taken, *task.model, *task.optimizer, session);
+    prune_checkpoints(run_dir, options.keep_checkpoints);
+  };
+  const auto tell = [&](int64_t taken) {
+    if (!options.on_progress) return;
+    const double now = monotonic_seconds();
+    if (now - told < 0.5 && taken < task.steps) return;
+    told = now;
+    const double a_step = (now - start) / static_cast<double>(std::max<int64_t>(taken - first, 1));
+    options.on_progress({taken, task.steps, result.loss, a_step * static_cast<double>(task.steps - taken), &session});
+  };
+
+  task.model->train();
+  for (int64_t step = first; step < task.steps; ++step) {
+    const auto rate = learning_rate_at(config, step, task.steps);
+    set_learning_rate(*task.optimizer, rate);
+    const auto indices = sampler.indices(step);
+    task.optimizer->zero_grad();
+    const auto outputs = task.model->forward(task.train_set.images.index_select(0, indices));
+    const auto loss = loss_of(config, outputs, task.train_set.labels.index_select(0, indices));
+    loss.backward();
+    result.loss = loss.item<double>();
+    session.step(result.loss, rate);
+    if (!std::isfinite(result.loss)) {
+      // The weights are those that gave this loss: the update has not been made.
+      result.state = "failed";
+      result.message = fmt::format("the loss became {} at step {}", result.loss, step);
+      session.event("nan_loss", result.message);
+      session.close("failed");
+      save_checkpoint(run_dir, step, *task.model, *task.optimizer, session);
+      return result;
+    }
+    task.optimizer->step();
+    result.steps = step + 1;
+    if (result.steps % eval_every == 0 || result.steps == task.steps) record_evaluation(task, session);
+    const bool stop = options.stop != nullptr && options.stop->load();
+    if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps) checkpoint(result.steps);
+    tell(result.steps);
+    if (stop && result.steps < task.steps) {
+      result.state = "interrupted";
+      result.message = fmt::format("stopped after step {} of {}", result.steps, task.steps);
+      session.event("interrupted", result.message);
+      break;
+    }
+  }
+  session.close(result.state);
+  return result;
+}
+
+}  // namespace kappascope::train
