@@ -3,26 +3,72 @@
 
 #include <Eigen/Core>
 #include <cstdint>
-#include <optional>
 #include <vector>
+
+#include "kappascope/linalg/reservoir.h"
 
 namespace kappascope::linalg {
 
 /// Rows as they come from a network: row-major [tokens, d].
-using RowMatrixF = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using RowMatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// Mean and covariance of feature rows, all with divisor n, so that `covariance + mean meanᵀ` is
 /// exactly the sample second moment.
 struct Moments {
-  std::int64_t n = 0;                ///< rows that entered
-  std::int64_t nonfinite_rows = 0;   ///< rows left out because an entry was NaN or infinite
-  double n_effective = 0;            ///< n divided by the design effect of dependent rows; <= n
-  Eigen::VectorXd mean;              ///< [d]; zero when n = 0
-  Eigen::MatrixXd covariance;        ///< [d, d], divisor n; zero when n <= 1
+  std::int64_t n = 0;               ///< rows that entered
+  std::int64_t nonfinite_rows = 0;  ///< rows left out because an entry was NaN or infinite
+  double n_effective = 0;           ///< n divided by the design effect of dependent rows; <= n
+  Eigen::VectorXd mean;             ///< [d]; zero when n = 0
+  Eigen::MatrixXd covariance;       ///< [d, d], divisor n, symmetric; zero when n <= 1
   /// A uniform sample of the rows, [k, d]: what the tails look like (the error of kappa needs it).
   RowMatrixF sample;
 };
+
+/// The sufficient statistics behind Moments, about a shift s that lies near the data:
+/// s = 0 gives E[x²] - E[x]², which loses every digit of a small variance beside a large mean
+/// (Chan, Golub and LeVeque 1983). They add up: blocks, halves of a stream, ranks of a process
+/// group. Whoever sums on a device fills one of these for a block and merges it.
+///
+/// Rows come in groups whose members depend on one another (the tokens of one sequence). T_g is a
+/// group's sum of (x-s) and m_g its number of rows; three sums over groups suffice for the design
+/// effect. Independent rows are groups of one: then rows_are_groups() fills them in.
+struct MomentSums {
+  std::int64_t n = 0;                 ///< rows that entered
+  std::int64_t nonfinite_rows = 0;    ///< rows left out; they are in no other sum
+  Eigen::VectorXd shift;              ///< [d] s; any finite vector when n = 0
+  Eigen::VectorXd sum;                ///< [d] Σ(x-s)
+  Eigen::MatrixXd cross;              ///< [d, d] Σ(x-s)(x-s)ᵀ; only the lower triangle is read
+  std::int64_t groups = 0;            ///< groups with at least one row
+  double group_rows_squared = 0;      ///< Σ m_g²
+  Eigen::VectorXd group_rows_sum;     ///< [d] Σ m_g T_g
+  Eigen::VectorXd group_sum_squared;  ///< [d] Σ T_g², entry by entry
+
+  MomentSums() = default;
+  /// All zero.
+  explicit MomentSums(Eigen::Index dimension);
+
+  /// Declares every row a group of its own, from n, sum and cross.
+  void rows_are_groups();
+  /// Expresses the same rows about another shift. Exact but for rounding; O(d²).
+  void move_to(const Eigen::VectorXd& new_shift);
+  /// Adds `other`, whose shift may differ; the shift of *this stays (unless *this was empty).
+  void merge(const MomentSums& other);
+};
+
+/// A shift for sums over these rows: their mean, computed so that a constant column gives exactly
+/// its constant (its variance then comes out exactly zero). Zero rows give the zero vector.
+Eigen::VectorXd shift_for(const Eigen::Ref<const RowMatrixD>& rows);
+
+/// The one place where sums become moments.
+///
+/// n_effective = n / max(1, D). The design effect D compares the variance of the mean over groups
+/// with the one that independent rows would have,
+///   D = average over features of [Σ_g R_g² / (1 - 1/G)] / [n σ² / (1 - 1/n)],  R_g = T_g - m_g
+///   (x̄-s)
+/// (Kish 1965). For rows with autocorrelations ρ_k it is 1 + 2 Σ ρ_k, while covariances suffer only
+/// 1 + 2 Σ ρ_k²: the number errs on the side of caution. It does not see groups that share a scale
+/// and no mean. A single group of several rows tells nothing of dependence: n_effective is then 1.
+Moments moments_from(const MomentSums& sums, RowMatrixF sample = {});
 
 struct MomentOptions {
   /// Rows kept as a uniform sample. 0 keeps none; kappa then assumes Gaussian tails and says so.
@@ -31,13 +77,19 @@ struct MomentOptions {
   std::uint64_t seed = 0;
 };
 
-/// Streaming mean and covariance of rows in R^d: about a shift (the mean of the first rows), in
-/// double, never E[x²] - E[x]² about zero (Chan, Golub and LeVeque 1983). Mergeable: the halves of
-/// a stream merge to the whole up to rounding. This is the host reference; tensor/moments is the
-/// fast twin and is tested against it. Memory: d² + sample_rows · d.
+/// Streaming mean and covariance of rows in R^d, in double. The halves of a stream merge to the
+/// whole up to rounding. This is the host reference; tensor/moments is the fast twin and is tested
+/// against it. Memory: d² + sample_rows · d. An update costs tokens · d² multiply-adds.
 class MomentAccumulator {
  public:
+  /// Everything there is to know; an accumulator made from it continues to the last bit.
+  struct State {
+    MomentSums sums;
+    Reservoir::State sample;
+  };
+
   explicit MomentAccumulator(Eigen::Index dimension, MomentOptions options = {});
+  explicit MomentAccumulator(State state);
 
   /// Adds rows [tokens, d]. `mask[i]` = 0 leaves row i out (padding). Rows of one group (the
   /// tokens of one sequence) follow each other; `rows_per_group` = 1 says that rows are
@@ -47,13 +99,16 @@ class MomentAccumulator {
               Eigen::Index rows_per_group = 1);
 
   /// Adds everything that `other` has seen; the shifts may differ. The sample stays uniform.
+  /// Throws when dimension or sample_rows differ.
   void merge(const MomentAccumulator& other);
 
   [[nodiscard]] Moments result() const;
-  [[nodiscard]] Eigen::Index dimension() const { return sum_.size(); }
+  [[nodiscard]] State state() const { return {sums_, reservoir_.state()}; }
+  [[nodiscard]] Eigen::Index dimension() const { return sums_.sum.size(); }
 
  private:
-  Eigen::VectorXd sum_;
+  MomentSums sums_;
+  Reservoir reservoir_;
 };
 
 }  // namespace kappascope::linalg

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/reservoir.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::linalg {
+namespace {
+
+/// 0, 1, …, size - 1 in random order (Fisher and Yates).
+std::vector<Eigen::Index> shuffled(Eigen::Index size, Random& random) {
+  std::vector<Eigen::Index> order(static_cast<std::size_t>(size));
+  std::iota(order.begin(), order.end(), Eigen::Index{0});
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+}  // namespace
+
+Reservoir::Reservoir(Eigen::Index capacity, Eigen::Index dimension, std::uint64_t seed) {
+  require(capacity >= 0, "a sample cannot have ", capacity, " rows");
+  state_.capacity = capacity;
+  state_.rows.resize(0, dimension);
+  state_.random = seed;
+}
+
+Reservoir::Reservoir(State state) : state_(std::move(state)) {
+  require(state_.rows.rows() == std::min<std::int64_t>(state_.seen, state_.capacity),
+          "a sample of ",
+          state_.capacity,
+          " rows from a stream of ",
+          state_.seen,
+          " cannot hold ",
+          state_.rows.rows());
+}
+
+std::vector<Reservoir::Choice> Reservoir::choose(std::int64_t count) {
+  std::vector<Choice> choices;
+  Random random(state_.random);
+  for (std::int64_t source = 0; source < count; ++source, ++state_.seen) {
+    if (state_.seen < state_.capacity) {
+      choices.push_back({source, state_.seen});
+    } else if (state_.capacity > 0) {
+      const std::uint64_t slot = random.below(static_cast<std::uint64_t>(state_.seen) + 1);
+      if (slot < static_cast<std::uint64_t>(state_.capacity)) {
+        choices.push_back({source, static_cast<Eigen::Index>(slot)});
+      }
+    }
+  }
+  state_.random = random.state();
+  const Eigen::Index kept = std::min<std::int64_t>(state_.seen, state_.capacity);
+  state_.rows.conservativeResize(kept, Eigen::NoChange);
+  return choices;
+}
+
+void Reservoir::put(Eigen::Index slot, const Eigen::Ref<const Eigen::RowVectorXf>& row) {
+  state_.rows.row(slot) = row;
+}
+
+void Reservoir::merge(const Reservoir& other) {
+  const State& theirs = other.state_;
+  require(state_.capacity == theirs.capacity && state_.rows.cols() == theirs.rows.cols(),
+          "samples of ",
+          state_.capacity,
+          " rows of width ",
+          state_.rows.cols(),
+          " and of ",
+          theirs.capacity,
+          " rows of width ",
+          theirs.rows.cols(),
+          " cannot be merged");
+  Random random(state_.random);
+  const auto mine_order = shuffled(state_.rows.rows(), random);
+  const auto their_order = shuffled(theirs.rows.rows(), random);
+  const std::int64_t seen = state_.seen + theirs.seen;
+  // Drawing rows of the joint stream one after the other, without replacement: what matters of each
+  // is only which stream it comes from, and a random row of that stream's sample stands for it.
+  std::int64_t mine_left = state_.seen;
+  std::int64_t all_left = seen;
+  std::size_t mine_next = 0;
+  std::size_t their_next = 0;
+  RowMatrixF joint(std::min<std::int64_t>(seen, state_.capacity), state_.rows.cols());
+  for (Eigen::Index slot = 0; slot < joint.rows(); ++slot, --all_left) {
+    if (random.below(static_cast<std::uint64_t>(all_left)) <
+        static_cast<std::uint64_t>(mine_left)) {
+      joint.row(slot) = state_.rows.row(mine_order[mine_next++]);
+      --mine_left;
+    } else {
+      joint.row(slot) = theirs.rows.row(their_order[their_next++]);
+    }
+  }
+  state_.rows = std::move(joint);
+  state_.seen = seen;
+  state_.random = random.state();
+}
+
+}  // namespace kappascope::linalg
