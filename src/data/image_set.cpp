@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/data/image_set.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 #include <zlib.h>
 
@@ -34,7 +35,8 @@ fs::path find_file(const fs::path& dir, const std::string& stem) {
 // zlib's gzread reads plain files as they are, so one path serves both.
 class Reader {
  public:
-  explicit Reader(const fs::path& path) : path_(path.string()), file_(gzopen(path.c_str(), "rb"), gzclose) {
+  explicit Reader(const fs::path& path)
+      : path_(path.string()), file_(gzopen(path.c_str(), "rb"), gzclose) {
     require(file_ != nullptr, "cannot open ", path_);
     gzbuffer(file_.get(), 1U << 18U);
   }
@@ -46,8 +48,11 @@ class Reader {
       if (got <= 0) {
         int code = Z_OK;
         const char* what = gzerror(file_.get(), &code);
-        throw Error(fmt::format("{} is truncated or damaged: {} of {} bytes could be read{}", path_, done,
-                                bytes, code == Z_OK ? "" : fmt::format(" ({})", what)));
+        throw Error(fmt::format("{} is truncated or damaged: {} of {} bytes could be read{}",
+                                path_,
+                                done,
+                                bytes,
+                                code == Z_OK ? "" : fmt::format(" ({})", what)));
       }
       done += static_cast<std::size_t>(got);
     }
@@ -55,11 +60,13 @@ class Reader {
   std::uint32_t read_big_endian() {
     std::uint8_t b[4];
     read(b, 4);
-    return (std::uint32_t{b[0]} << 24U) | (std::uint32_t{b[1]} << 16U) | (std::uint32_t{b[2]} << 8U) | b[3];
+    return (std::uint32_t{b[0]} << 24U) | (std::uint32_t{b[1]} << 16U) |
+           (std::uint32_t{b[2]} << 8U) | b[3];
   }
   void expect_end() {
     std::uint8_t extra = 0;
-    require(gzread(file_.get(), &extra, 1) == 0, path_, " holds more bytes than its header announces");
+    require(
+        gzread(file_.get(), &extra, 1) == 0, path_, " holds more bytes than its header announces");
   }
 
  private:
@@ -71,8 +78,13 @@ IdxFile read_idx(const fs::path& path, std::uint32_t dimensions) {
   Reader reader(path);
   const std::uint32_t magic = reader.read_big_endian();
   // 0x08 says unsigned bytes, the last byte says how many dimensions follow.
-  require(magic == (0x0800U | dimensions), path.string(), " is not an IDX file of ", dimensions,
-          "-dimensional bytes: its magic number is ", fmt::format("{:#010x}", magic), ", expected ",
+  require(magic == (0x0800U | dimensions),
+          path.string(),
+          " is not an IDX file of ",
+          dimensions,
+          "-dimensional bytes: its magic number is ",
+          fmt::format("{:#010x}", magic),
+          ", expected ",
           fmt::format("{:#010x}", 0x0800U | dimensions));
   IdxFile file;
   std::size_t total = 1;
@@ -97,16 +109,24 @@ ImageSet load_idx(const fs::path& dir, Split split) {
   const auto label_path = find_file(dir, prefix + "-labels-idx1-ubyte");
   const auto images = read_idx(image_path, 3);
   const auto labels = read_idx(label_path, 1);
-  require(images.shape[0] == labels.shape[0], image_path.string(), " holds ", images.shape[0], " images, but ",
-          label_path.string(), " holds ", labels.shape[0], " labels");
+  require(images.shape[0] == labels.shape[0],
+          image_path.string(),
+          " holds ",
+          images.shape[0],
+          " images, but ",
+          label_path.string(),
+          " holds ",
+          labels.shape[0],
+          " labels");
   ImageSet set;
   const auto n = images.shape[0];
   set.images = torch::from_blob(const_cast<std::uint8_t*>(images.values.data()),
-                                {n, images.shape[1] * images.shape[2]}, torch::kUInt8)
+                                {n, images.shape[1] * images.shape[2]},
+                                torch::kUInt8)
                    .to(torch::kFloat)
                    .div_(255);
-  set.labels =
-      torch::from_blob(const_cast<std::uint8_t*>(labels.values.data()), {n}, torch::kUInt8).to(torch::kLong);
+  set.labels = torch::from_blob(const_cast<std::uint8_t*>(labels.values.data()), {n}, torch::kUInt8)
+                   .to(torch::kLong);
   set.classes = set.labels.max().item<int64_t>() + 1;
   return set;
 }

@@ -10,10 +10,14 @@ namespace {
 
 torch::Tensor apply_gate(Gate gate, const torch::Tensor& g) {
   switch (gate) {
-    case Gate::kSwiglu: return torch::silu(g);
-    case Gate::kGeglu: return torch::gelu(g);
-    case Gate::kReglu: return torch::relu(g);
-    case Gate::kBilinear: return g;
+    case Gate::kSwiglu:
+      return torch::silu(g);
+    case Gate::kGeglu:
+      return torch::gelu(g);
+    case Gate::kReglu:
+      return torch::relu(g);
+    case Gate::kBilinear:
+      return g;
   }
   throw Error("unknown gate");
 }
@@ -25,7 +29,8 @@ Gate parse_gate(const std::string& name) {
   if (name == "geglu") return Gate::kGeglu;
   if (name == "reglu") return Gate::kReglu;
   if (name == "bilinear") return Gate::kBilinear;
-  throw UsageError("unknown feed-forward layer '" + name + "': use swiglu, geglu, reglu or bilinear");
+  throw UsageError("unknown feed-forward layer '" + name +
+                   "': use swiglu, geglu, reglu or bilinear");
 }
 
 BiasPlacement parse_bias_placement(const std::string& name) {
@@ -44,24 +49,30 @@ DropoutPlacement parse_dropout_placement(const std::string& name) {
 
 GatedMlpImpl::GatedMlpImpl(const GatedMlpOptions& options_) : options(options_) {
   require(options.width() > 0 && options.hidden() > 0,
-          "a gated MLP needs a width and a hidden width of at least 1, got ", options.width(),
-          " and ", options.hidden());
-  require(options.dropout() >= 0 && options.dropout() < 1, "dropout must be in [0, 1), got ",
+          "a gated MLP needs a width and a hidden width of at least 1, got ",
+          options.width(),
+          " and ",
+          options.hidden());
+  require(options.dropout() >= 0 && options.dropout() < 1,
+          "dropout must be in [0, 1), got ",
           options.dropout());
   GatedMlpImpl::reset();
 }
 
 void GatedMlpImpl::reset() {
-  const bool b = options.bias() == BiasPlacement::kPostGating || options.bias() == BiasPlacement::kBoth;
+  const bool b =
+      options.bias() == BiasPlacement::kPostGating || options.bias() == BiasPlacement::kBoth;
   const bool c = options.bias() == BiasPlacement::kOutput || options.bias() == BiasPlacement::kBoth;
   const auto plain = torch::nn::LinearOptions(options.width(), options.hidden()).bias(false);
   up = register_module("up", torch::nn::Linear(plain));
   gate = register_module("gate", torch::nn::Linear(plain));
   // The output bias starts at zero and is drawn from no generator, so that the arms of a
   // comparison start from the same weights.
-  down = register_module("down", TappedLinear(TappedLinearOptions(options.hidden(), options.width())
-                                                  .bias(false)
-                                                  .post_gating_bias(b)));
+  down = register_module(
+      "down",
+      TappedLinear(
+          TappedLinearOptions(options.hidden(), options.width()).bias(false).post_gating_bias(b)
+                                                  .dropout(options.dropout())));
   if (c) down->add_output_bias();
 }
 

@@ -9,8 +9,12 @@ namespace kappascope::nn {
 
 MlpStackImpl::MlpStackImpl(const MlpStackOptions& options_) : options(options_) {
   require(options.inputs() > 0 && options.outputs() > 0 && options.blocks() > 0,
-          "an MLP stack needs at least one input, output and block, got ", options.inputs(), ", ",
-          options.outputs(), " and ", options.blocks());
+          "an MLP stack needs at least one input, output and block, got ",
+          options.inputs(),
+          ", ",
+          options.outputs(),
+          " and ",
+          options.blocks());
   MlpStackImpl::reset();
 }
 

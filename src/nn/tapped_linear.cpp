@@ -12,19 +12,24 @@ namespace kappascope::nn {
 TappedLinearImpl::TappedLinearImpl(const TappedLinearOptions& options_) : options(options_) {
   require(options.in_features() > 0 && options.out_features() > 0,
           "TappedLinear needs at least one input and one output feature, got ",
-          options.in_features(), " and ", options.out_features());
+          options.in_features(),
+          " and ",
+          options.out_features());
   TappedLinearImpl::reset();
 }
 
 void TappedLinearImpl::reset() {
-  weight = register_parameter("weight", torch::empty({options.out_features(), options.in_features()}));
+  weight =
+      register_parameter("weight", torch::empty({options.out_features(), options.in_features()}));
   torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));
   if (options.bias()) {
     const double bound = 1 / std::sqrt(static_cast<double>(options.in_features()));
-    bias = register_parameter("bias", torch::empty({options.out_features()}).uniform_(-bound, bound));
+    bias =
+        register_parameter("bias", torch::empty({options.out_features()}).uniform_(-bound, bound));
   }
   if (options.post_gating_bias()) {
-    post_gating_bias = register_parameter("post_gating_bias", torch::zeros({options.in_features()}));
+    post_gating_bias =
+        register_parameter("post_gating_bias", torch::zeros({options.in_features()}));
   }
 }
 
@@ -36,7 +41,7 @@ void TappedLinearImpl::add_output_bias() {
 torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
   const auto regressor = post_gating_bias.defined() ? features + post_gating_bias : features;
   auto output = torch::nn::functional::linear(regressor, weight, bias);
-  if (tap.active()) tap({features, post_gating_bias, output});
+  if (tap.active()) tap({features, post_gating_bias, is_training() ? options.dropout() : 0, output});
   return output;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/database.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <cstring>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/store/run_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>

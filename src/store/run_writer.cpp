@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/store/run_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -2,6 +2,7 @@
 #include "store/writer_lock.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>

@@ -26,11 +26,17 @@ at::Tensor from_vector(const Eigen::VectorXd& vector) {
 }
 
 at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like) {
-  require(parts.size() == like.size(), "flatten: ", parts.size(), " parts for ", like.size(), " shapes");
+  require(parts.size() == like.size(),
+          "flatten: ",
+          parts.size(),
+          " parts for ",
+          like.size(),
+          " shapes");
   std::vector<at::Tensor> flat;
   flat.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    flat.push_back(parts[i].defined() ? parts[i].reshape(-1) : torch::zeros_like(like[i]).reshape(-1));
+    flat.push_back(parts[i].defined() ? parts[i].reshape(-1)
+                                      : torch::zeros_like(like[i]).reshape(-1));
   }
   return torch::cat(flat);
 }
@@ -42,7 +48,11 @@ std::vector<at::Tensor> unflatten(const at::Tensor& flat, const std::vector<at::
     parts.push_back(flat.narrow(0, begin, shape.numel()).view(shape.sizes()));
     begin += shape.numel();
   }
-  require(begin == flat.numel(), "unflatten: a vector of ", flat.numel(), " values for shapes of ", begin);
+  require(begin == flat.numel(),
+          "unflatten: a vector of ",
+          flat.numel(),
+          " values for shapes of ",
+          begin);
   return parts;
 }
 

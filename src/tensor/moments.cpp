@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/moments.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <array>
@@ -23,16 +25,17 @@ MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions op
     : dimension_(dimension), reservoir_(options.sample_rows, dimension, options.seed) {
   require(dimension > 0, "moments need at least one feature, got ", dimension);
   // Halving the triangle `kSplits` times leaves 1/2 + 1/2^(kSplits+1) of the full product.
-  const std::function<void(int64_t, int64_t, int)> split = [&](int64_t begin, int64_t size, int depth) {
-    if (depth == 0 || size < kSmallestSplit) {
-      rectangles_.push_back({begin, size, begin, size});
-      return;
-    }
-    const auto half = size / 2;
-    split(begin, half, depth - 1);
-    rectangles_.push_back({begin + half, size - half, begin, half});
-    split(begin + half, size - half, depth - 1);
-  };
+  const std::function<void(int64_t, int64_t, int)> split =
+      [&](int64_t begin, int64_t size, int depth) {
+        if (depth == 0 || size < kSmallestSplit) {
+          rectangles_.push_back({begin, size, begin, size});
+          return;
+        }
+        const auto half = size / 2;
+        split(begin, half, depth - 1);
+        rectangles_.push_back({begin + half, size - half, begin, half});
+        split(begin + half, size - half, depth - 1);
+      };
   split(0, dimension, kSplits);
 }
 
@@ -48,34 +51,54 @@ void MomentAccumulator::start(const at::Tensor& rows) {
   const auto wide = rows.options().dtype(torch::kDouble);
   sum_ = torch::zeros({dimension_}, wide);
   cross_ = torch::zeros({dimension_, dimension_}, wide);
-  if (rows.scalar_type() != torch::kDouble) block_ = torch::zeros({dimension_, dimension_}, rows.options());
+  if (rows.scalar_type() != torch::kDouble)
+    block_ = torch::zeros({dimension_, dimension_}, rows.options());
 }
 
-void MomentAccumulator::update(const at::Tensor& rows, const at::Tensor& mask, int64_t rows_per_group) {
+void MomentAccumulator::update(const at::Tensor& rows,
+                               const at::Tensor& mask,
+                               int64_t rows_per_group) {
   torch::NoGradGuard no_grad;
-  require(rows.dim() == 2 && rows.size(1) == dimension_, "expected rows of ", dimension_, " features, got ",
+  require(rows.dim() == 2 && rows.size(1) == dimension_,
+          "expected rows of ",
+          dimension_,
+          " features, got ",
           fmt::format("{}", fmt::join(rows.sizes(), " x ")));
-  require(rows_per_group > 0 && rows.size(0) % rows_per_group == 0, "groups of ", rows_per_group,
-          " rows do not divide ", rows.size(0), " rows");
-  require(rows_per_group_ == 0 || rows_per_group_ == rows_per_group, "rows came in groups of ", rows_per_group_,
-          ", now in groups of ", rows_per_group);
-  require(!mask.defined() || (mask.dim() == 1 && mask.size(0) == rows.size(0)), "the mask must have ",
-          rows.size(0), " entries");
+  require(rows_per_group > 0 && rows.size(0) % rows_per_group == 0,
+          "groups of ",
+          rows_per_group,
+          " rows do not divide ",
+          rows.size(0),
+          " rows");
+  require(rows_per_group_ == 0 || rows_per_group_ == rows_per_group,
+          "rows came in groups of ",
+          rows_per_group_,
+          ", now in groups of ",
+          rows_per_group);
+  require(!mask.defined() || (mask.dim() == 1 && mask.size(0) == rows.size(0)),
+          "the mask must have ",
+          rows.size(0),
+          " entries");
   if (rows.size(0) == 0) return;
   rows_per_group_ = rows_per_group;
-  const auto values = rows.scalar_type() == torch::kDouble ? rows.detach() : rows.detach().to(torch::kFloat);
+  const auto values =
+      rows.scalar_type() == torch::kDouble ? rows.detach() : rows.detach().to(torch::kFloat);
   if (!shift_.defined()) start(values);
   require(values.scalar_type() == shift_.scalar_type(), "rows changed their type between updates");
   for (int64_t begin = 0; begin < values.size(0);) {
     // Whole groups only, so that a group's sum is seen at once.
     const auto most = std::max<int64_t>(kBlockRows / rows_per_group, 1) * rows_per_group;
     const auto count = std::min(most, values.size(0) - begin);
-    add(values.narrow(0, begin, count), mask.defined() ? mask.narrow(0, begin, count) : mask, rows_per_group);
+    add(values.narrow(0, begin, count),
+        mask.defined() ? mask.narrow(0, begin, count) : mask,
+        rows_per_group);
     begin += count;
   }
 }
 
-void MomentAccumulator::add(const at::Tensor& rows, const at::Tensor& mask, int64_t rows_per_group) {
+void MomentAccumulator::add(const at::Tensor& rows,
+                            const at::Tensor& mask,
+                            int64_t rows_per_group) {
   auto centred = rows - shift_;
   auto keep = mask.defined() ? mask.to(torch::kBool) : at::Tensor();
   auto kept_rows = rows;
@@ -107,7 +130,9 @@ void MomentAccumulator::add(const at::Tensor& rows, const at::Tensor& mask, int6
   block_rows_ += centred.size(0);
 }
 
-void MomentAccumulator::add_groups(const at::Tensor& centred, const at::Tensor& keep, int64_t rows_per_group) {
+void MomentAccumulator::add_groups(const at::Tensor& centred,
+                                   const at::Tensor& keep,
+                                   int64_t rows_per_group) {
   const auto groups = centred.size(0) / rows_per_group;
   const auto totals = centred.view({groups, rows_per_group, dimension_}).sum(1).to(torch::kDouble);
   auto members = torch::full({groups}, static_cast<double>(rows_per_group), totals.options());
@@ -129,7 +154,9 @@ void MomentAccumulator::keep_sample(const at::Tensor& rows) {
   sources.reserve(choices.size());
   for (const auto& choice : choices) sources.push_back(choice.source);
   const auto chosen =
-      rows.index_select(0, torch::tensor(sources, rows.options().dtype(torch::kLong))).to(torch::kCPU, torch::kFloat).contiguous();
+      rows.index_select(0, torch::tensor(sources, rows.options().dtype(torch::kLong)))
+          .to(torch::kCPU, torch::kFloat)
+          .contiguous();
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const Eigen::Map<const Eigen::RowVectorXf> row(
         chosen.const_data_ptr<float>() + static_cast<int64_t>(i) * dimension_, dimension_);
@@ -140,7 +167,8 @@ void MomentAccumulator::keep_sample(const at::Tensor& rows) {
 void MomentAccumulator::flush() const {
   if (!block_.defined() || block_rows_ == 0) return;
   for (const auto& r : rectangles_) {
-    cross_.narrow(0, r.row, r.rows).narrow(1, r.column, r.columns)
+    cross_.narrow(0, r.row, r.rows)
+        .narrow(1, r.column, r.columns)
         .add_(block_.narrow(0, r.row, r.rows).narrow(1, r.column, r.columns));
   }
   block_.zero_();
@@ -173,10 +201,14 @@ void MomentAccumulator::save(torch::serialize::OutputArchive& archive) const {
   archive.write("numbers", torch::tensor({n_, nonfinite_, rows_per_group_, groups_, block_rows_}));
   archive.write("group_rows_squared", torch::tensor(group_rows_squared_, torch::kDouble));
   const auto& sample = reservoir_.state();
-  archive.write("sample_numbers", torch::tensor({static_cast<int64_t>(sample.seen), static_cast<int64_t>(sample.capacity),
-                                                 static_cast<int64_t>(sample.random)}));
-  archive.write("sample", torch::from_blob(const_cast<float*>(sample.rows.data()), {sample.rows.rows(), sample.rows.cols()})
-                              .clone());
+  archive.write("sample_numbers",
+                torch::tensor({static_cast<int64_t>(sample.seen),
+                               static_cast<int64_t>(sample.capacity),
+                               static_cast<int64_t>(sample.random)}));
+  archive.write("sample",
+                torch::from_blob(const_cast<float*>(sample.rows.data()),
+                                 {sample.rows.rows(), sample.rows.cols()})
+                    .clone());
   if (!shift_.defined()) return;
   archive.write("shift", shift_);
   archive.write("sum", sum_);
@@ -195,7 +227,8 @@ void MomentAccumulator::load(torch::serialize::InputArchive& archive) {
   archive.read("sample_numbers", sample_numbers);
   archive.read("sample", sample);
   const auto* number = numbers.const_data_ptr<int64_t>();
-  n_ = number[0], nonfinite_ = number[1], rows_per_group_ = number[2], groups_ = number[3], block_rows_ = number[4];
+  n_ = number[0], nonfinite_ = number[1], rows_per_group_ = number[2], groups_ = number[3],
+  block_rows_ = number[4];
   group_rows_squared_ = squared.item<double>();
   const auto* sample_number = sample_numbers.const_data_ptr<int64_t>();
   linalg::Reservoir::State state;
@@ -209,7 +242,8 @@ void MomentAccumulator::load(torch::serialize::InputArchive& archive) {
   archive.read("sum", sum_);
   archive.read("cross", cross_);
   archive.try_read("block", block_);
-  if (archive.try_read("group_rows_sum", group_rows_sum_)) archive.read("group_sum_squared", group_sum_squared_);
+  if (archive.try_read("group_rows_sum", group_rows_sum_))
+    archive.read("group_sum_squared", group_sum_squared_);
 }
 
 }  // namespace kappascope::tensor

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/checkpoint.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -44,7 +45,9 @@ void fit(const fs::path& file, Read read) {
   }
 }
 
-int64_t read_model(const fs::path& file, torch::serialize::InputArchive& archive, torch::nn::Module& model) {
+int64_t read_model(const fs::path& file,
+                   torch::serialize::InputArchive& archive,
+                   torch::nn::Module& model) {
   torch::Tensor step;
   fit(file, [&] {
     torch::serialize::InputArchive inner;
@@ -87,7 +90,8 @@ fs::path save_checkpoint(const fs::path& run_dir,
     try {
       archive.save_to(temporary.string());
     } catch (const c10::Error& error) {
-      throw Error("cannot write checkpoint " + file.string() + ": " + error.what_without_backtrace());
+      throw Error("cannot write checkpoint " + file.string() + ": " +
+                  error.what_without_backtrace());
     }
   });
   return file;
@@ -130,7 +134,8 @@ std::optional<fs::path> find_checkpoint(const fs::path& run_dir, std::optional<i
 
 void prune_checkpoints(const fs::path& run_dir, int keep) {
   auto found = list(run_dir);
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i) fs::remove(found[i]);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i)
+    fs::remove(found[i]);
 }
 
 }  // namespace kappascope::train

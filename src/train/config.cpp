@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/config.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -16,9 +19,12 @@ void usage(bool condition, const std::string& message) {
   if (!condition) throw UsageError(message);
 }
 
-void one_of(const std::string& option, const std::string& value, std::initializer_list<const char*> allowed) {
+void one_of(const std::string& option,
+            const std::string& value,
+            std::initializer_list<const char*> allowed) {
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
-  throw UsageError(fmt::format("{} must be one of {}; got '{}'", option, fmt::join(allowed, ", "), value));
+  throw UsageError(
+      fmt::format("{} must be one of {}; got '{}'", option, fmt::join(allowed, ", "), value));
 }
 
 }  // namespace
@@ -33,15 +39,19 @@ void TrainConfig::validate() const {
   usage(width >= 1, fmt::format("model.width must be at least 1, got {}", width));
   usage(hidden >= 1, fmt::format("model.hidden must be at least 1, got {}", hidden));
   usage(blocks >= 1, fmt::format("model.blocks must be at least 1, got {}", blocks));
-  usage(dropout >= 0 && dropout < 1, fmt::format("model.dropout must be in [0, 1), got {}", dropout));
+  usage(dropout >= 0 && dropout < 1,
+        fmt::format("model.dropout must be in [0, 1), got {}", dropout));
   usage(std::isfinite(learning_rate) && learning_rate > 0,
         fmt::format("train.learning-rate must be positive, got {}", learning_rate));
   usage(final_learning_rate >= 0 && final_learning_rate <= 1,
         fmt::format("train.final-learning-rate is a share of the learning rate, in [0, 1]; got {}",
                     final_learning_rate));
-  usage(momentum >= 0 && momentum < 1, fmt::format("train.momentum must be in [0, 1), got {}", momentum));
-  usage(momentum == 0 || optimizer == "sgd", "train.momentum is an option of sgd, but train.optimizer is adam");
-  usage(weight_decay >= 0, fmt::format("train.weight-decay must not be negative, got {}", weight_decay));
+  usage(momentum >= 0 && momentum < 1,
+        fmt::format("train.momentum must be in [0, 1), got {}", momentum));
+  usage(momentum == 0 || optimizer == "sgd",
+        "train.momentum is an option of sgd, but train.optimizer is adam");
+  usage(weight_decay >= 0,
+        fmt::format("train.weight-decay must not be negative, got {}", weight_decay));
   usage(steps >= 0, fmt::format("train.steps must not be negative, got {}", steps));
   usage(steps > 0 || epochs > 0, fmt::format("train.epochs must be positive, got {}", epochs));
   usage(batch >= 1, fmt::format("train.batch must be at least 1, got {}", batch));
@@ -53,13 +63,15 @@ void TrainConfig::validate() const {
 
 double learning_rate_at(const TrainConfig& config, int64_t step, int64_t steps) {
   if (step < config.warmup) {
-    return config.learning_rate * static_cast<double>(step + 1) / static_cast<double>(config.warmup);
+    return config.learning_rate * static_cast<double>(step + 1) /
+           static_cast<double>(config.warmup);
   }
   if (config.schedule == "constant") return config.learning_rate;
   const auto span = static_cast<double>(std::max<int64_t>(steps - 1 - config.warmup, 1));
   const double progress = std::min(static_cast<double>(step - config.warmup) / span, 1.0);
   const double floor = config.final_learning_rate;
-  return config.learning_rate * (floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress)));
+  return config.learning_rate *
+         (floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress)));
 }
 
 }  // namespace kappascope::train

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/session.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -15,6 +16,7 @@ namespace kappascope::train {
 struct Session::Capture {
   std::string name;
   at::Tensor features, bias, gradient;
+  double dropout = 0;
 };
 
 struct Session::Running {
@@ -29,16 +31,26 @@ Session::Session(torch::nn::Module& model,
                  store::RunWriter run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
-    : model_(model), run_(std::move(run)), options_(options), started_(monotonic_seconds()), flushed_(started_) {
+    : model_(model),
+      run_(std::move(run)),
+      options_(options),
+      started_(monotonic_seconds()),
+      flushed_(started_) {
   const bool tapped = !nn::find_tapped(model).empty();
   for (auto& [probe, schedule] : probes) {
     const auto needs = probe->needs();
-    require(tapped || !(needs.features || needs.output_gradients), "probe ", probe->name(),
+    require(tapped || !(needs.features || needs.output_gradients),
+            "probe ",
+            probe->name(),
             " watches down-projections, but the model has no kappascope::nn::TappedLinear: use one "
             "in place of the torch::nn::Linear that is the down-projection");
-    require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every, "schedule of probe ",
-            probe->name(), ": the window must lie between 1 and the interval, got window ", schedule.window,
-            " and interval ", schedule.every);
+    require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every,
+            "schedule of probe ",
+            probe->name(),
+            ": the window must lie between 1 and the interval, got window ",
+            schedule.window,
+            " and interval ",
+            schedule.every);
     probes_.push_back({std::move(probe), schedule, Budget(schedule.budget)});
   }
   grant_windows();
@@ -62,9 +74,12 @@ void Session::grant_windows() {
     running.in_window = running.budget.grants(training);
     if (!running.in_window && !running.told) {
       running.told = true;
-      event("probe_skipped", fmt::format("probe {} leaves windows out from step {} on to keep to its budget "
-                                         "of {:.3g} % of the training time",
-                                         running.probe->name(), step_, 100 * running.schedule.budget));
+      event("probe_skipped",
+            fmt::format("probe {} leaves windows out from step {} on to keep to its budget "
+                        "of {:.3g} % of the training time",
+                        running.probe->name(),
+                        step_,
+                        100 * running.schedule.budget));
     }
   }
 }
@@ -93,9 +108,11 @@ void Session::listen(bool gradients) {
       auto capture = std::make_shared<Capture>();
       capture->name = layer_name;
       capture->features = view.features.detach();
+      capture->dropout = view.dropout;
       if (view.bias.defined()) capture->bias = view.bias.detach();
       if (gradients && view.output.requires_grad()) {
-        view.output.register_hook([capture](const at::Tensor& gradient) { capture->gradient = gradient; });
+        view.output.register_hook(
+            [capture](const at::Tensor& gradient) { capture->gradient = gradient; });
       }
       captures_.push_back(std::move(capture));
     });
@@ -116,11 +133,13 @@ std::vector<LayerView> Session::collect() const {
     view.name = capture->name;
     view.features = phi.reshape({-1, phi.size(-1)});
     view.bias = capture->bias;
+    view.dropout = capture->dropout;
     view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;
     if (capture->gradient.defined()) {
       const auto gradient = capture->gradient.detach();
-      const double terms =
-          options_.reduction == LossReduction::kMean ? static_cast<double>(view.features.size(0)) : 1.0;
+      const double terms = options_.reduction == LossReduction::kMean
+                               ? static_cast<double>(view.features.size(0))
+                               : 1.0;
       view.gradient = gradient.reshape({-1, gradient.size(-1)}).mul(terms);
     }
     views.push_back(std::move(view));
@@ -155,7 +174,8 @@ void Session::step(double loss, double learning_rate) {
         if (!emitted) latest_.clear();
         const auto before = snapshot.scalars.size();
         running.probe->emit(snapshot);
-        latest_.insert(latest_.end(), snapshot.scalars.begin() + static_cast<std::ptrdiff_t>(before),
+        latest_.insert(latest_.end(),
+                       snapshot.scalars.begin() + static_cast<std::ptrdiff_t>(before),
                        snapshot.scalars.end());
         running.in_window = false;
         emitted = true;
@@ -230,8 +250,10 @@ void Session::load(torch::serialize::InputArchive& archive) {
   step_ = value.item<int64_t>();
   for (auto& running : probes_) {
     torch::serialize::InputArchive inner;
-    require(archive.try_read(std::string(running.probe->name()), inner), "the checkpoint holds no state of probe ",
-            running.probe->name(), ": resume with the probes the run was started with");
+    require(archive.try_read(std::string(running.probe->name()), inner),
+            "the checkpoint holds no state of probe ",
+            running.probe->name(),
+            ": resume with the probes the run was started with");
     inner.read("in_window", value);
     running.probe->load(inner);
     running.in_window = value.item<bool>();

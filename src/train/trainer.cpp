@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/trainer.h"
 
+#include <fmt/format.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
   const auto& config = task.config;
   const auto run_dir = session.run().dir();
   data::EpochSampler sampler(task.train_set.size(), config.batch, config.seed);
-  const auto eval_every = config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
+  const auto eval_every =
+      config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
   const auto checkpoint_every =
       config.checkpoint_every > 0 ? config.checkpoint_every : std::max<int64_t>(1, task.steps / 10);
   const int64_t first = session.next_step();
@@ -48,7 +50,11 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     if (now - told < 0.5 && taken < task.steps) return;
     told = now;
     const double a_step = (now - start) / static_cast<double>(std::max<int64_t>(taken - first, 1));
-    options.on_progress({taken, task.steps, result.loss, a_step * static_cast<double>(task.steps - taken), &session});
+    options.on_progress({taken,
+                         task.steps,
+                         result.loss,
+                         a_step * static_cast<double>(task.steps - taken),
+                         &session});
   };
 
   task.model->train();
@@ -73,9 +79,11 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     }
     task.optimizer->step();
     result.steps = step + 1;
-    if (result.steps % eval_every == 0 || result.steps == task.steps) record_evaluation(task, session);
+    if (result.steps % eval_every == 0 || result.steps == task.steps)
+      record_evaluation(task, session);
     const bool stop = options.stop != nullptr && options.stop->load();
-    if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps) checkpoint(result.steps);
+    if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps)
+      checkpoint(result.steps);
     tell(result.steps);
     if (stop && result.steps < task.steps) {
       result.state = "interrupted";

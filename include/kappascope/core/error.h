@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -25,9 +24,9 @@ class UsageError : public Error {
 template <typename... Pieces>
 void require(bool condition, const Pieces&... pieces) {
   if (condition) return;
-  std::string message;
-  (fmt::format_to(std::back_inserter(message), "{}", pieces), ...);
-  throw Error(message);
+  std::ostringstream message;
+  (message << ... << pieces);
+  throw Error(message.str());
 }
 
 }  // namespace kappascope

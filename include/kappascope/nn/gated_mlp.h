@@ -20,9 +20,9 @@ enum class BiasPlacement { kNone, kPostGating, kOutput, kBoth };
 /// the same numbers before b is added; they differ in rounding only.
 enum class DropoutPlacement { kUp, kProduct };
 
-Gate parse_gate(const std::string& name);                          ///< throws UsageError
-BiasPlacement parse_bias_placement(const std::string& name);       ///< throws UsageError
-DropoutPlacement parse_dropout_placement(const std::string& name); ///< throws UsageError
+Gate parse_gate(const std::string& name);                           ///< throws UsageError
+BiasPlacement parse_bias_placement(const std::string& name);        ///< throws UsageError
+DropoutPlacement parse_dropout_placement(const std::string& name);  ///< throws UsageError
 
 struct GatedMlpOptions {
   GatedMlpOptions(int64_t width, int64_t hidden) : width_(width), hidden_(hidden) {}

@@ -12,6 +12,7 @@ namespace kappascope::nn {
 struct TapView {
   at::Tensor features;  ///< phi: [..., d_ff], after the gate and the dropout mask, before b
   at::Tensor bias;      ///< b: [d_ff], the post-gating bias; undefined where the layer has none
+  double dropout = 0;   ///< probability with which features were zeroed in this pass
   at::Tensor output;    ///< Z: [..., d_model], part of the graph when gradients are recorded
 };
 

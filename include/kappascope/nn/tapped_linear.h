@@ -23,6 +23,9 @@ struct TappedLinearOptions {
   /// Adds a learnable b to the *input*: Z = (phi + b) Wᵀ (post-gating bias, equation 3), zero at
   /// the start.
   TORCH_ARG(bool, post_gating_bias) = false;
+  /// The probability with which *you* zero features before they come here (inverted dropout). The
+  /// layer drops nothing itself; Lemma 2 needs the number.
+  TORCH_ARG(double, dropout) = 0.0;
 };
 
 /// A linear layer that can be watched: put it where the down-projection of a gated layer stands.

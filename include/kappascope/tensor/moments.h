@@ -58,11 +58,11 @@ class MomentAccumulator {
   int64_t n_ = 0, nonfinite_ = 0, rows_per_group_ = 0;
   int64_t groups_ = 0;
   double group_rows_squared_ = 0;
-  at::Tensor shift_;                                // [d], type of the rows
-  at::Tensor sum_;                                  // [d], double
-  at::Tensor group_rows_sum_, group_sum_squared_;   // [d], double; undefined for groups of one
+  at::Tensor shift_;                               // [d], type of the rows
+  at::Tensor sum_;                                 // [d], double
+  at::Tensor group_rows_sum_, group_sum_squared_;  // [d], double; undefined for groups of one
   // A block that waits to be merged; result() merges it, which changes no number.
-  mutable at::Tensor cross_, block_;                // [d, d], double and type of the rows
+  mutable at::Tensor cross_, block_;  // [d, d], double and type of the rows
   mutable int64_t block_rows_ = 0;
 };
 

@@ -8,19 +8,20 @@ namespace kappascope::train {
 
 /// Everything that decides a training run, as it stands in a configuration file ([section] key).
 struct TrainConfig {
-  std::string label;                 ///< what the arm is called in reports; made from the bias if empty
+  std::string label;  ///< what the arm is called in reports; made from the bias if empty
   // [data]
   std::string data = "/usr/share/datasets/fashion-mnist";  ///< folder of an IDX image set
   // [model]
-  std::string ffn = "swiglu";        ///< swiglu | geglu | reglu | bilinear
+  std::string ffn = "swiglu";  ///< swiglu | geglu | reglu | bilinear
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
-  std::string bias = "none";         ///< none | post-gating | output | both
-  double dropout = 0;                ///< probability of zeroing
+  std::string bias = "none";             ///< none | post-gating | output | both
+  double dropout = 0;                    ///< probability of zeroing
   std::string dropout_placement = "up";  ///< up | product
   // [train]
-  std::string loss = "cross-entropy";    ///< cross-entropy | squared (on one-hot labels, mean over all)
-  std::string optimizer = "adam";        ///< adam | sgd
+  std::string loss =
+      "cross-entropy";             ///< cross-entropy | squared (on one-hot labels, mean over all)
+  std::string optimizer = "adam";  ///< adam | sgd
   double learning_rate = 1e-3;
   double final_learning_rate = 0.1;  ///< share of learning_rate at the end of the cosine
   std::string schedule = "cosine";   ///< cosine | constant
@@ -28,12 +29,12 @@ struct TrainConfig {
   double momentum = 0;               ///< of SGD
   double weight_decay = 0;
   double epochs = 1;
-  int64_t steps = 0;                 ///< instead of epochs when > 0
+  int64_t steps = 0;  ///< instead of epochs when > 0
   int64_t batch = 256;
   std::uint64_t seed = 1;
-  int64_t eval_every = 0;            ///< steps between test losses; 0 = twenty times in the run
-  int64_t checkpoint_every = 0;      ///< steps between checkpoints; 0 = ten times in the run
-  int threads = 0;                   ///< 0 = as LibTorch chooses
+  int64_t eval_every = 0;        ///< steps between test losses; 0 = twenty times in the run
+  int64_t checkpoint_every = 0;  ///< steps between checkpoints; 0 = ten times in the run
+  int threads = 0;               ///< 0 = as LibTorch chooses
 
   /// Throws UsageError naming the first option that cannot be meant.
   void validate() const;

@@ -26,11 +26,12 @@ struct Needs {
 /// One pass of one tapped down-projection in this step. All tensors are detached, on the model's
 /// device, and must not be changed. Gradient accumulation gives several of these a layer.
 struct LayerView {
-  std::string name;      ///< the module's dotted name
-  at::Tensor features;   ///< phi: [tokens, d_ff]
-  at::Tensor bias;       ///< b: [d_ff]; undefined without post-gating bias
-  at::Tensor gradient;   ///< gamma: [tokens, d_model], of the loss *of one token* (scaled back);
-                         ///< undefined when not asked for
+  std::string name;     ///< the module's dotted name
+  at::Tensor features;  ///< phi: [tokens, d_ff]
+  at::Tensor bias;      ///< b: [d_ff]; undefined without post-gating bias
+  at::Tensor gradient;  ///< gamma: [tokens, d_model], of the loss *of one token* (scaled back);
+                        ///< undefined when not asked for
+  double dropout = 0;    ///< probability with which features were zeroed (inverted dropout)
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
 };
 

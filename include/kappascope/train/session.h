@@ -38,8 +38,8 @@ struct SessionOptions {
 /// is bit-identical with and without it.
 ///
 ///   Session session(*model, std::move(run), std::move(probes));
-///   for (...) { loss = ...; loss.backward(); session.step(loss.item<double>()); optimizer.step(); }
-///   session.close();
+///   for (...) { loss = ...; loss.backward(); session.step(loss.item<double>()); optimizer.step();
+///   } session.close();
 class Session {
  public:
   /// `model` must outlive the session. Throws when it holds no TappedLinear but a probe needs one.

@@ -26,7 +26,8 @@ struct TrainOptions {
 };
 
 struct TrainResult {
-  std::string state;  ///< "finished", "interrupted", or "failed" when the loss left the finite numbers
+  std::string
+      state;  ///< "finished", "interrupted", or "failed" when the loss left the finite numbers
   int64_t steps = 0;  ///< steps taken in all
   double loss = 0;
   std::string message;  ///< what happened and what to do, when not finished

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "kappascope/linalg/moments.h"
+#include "kappascope/tensor/moments.h"
+#include "kappascope/train/probe.h"
+
+namespace kappascope::probes {
+
+/// Mean and covariance of the post-gating features of every tapped layer over a window, and from
+/// them the condition numbers κ(Σ), κ(Σ+μμᵀ), κ(Σ+(μ+b)(μ+b)ᵀ) (PGB, Proposition 1), plain and
+/// after diagonal scaling, with intervals, and the ranks. Writes kappa/* and features/* per layer.
+/// Cost: half a product φᵀφ a step; at emission two eigendecompositions of order d_ff a layer.
+class FeatureMoments final : public train::Probe {
+ public:
+  explicit FeatureMoments(linalg::MomentOptions options = {}) : options_(options) {}
+
+  [[nodiscard]] std::string_view name() const override { return "features"; }
+  [[nodiscard]] train::Needs needs() const override { return {.features = true}; }
+  void observe(const train::StepView& view) override;
+  void emit(store::Snapshot& out) override;
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ private:
+  struct Layer {
+    tensor::MomentAccumulator moments;
+    at::Tensor bias;  // of the latest step; undefined without post-gating bias
+  };
+  linalg::MomentOptions options_;
+  std::map<std::string, Layer> layers_;
+};
+
+}  // namespace kappascope::probes

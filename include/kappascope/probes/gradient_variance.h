@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "kappascope/train/probe.h"
+
+namespace kappascope::probes {
+
+/// A mean over rows and its standard error.
+struct Measured {
+  double value = 0, error = 0;
+};
+
+/// Lemma 2 of "Post-gating bias" on one batch at fixed weights. The gradient of one token's loss
+/// for W_d is g = y γᵀ with y = φ + b the regressor (mask included) and γ the gradient at the
+/// layer's output. Summed over all entries of W_d (an orthonormal set of test directions u, all
+/// rows j), with divisor n as for moments, exactly
+///   Var g = E‖y‖² E‖γ‖² + Cov(‖y‖², ‖γ‖²) - ‖E y γᵀ‖²;
+/// the first term is what the lemma speaks of, the others are what independence and E γ = 0 cost.
+struct GradientVariance {
+  Measured measured;  ///< Var g
+  Measured derived;  ///< E‖y‖² E‖γ‖²: the lemma as it should read, for the dropout that ran
+  /// The lemma as printed, Σ_j (pσ_j² + (pμ_j + b_j)²) E‖γ‖², for S scaled as inverted dropout
+  /// scales it. It lacks the term of the masked mean, ‖μ‖² (1-p)/p, wherever p < 1.
+  Measured published;
+  Measured independence;  ///< Cov(‖y‖², ‖γ‖²)
+  Measured zero_mean;     ///< -‖E y γᵀ‖²
+  /// Var g with another b, same masks, γ frozen: b = 0; b = -E φ; and the b that minimises it.
+  Measured b_zero, b_minus_mean, b_minimiser;
+  at::Tensor minimiser;  ///< [d_ff] the last of these
+};
+
+/// `phi` [n, d_ff], `gamma` [n, d_model] of one token's loss, `bias` [d_ff] or undefined, `dropout`
+/// the probability of zeroing (inverted dropout), `rows_per_group` the size of the clusters
+/// (sequences) by which standard errors are computed. Cost: one product φᵀγ, in double.
+GradientVariance gradient_variance(const at::Tensor& phi,
+                                   const at::Tensor& gamma,
+                                   const at::Tensor& bias,
+                                   double dropout,
+                                   int64_t rows_per_group = 1);
+
+/// The probe: averages of gradient_variance over the steps of a window, as gradvar/* per layer,
+/// with 95 % intervals.
+class GradientVarianceProbe final : public train::Probe {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "gradient_variance"; }
+  [[nodiscard]] train::Needs needs() const override {
+    return {.features = true, .output_gradients = true};
+  }
+  void observe(const train::StepView& view) override;
+  void emit(store::Snapshot& out) override;
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ private:
+  static constexpr int kQuantities = 9;
+  // Sums over the window's batches of each quantity and of its squared standard error.
+  struct Layer {
+    std::array<double, kQuantities> values{}, variances{};
+    int64_t batches = 0;
+  };
+  std::map<std::string, Layer> layers_;
+};
+
+}  // namespace kappascope::probes

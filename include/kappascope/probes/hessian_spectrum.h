@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "kappascope/curvature/operators.h"
+#include "kappascope/train/probe.h"
+
+namespace kappascope::probes {
+
+struct HessianSpectrumOptions {
+  int top = 5;              ///< eigenvalues at each end
+  double tolerance = 1e-3;  ///< of the residual, relative to the largest magnitude
+  int max_products = 200;
+  bool density = true;  ///< spectral density by stochastic Lanczos quadrature
+  int density_steps = 50;
+  int density_probes = 4;
+  std::uint64_t seed = 0;
+};
+
+/// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
+/// spectral density. Writes hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace and the array
+/// hessian/density ([4, points]: grid, density, lower, upper). Looks at no training step: it
+/// evaluates its own loss, which must not be random, when it emits. Cost: its products, each about
+/// two gradients of that loss; memory of one kept graph.
+class HessianSpectrum final : public train::Probe {
+ public:
+  /// `parameters` are asked for at every emission.
+  HessianSpectrum(curvature::LossFunction loss,
+                  std::function<curvature::NamedParameters()> parameters,
+                  HessianSpectrumOptions options = {});
+
+  [[nodiscard]] std::string_view name() const override { return "hessian"; }
+  [[nodiscard]] train::Needs needs() const override { return {}; }
+  void observe(const train::StepView& view) override;
+  void emit(store::Snapshot& out) override;
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ private:
+  curvature::LossFunction loss_;
+  std::function<curvature::NamedParameters()> parameters_;
+  HessianSpectrumOptions options_;
+};
+
+/// The scalars and arrays of one spectrum, for the probe and for `kappascope spectrum`.
+void add_spectrum(store::Snapshot& out, const linalg::LanczosResult& result, int top);
+void add_density(store::Snapshot& out, const linalg::Density& density);
+
+}  // namespace kappascope::probes

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "kappascope/train/probe.h"
+
+namespace kappascope::probes {
+
+/// Intercept absorption: how far training has used the post-gating bias b to cancel the mean μ of
+/// the features. Writes per layer with a bias: bias/cos = cos(b, -μ), bias/residual = ‖μ+b‖/‖μ‖
+/// (1 when b = 0, 0 when b = -μ), bias/norm = ‖b‖. NaN, with status "undefined", where b or μ is
+/// zero. The 95 % interval carries the sampling error of μ (rows taken as independent).
+/// Cost: two sums over the features a step.
+class Intercept final : public train::Probe {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "intercept"; }
+  [[nodiscard]] train::Needs needs() const override { return {.features = true}; }
+  void observe(const train::StepView& view) override;
+  void emit(store::Snapshot& out) override;
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ private:
+  struct Layer {
+    int64_t rows = 0;
+    at::Tensor sum, squares;  // [d_ff] double: Σ(φ-s), Σ(φ-s)²
+    at::Tensor shift, bias;   // [d_ff] double
+  };
+  std::map<std::string, Layer> layers_;
+};
+
+}  // namespace kappascope::probes

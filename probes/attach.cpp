@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/attach.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
+#include "kappascope/core/version.h"
+#include "kappascope/probes/feature_moments.h"
+#include "kappascope/probes/gradient_variance.h"
+#include "kappascope/probes/intercept.h"
+
+namespace kappascope::probes {
+
+std::vector<train::ScheduledProbe> standard_probes(const torch::nn::Module& model,
+                                                   const ProbeOptions& options) {
+  if (options.every < 1 || options.window < 1 || options.window > options.every) {
+    throw UsageError(
+        fmt::format("probes.window must lie between 1 and probes.every, got window {} and every {}",
+                    options.window,
+                    options.every));
+  }
+  if (options.budget < 0 || options.hessian_budget < 0)
+    throw UsageError("a probe's budget must not be negative");
+  const train::Schedule schedule{options.every, options.window, options.last_step, options.budget};
+  std::vector<train::ScheduledProbe> probes;
+  if (options.features) {
+    linalg::MomentOptions moments;
+    moments.sample_rows = options.sample_rows;
+    probes.push_back({std::make_unique<FeatureMoments>(moments), schedule});
+  }
+  if (options.intercept) probes.push_back({std::make_unique<Intercept>(), schedule});
+  if (options.gradient_variance)
+    probes.push_back({std::make_unique<GradientVarianceProbe>(), schedule});
+  if (options.hessian && options.curvature_loss) {
+    const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
+    auto parameters = [&model, pattern = options.parameters] {
+      return curvature::select_parameters(model, pattern);
+    };
+    parameters();  // a pattern that matches nothing is said now, not at the first spectrum
+    probes.push_back(
+        {std::make_unique<HessianSpectrum>(options.curvature_loss, parameters, options.spectrum),
+         {every, 1, options.last_step, options.hessian_budget}});
+  }
+  return probes;
+}
+
+store::Facts standard_facts(const torch::nn::Module& model) {
+  int64_t count = 0;
+  std::string device = "cpu";
+  for (const auto& parameter : model.parameters()) {
+    count += parameter.numel();
+    device = parameter.device().str();
+  }
+  return {{"version", std::string(version())},
+          {"created", utc_now()},
+          {"torch", TORCH_VERSION},
+          {"device", device},
+          {"threads", std::to_string(at::get_num_threads())},
+          {"parameters", std::to_string(count)}};
+}
+
+std::unique_ptr<train::Session> attach(torch::nn::Module& model,
+                                       const std::filesystem::path& dir,
+                                       const ProbeOptions& options,
+                                       const store::Facts& facts) {
+  auto all = standard_facts(model);
+  all.insert(all.end(), facts.begin(), facts.end());
+  auto probes = standard_probes(model, options);
+  return std::make_unique<train::Session>(
+      model, store::RunWriter::create(dir, all), std::move(probes));
+}
+
+}  // namespace kappascope::probes

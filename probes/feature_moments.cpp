@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/feature_moments.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/linalg/kappa.h"
+#include "kappascope/probes/scalars.h"
+#include "kappascope/tensor/convert.h"
+
+namespace kappascope::probes {
+namespace {
+
+void add_kappa(store::Snapshot& out,
+               const std::string& name,
+               const std::string& layer,
+               const linalg::KappaEstimate& kappa,
+               const linalg::Moments& moments) {
+  store::Scalar scalar;
+  scalar.name = name;
+  scalar.layer = layer;
+  scalar.value = kappa.value;
+  scalar.lower = kappa.lower;
+  scalar.upper = kappa.upper;
+  scalar.n = static_cast<double>(moments.n);
+  scalar.n_effective = kappa.n_effective;
+  scalar.status = linalg::to_string(kappa.resolution);
+  out.scalars.push_back(scalar);
+}
+
+}  // namespace
+
+void FeatureMoments::observe(const train::StepView& view) {
+  for (const auto& layer : *view.layers) {
+    auto found = layers_.find(layer.name);
+    if (found == layers_.end()) {
+      Layer fresh{tensor::MomentAccumulator(layer.features.size(1), options_), {}};
+      found = layers_.emplace(layer.name, std::move(fresh)).first;
+    }
+    found->second.moments.update(layer.features, {}, layer.rows_per_group);
+    found->second.bias = layer.bias.defined() ? layer.bias.clone() : at::Tensor();
+  }
+}
+
+void FeatureMoments::emit(store::Snapshot& out) {
+  for (const auto& [name, layer] : layers_) {
+    const auto moments = layer.moments.result();
+    const auto bias = layer.bias.defined() ? tensor::to_vector(layer.bias) : Eigen::VectorXd();
+    const auto c = linalg::conditioning(moments, bias);
+    add_kappa(out, "kappa/sigma", name, c.sigma, moments);
+    add_kappa(out, "kappa/second_moment", name, c.second_moment, moments);
+    add_kappa(out, "kappa/with_bias", name, c.with_bias, moments);
+    add_kappa(out, "kappa/sigma_scaled", name, c.sigma_scaled, moments);
+    add_kappa(out, "kappa/second_moment_scaled", name, c.second_moment_scaled, moments);
+    add_kappa(out, "kappa/with_bias_scaled", name, c.with_bias_scaled, moments);
+    add_scalar(out, "kappa/sigma_shrunk", name, c.sigma.shrunk);
+    add_scalar(out, "features/effective_rank", name, c.effective_rank);
+    add_scalar(out, "features/stable_rank", name, c.stable_rank);
+    add_scalar(out, "features/isotropy", name, c.isotropy);
+    add_scalar(out, "features/mean_leverage", name, c.mean_leverage);
+    add_scalar(out, "features/constant", name, static_cast<double>(c.constant_features));
+    add_scalar(out, "features/dead", name, static_cast<double>(c.dead_features));
+    add_scalar(out, "features/nonfinite_rows", name, static_cast<double>(moments.nonfinite_rows));
+  }
+  layers_.clear();
+}
+
+void FeatureMoments::save(torch::serialize::OutputArchive& archive) const {
+  archive.write("layers", torch::tensor(static_cast<int64_t>(layers_.size())));
+  int64_t index = 0;
+  for (const auto& [name, layer] : layers_) {
+    torch::serialize::OutputArchive inner, moments;
+    layer.moments.save(moments);
+    inner.write("moments", moments);
+    inner.write("name", c10::IValue(name));
+    inner.write("dimension", torch::tensor(layer.moments.dimension()));
+    if (layer.bias.defined()) inner.write("bias", layer.bias);
+    archive.write("layer" + std::to_string(index++), inner);
+  }
+}
+
+void FeatureMoments::load(torch::serialize::InputArchive& archive) {
+  layers_.clear();
+  torch::Tensor count;
+  archive.read("layers", count);
+  for (int64_t index = 0; index < count.item<int64_t>(); ++index) {
+    torch::serialize::InputArchive inner, moments;
+    archive.read("layer" + std::to_string(index), inner);
+    c10::IValue name;
+    torch::Tensor dimension;
+    inner.read("name", name);
+    inner.read("dimension", dimension);
+    Layer layer{tensor::MomentAccumulator(dimension.item<int64_t>(), options_), {}};
+    inner.read("moments", moments);
+    layer.moments.load(moments);
+    inner.try_read("bias", layer.bias);
+    layers_.emplace(name.toStringRef(), std::move(layer));
+  }
+}
+
+}  // namespace kappascope::probes

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/gradient_variance.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "kappascope/core/error.h"
+#include "kappascope/probes/scalars.h"
+
+namespace kappascope::probes {
+namespace {
+
+constexpr double kNormal95 = 1.959964;
+constexpr std::array<const char*, 9> kNames = {"gradvar/measured",
+                                               "gradvar/derived",
+                                               "gradvar/published",
+                                               "gradvar/independence",
+                                               "gradvar/zero_mean",
+                                               "gradvar/b_learned",
+                                               "gradvar/b_zero",
+                                               "gradvar/b_minus_mean",
+                                               "gradvar/b_minimiser"};
+
+// Standard error of a mean from the influence of each row, by clusters of rows: the clusters' sums
+// are independent where rows are not.
+double standard_error(const at::Tensor& influence, int64_t rows_per_group) {
+  const auto n = influence.size(0);
+  const auto groups = n / rows_per_group;
+  if (groups < 2) return std::numeric_limits<double>::infinity();
+  const auto centred = influence - influence.mean();
+  const auto sums = centred.view({groups, rows_per_group}).sum(1);
+  const double correction = static_cast<double>(groups) / static_cast<double>(groups - 1);
+  return std::sqrt(correction * sums.square().sum().item<double>()) / static_cast<double>(n);
+}
+
+}  // namespace
+
+GradientVariance gradient_variance(const at::Tensor& phi_in,
+                                   const at::Tensor& gamma_in,
+                                   const at::Tensor& bias,
+                                   double dropout,
+                                   int64_t rows_per_group) {
+  torch::NoGradGuard no_grad;
+  require(phi_in.dim() == 2 && gamma_in.dim() == 2 && phi_in.size(0) == gamma_in.size(0) &&
+              phi_in.size(0) > 0,
+          "gradient_variance needs features and gradients of the same tokens");
+  require(dropout >= 0 && dropout < 1, "dropout must be in [0, 1), got ", dropout);
+  require(rows_per_group > 0 && phi_in.size(0) % rows_per_group == 0,
+          "groups of ",
+          rows_per_group,
+          " rows do not divide ",
+          phi_in.size(0),
+          " rows");
+  const auto phi = phi_in.to(torch::kDouble);
+  const auto gamma = gamma_in.to(torch::kDouble);
+  const auto n = static_cast<double>(phi.size(0));
+  const auto b =
+      bias.defined() ? bias.to(torch::kDouble) : torch::zeros({phi.size(1)}, phi.options());
+  const auto w = gamma.square().sum(1);  // [n] ‖γ‖²
+  const auto mean_w = w.mean();
+  const auto mean_gamma = gamma.mean(0);         // [d_model]
+  const auto mean_phi = phi.mean(0);             // [d_ff]
+  const auto cross = phi.t().matmul(gamma) / n;  // [d_ff, d_model] E φγᵀ
+
+  // Var g at some b: the mean of ‖y γᵀ - E y γᵀ‖², whose influence of a row is its own term (the
+  // mean's own error is of second order).
+  const auto variance_at = [&](const at::Tensor& at_b) -> Measured {
+    const auto y = phi + at_b;
+    const auto mean_g = cross + at_b.unsqueeze(1) * mean_gamma;
+    const auto terms =
+        y.square().sum(1) * w - 2 * y.matmul(mean_g).mul(gamma).sum(1) + mean_g.square().sum();
+    return {terms.mean().item<double>(), standard_error(terms, rows_per_group)};
+  };
+  // E a · E w for a row statistic a.
+  const auto product = [&](const at::Tensor& a) -> Measured {
+    const auto mean_a = a.mean();
+    return {(mean_a * mean_w).item<double>(),
+            standard_error(a * mean_w + mean_a * w, rows_per_group)};
+  };
+
+  GradientVariance result;
+  const auto y = phi + b;
+  const auto a = y.square().sum(1);  // [n] ‖y‖²
+  result.measured = variance_at(b);
+  result.derived = product(a);
+  // Σ_j pσ_j² + (pμ_j + b_j)² with S/p in the lemma's place of S, written by what the mask leaves:
+  // E φ² = E S² / p gives ‖y‖² less the masked mean's term.
+  const double keep = 1 - dropout;
+  const auto missing = (1 - keep) / keep * (2 * phi.matmul(mean_phi) - mean_phi.square().sum());
+  result.published = product(a - missing);
+  const auto product_terms = (a - a.mean()) * (w - mean_w);
+  result.independence = {product_terms.mean().item<double>(),
+                         standard_error(product_terms, rows_per_group)};
+  const auto mean_g = cross + b.unsqueeze(1) * mean_gamma;
+  result.zero_mean = {-mean_g.square().sum().item<double>(),
+                      standard_error(2 * y.matmul(mean_g).mul(gamma).sum(1), rows_per_group)};
+
+  result.b_zero = variance_at(torch::zeros_like(b));
+  result.b_minus_mean = variance_at(-mean_phi);
+  // V(b) = Σ_j A_j + 2 b_j B_j + b_j² C is a parabola in each b_j; C = 0 only when γ is constant.
+  const auto curvature = mean_w - mean_gamma.square().sum();
+  const auto slope = phi.t().mv(w) / n - cross.mv(mean_gamma);
+  result.minimiser = curvature.item<double>() > 0 ? -slope / curvature : torch::zeros_like(b);
+  result.b_minimiser = variance_at(result.minimiser);
+  return result;
+}
+
+void GradientVarianceProbe::observe(const train::StepView& view) {
+  for (const auto& seen : *view.layers) {
+    if (!seen.gradient.defined()) continue;
+    const auto v = gradient_variance(
+        seen.features, seen.gradient, seen.bias, seen.dropout, seen.rows_per_group);
+    const std::array<Measured, kQuantities> quantities = {v.measured,
+                                                          v.derived,
+                                                          v.published,
+                                                          v.independence,
+                                                          v.zero_mean,
+                                                          v.measured,
+                                                          v.b_zero,
+                                                          v.b_minus_mean,
+                                                          v.b_minimiser};
+    auto& layer = layers_[seen.name];
+    ++layer.batches;
+    for (int i = 0; i < kQuantities; ++i) {
+      layer.values[i] += quantities[i].value;
+      layer.variances[i] += quantities[i].error * quantities[i].error;
+    }
+  }
+}
+
+void GradientVarianceProbe::emit(store::Snapshot& out) {
+  for (const auto& [name, layer] : layers_) {
+    const auto batches = static_cast<double>(layer.batches);
+    for (int i = 0; i < kQuantities; ++i) {
+      const double value = layer.values[i] / batches;
+      const double error = kNormal95 * std::sqrt(layer.variances[i]) / batches;
+      add_scalar(out, kNames[i], name, value, value - error, value + error);
+    }
+  }
+  layers_.clear();
+}
+
+void GradientVarianceProbe::save(torch::serialize::OutputArchive& archive) const {
+  archive.write("layers", torch::tensor(static_cast<int64_t>(layers_.size())));
+  int64_t index = 0;
+  for (const auto& [name, layer] : layers_) {
+    torch::serialize::OutputArchive inner;
+    inner.write("name", c10::IValue(name));
+    inner.write("batches", torch::tensor(layer.batches));
+    inner.write("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
+    inner.write("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
+    archive.write("layer" + std::to_string(index++), inner);
+  }
+}
+
+void GradientVarianceProbe::load(torch::serialize::InputArchive& archive) {
+  layers_.clear();
+  torch::Tensor count;
+  archive.read("layers", count);
+  for (int64_t index = 0; index < count.item<int64_t>(); ++index) {
+    torch::serialize::InputArchive inner;
+    archive.read("layer" + std::to_string(index), inner);
+    c10::IValue name;
+    torch::Tensor batches, values, variances;
+    inner.read("name", name);
+    inner.read("batches", batches);
+    inner.read("values", values);
+    inner.read("variances", variances);
+    auto& layer = layers_[name.toStringRef()];
+    layer.batches = batches.item<int64_t>();
+    std::copy_n(values.const_data_ptr<double>(), kQuantities, layer.values.begin());
+    std::copy_n(variances.const_data_ptr<double>(), kQuantities, layer.variances.begin());
+  }
+}
+
+}  // namespace kappascope::probes

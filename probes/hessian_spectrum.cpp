@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/hessian_spectrum.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "kappascope/core/error.h"
+#include "kappascope/probes/scalars.h"
+
+namespace kappascope::probes {
+namespace {
+
+// The loss may draw random numbers although it must not depend on them; training must not notice.
+class KeepRandomState {
+ public:
+  KeepRandomState()
+      : generator_(at::detail::getDefaultCPUGenerator()), state_(generator_.get_state()) {}
+  ~KeepRandomState() { generator_.set_state(state_); }
+  KeepRandomState(const KeepRandomState&) = delete;
+  KeepRandomState& operator=(const KeepRandomState&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace
+
+HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
+                                 std::function<curvature::NamedParameters()> parameters,
+                                 HessianSpectrumOptions options)
+    : loss_(std::move(loss)), parameters_(std::move(parameters)), options_(options) {}
+
+void HessianSpectrum::observe(const train::StepView& /*view*/) {}
+
+void HessianSpectrum::emit(store::Snapshot& out) {
+  const KeepRandomState keep;
+  std::unique_ptr<curvature::CurvatureOperator> op;
+  try {
+    op = curvature::hessian(loss_, parameters_());
+  } catch (const Error& error) {
+    // A loss that has left the finite numbers has no curvature; the run goes on to say so itself.
+    out.events.push_back({"hessian_failed", error.what()});
+    return;
+  }
+  const auto linear = curvature::as_linear(*op);
+  linalg::LanczosOptions lanczos;
+  lanczos.top = options_.top;
+  lanczos.tolerance = options_.tolerance;
+  lanczos.max_products = options_.max_products;
+  lanczos.seed = options_.seed;
+  add_spectrum(out, linalg::lanczos(linear, lanczos), options_.top);
+  if (!options_.density) return;
+  linalg::DensityOptions density;
+  density.steps = options_.density_steps;
+  density.probes = options_.density_probes;
+  density.seed = options_.seed;
+  add_density(out, linalg::spectral_density(linear, density));
+}
+
+void HessianSpectrum::save(torch::serialize::OutputArchive& archive) const {
+  archive.write("stateless", torch::tensor(true));
+}
+
+void HessianSpectrum::load(torch::serialize::InputArchive& /*archive*/) {}
+
+void add_spectrum(store::Snapshot& out, const linalg::LanczosResult& result, int top) {
+  const auto found = static_cast<int>(result.eigenvalues.size());
+  const auto add = [&](const std::string& name, int i) {
+    // The distance to the nearest eigenvalue is at most the residual.
+    const double value = result.eigenvalues[i], bound = result.residuals[i];
+    add_scalar(out, name, "", value, value - bound, value + bound);
+    if (out.scalars.back().status == "ok")
+      out.scalars.back().status = linalg::to_string(result.status);
+  };
+  for (int i = 0; i < std::min(top, found); ++i) add(fmt::format("hessian/lambda_{}", i + 1), i);
+  for (int i = 0; i < std::min(top, found); ++i)
+    add(fmt::format("hessian/lambda_min_{}", i + 1), found - 1 - i);
+}
+
+void add_density(store::Snapshot& out, const linalg::Density& density) {
+  const auto points = density.grid.size();
+  store::Array array{"hessian/density", "", {4, points}, {}};
+  for (const auto* row : {&density.grid, &density.density, &density.lower, &density.upper}) {
+    array.data.insert(array.data.end(), row->data(), row->data() + points);
+  }
+  if (points > 0) out.arrays.push_back(std::move(array));
+  constexpr double kNormal95 = 1.959964;
+  const double error = kNormal95 * density.trace_stderr;
+  add_scalar(out, "hessian/trace", "", density.trace, density.trace - error, density.trace + error);
+  add_scalar(out, "hessian/negative_mass", "", density.negative_mass);
+  add_scalar(out, "hessian/near_zero_mass", "", density.near_zero_mass);
+}
+
+}  // namespace kappascope::probes
