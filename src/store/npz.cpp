@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/npz.h"
 
+#include <fmt/format.h>
 #include <zip.h>
 
 #include <algorithm>
