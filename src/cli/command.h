@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <string>
+#include <vector>
+
+namespace kappascope::cli {
+
+namespace po = boost::program_options;
+using Arguments = std::vector<std::string>;
+
+/// What a subcommand's command line looks like, for parsing and for --help.
+struct Usage {
+  std::string synopsis;  ///< "kappascope report RUN... [options]"
+  std::string text;      ///< what it does, in a few lines, with an example
+  po::options_description options;
+  std::string positional;    ///< name of the positional option; empty for none
+  int positional_count = 0;  ///< how many it takes at most; -1 for any number
+  bool takes_config = false;
+};
+
+/// Parses `arguments`; an INI file given with --config fills in what the command line leaves open.
+/// Prints help and returns false for --help. Throws UsageError, with a suggestion for an unknown
+/// option, in the command line as in the file.
+bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values);
+
+/// The closest of `known` to `word` within a third of its length, or an empty string.
+std::string closest(const std::string& word, const std::vector<std::string>& known);
+
+// One subcommand a file; each returns the exit status.
+int run_train(const Arguments& arguments);
+int run_spectrum(const Arguments& arguments);
+int run_verify(const Arguments& arguments);
+int run_report(const Arguments& arguments);
+int run_runs(const Arguments& arguments);
+int run_export(const Arguments& arguments);
+
+}  // namespace kappascope::cli

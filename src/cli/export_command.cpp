@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "cli/command.h"
+#include "kappascope/core/error.h"
+#include "kappascope/store/atomic_file.h"
+#include "kappascope/store/export.h"
+
+namespace kappascope::cli {
+namespace fs = std::filesystem;
+
+int run_export(const Arguments& arguments) {
+  std::string run, format, out;
+  Usage usage;
+  usage.synopsis = "kappascope export RUN --format csv|jsonl|npz [--out FILE]";
+  usage.text =
+      "A run's numbers for other programs. csv and jsonl go to stdout unless --out is given; npz "
+      "needs\n"
+      "--out. The database itself is open too: sqlite3 RUN/run.sqlite (src/store/README.md).";
+  usage.options.add_options()("help,h", "this text")("run", po::value(&run)->required(), "the run")(
+      "format", po::value(&format)->default_value("csv"), "csv, jsonl or npz")(
+      "out", po::value(&out), "the file");
+  usage.positional = "run";
+  usage.positional_count = 1;
+  po::variables_map values;
+  if (!parse(arguments, usage, values)) return 0;
+  if (format != "csv" && format != "jsonl" && format != "npz") {
+    throw UsageError("--format must be csv, jsonl or npz, got '" + format + "'");
+  }
+  if (format == "npz" && out.empty()) throw UsageError("--format npz needs --out FILE.npz");
+  const store::RunReader reader(run);
+  const auto text = [&](std::ostream& to) {
+    format == "csv" ? store::export_csv(reader, to) : store::export_jsonl(reader, to);
+  };
+  if (format == "npz") {
+    store::export_npz(reader, out);
+  } else if (out.empty()) {
+    text(std::cout);
+  } else {
+    store::write_atomically(out, [&](const fs::path& temporary) {
+      std::ofstream file(temporary, std::ios::binary);
+      text(file);
+      file.close();
+      require(file.good(), "cannot write ", out);
+    });
+  }
+  if (!out.empty()) fmt::print("{}\n", out);
+  return 0;
+}
+
+}  // namespace kappascope::cli

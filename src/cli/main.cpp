@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/version.h"
+
+namespace {
+
+using namespace kappascope;
+
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(const cli::Arguments&);
+};
+
+constexpr std::array<Command, 6> kCommands = {{
+    {"train", "train a gated network with probes attached", cli::run_train},
+    {"spectrum", "curvature of a trained network: eigenvalues, density, trace", cli::run_spectrum},
+    {"verify", "decide the claims of the documents by computation", cli::run_verify},
+    {"report", "one HTML page, or figures, about one or several runs", cli::run_report},
+    {"runs", "list runs: state, steps, last loss, worst kappa", cli::run_runs},
+    {"export", "a run's numbers as CSV, JSON lines or NPZ", cli::run_export},
+}};
+
+void print_help() {
+  fmt::print(
+      "Kappascope {}: is this run well conditioned, and what should I change?\n\n"
+      "usage: kappascope COMMAND [options]\n\n",
+      version());
+  for (const auto& command : kCommands) fmt::print("  {:<10}{}\n", command.name, command.summary);
+  fmt::print(
+      "\n`kappascope COMMAND --help` explains each. Results go to stdout, all else to stderr.\n"
+      "Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.\n");
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print_help();
+    return 2;
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help();
+    return 0;
+  }
+  if (words[0] == "--version") {
+    fmt::print("kappascope {}\n", version());
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const auto& command : kCommands) {
+    if (words[0] == command.name) return command.run({words.begin() + 1, words.end()});
+    names.emplace_back(command.name);
+  }
+  const auto near = cli::closest(words[0], names);
+  throw UsageError(fmt::format(
+      "unknown command '{}'{}",
+      words[0],
+      near.empty() ? "; --help lists them" : fmt::format(": did you mean '{}'?", near)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "kappascope: error: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "kappascope: error: {}\n", error.what());
+    return 1;
+  }
+}

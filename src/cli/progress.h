@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace kappascope::cli {
+
+/// A progress line on stderr: rewritten in place on a terminal, one line every few seconds
+/// elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void show(const std::string& text, bool last = false);
+
+ private:
+  bool terminal_, open_ = false;
+  double shown_ = -1e9;
+};
+
+}  // namespace kappascope::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "kappascope/core/error.h"
+#include "kappascope/reports/report.h"
+#include "kappascope/store/atomic_file.h"
+
+namespace kappascope::cli {
+namespace fs = std::filesystem;
+
+int run_report(const Arguments& arguments) {
+  std::vector<std::string> runs;
+  std::string out, figures, format;
+  Usage usage;
+  usage.synopsis =
+      "kappascope report RUN... [--out FILE.html] [--figures DIR --format svg|pdf|png]";
+  usage.text =
+      "One HTML page about one or several runs (arms on one step axis) that works offline, and the "
+      "same\n"
+      "figures as files for a paper. Reads the runs only, also while they are being written.\n\n"
+      "example: kappascope report runs/none runs/pgb --out report.html";
+  usage.options.add_options()("help,h", "this text")(
+      "run", po::value(&runs)->required(), "the runs")(
+      "out", po::value(&out), "the page (default: report.html in the first run)")(
+      "figures", po::value(&figures), "folder for one file a figure")(
+      "format", po::value(&format)->default_value("svg"), "svg, pdf or png")(
+      "json", po::bool_switch(), "print what was written as JSON");
+  usage.positional = "run";
+  usage.positional_count = -1;
+  po::variables_map values;
+  if (!parse(arguments, usage, values)) return 0;
+  if (format != "svg" && format != "pdf" && format != "png") {
+    throw UsageError("--format must be svg, pdf or png, got '" + format + "'");
+  }
+  if (values["format"].defaulted() == false && figures.empty())
+    throw UsageError("--format needs --figures DIR");
+  const std::vector<fs::path> paths(runs.begin(), runs.end());
+  const fs::path page = out.empty() ? paths.front() / "report.html" : fs::path(out);
+  const auto html = reports::html_report(paths);
+  store::write_atomically(page, [&](const fs::path& temporary) {
+    std::ofstream file(temporary, std::ios::binary);
+    file << html;
+    file.close();
+    require(file.good(), "cannot write ", page.string());
+  });
+  nlohmann::json written = {{"report", page.string()}, {"figures", nlohmann::json::array()}};
+  if (!figures.empty()) {
+    const auto kind = format == "svg"   ? reports::FigureFormat::kSvg
+                      : format == "pdf" ? reports::FigureFormat::kPdf
+                                        : reports::FigureFormat::kPng;
+    for (const auto& file : reports::write_figures(paths, figures, kind))
+      written["figures"].push_back(file.string());
+  }
+  if (values["json"].as<bool>()) {
+    fmt::print("{}\n", written.dump());
+  } else {
+    fmt::print("{}\n", page.string());
+    for (const auto& file : written["figures"]) fmt::print("{}\n", file.get<std::string>());
+  }
+  return 0;
+}
+
+}  // namespace kappascope::cli

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/settings.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <sstream>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::cli {
+namespace {
+
+template <typename T>
+po::typed_value<T>* bind(T& target) {
+  return po::value<T>(&target)->default_value(target)->value_name("");
+}
+
+po::typed_value<bool>* bind_flag(bool& target) {
+  return po::value<bool>(&target)->default_value(target, target ? "true" : "false")->value_name("");
+}
+
+// Shortest text that reads back to the same number.
+std::string text_of(const boost::any& value) {
+  if (const auto* s = boost::any_cast<std::string>(&value)) return *s;
+  if (const auto* b = boost::any_cast<bool>(&value)) return *b ? "true" : "false";
+  if (const auto* d = boost::any_cast<double>(&value)) return fmt::format("{}", *d);
+  if (const auto* i = boost::any_cast<int>(&value)) return std::to_string(*i);
+  if (const auto* l = boost::any_cast<int64_t>(&value)) return std::to_string(*l);
+  if (const auto* u = boost::any_cast<std::uint64_t>(&value)) return std::to_string(*u);
+  throw Error("a setting has a type that cannot be written");
+}
+
+}  // namespace
+
+po::options_description settings_options(Settings& s) {
+  auto& t = s.train;
+  auto& p = s.probes;
+  po::options_description options(
+      "Settings, on the command line or as [section] name = value in the file");
+  auto add = options.add_options();
+  add("label", bind(t.label), "name of this arm in reports (default: made from the bias)");
+  add("data.path", bind(t.data), "folder of an IDX image set (MNIST and its kin)");
+  add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, reglu, bilinear");
+  add("model.width", bind(t.width), "d_model");
+  add("model.hidden", bind(t.hidden), "d_ff");
+  add("model.blocks", bind(t.blocks), "gated layers");
+  add("model.residual", bind_flag(t.residual), "x + f(x) instead of f(x)");
+  add("model.bias", bind(t.bias), "none, post-gating, output, both");
+  add("model.dropout", bind(t.dropout), "probability of zeroing, in [0, 1)");
+  add("model.dropout-placement",
+      bind(t.dropout_placement),
+      "up (on U, as in the paper) or product");
+  add("train.loss", bind(t.loss), "cross-entropy or squared");
+  add("train.optimizer", bind(t.optimizer), "adam or sgd");
+  add("train.learning-rate", bind(t.learning_rate), "at the top of the schedule");
+  add("train.final-learning-rate",
+      bind(t.final_learning_rate),
+      "share of it left at the end of the cosine");
+  add("train.schedule", bind(t.schedule), "cosine or constant");
+  add("train.warmup", bind(t.warmup), "steps of linear warm-up");
+  add("train.momentum", bind(t.momentum), "of sgd");
+  add("train.weight-decay", bind(t.weight_decay), "of either optimiser");
+  add("train.epochs", bind(t.epochs), "passes over the data");
+  add("train.steps", bind(t.steps), "steps; overrides epochs when positive");
+  add("train.batch", bind(t.batch), "images a step");
+  add("train.seed", bind(t.seed), "of weights, shuffles and dropout");
+  add("train.eval-every", bind(t.eval_every), "steps between test losses (0: twenty in the run)");
+  add("train.checkpoint-every",
+      bind(t.checkpoint_every),
+      "steps between checkpoints (0: ten in the run)");
+  add("train.threads", bind(t.threads), "CPU threads (0: as LibTorch chooses)");
+  add("probes.features", bind_flag(p.features), "moments and condition numbers");
+  add("probes.intercept", bind_flag(p.intercept), "what the post-gating bias has absorbed");
+  add("probes.gradient-variance", bind_flag(p.gradient_variance), "Lemma 2 against the gradients");
+  add("probes.hessian", bind_flag(p.hessian), "top eigenvalues and density of the Hessian");
+  add("probes.every", bind(p.every), "steps between measurements");
+  add("probes.window", bind(p.window), "steps observed for each");
+  add("probes.budget", bind(p.budget), "share of training time a probe may use (0: no limit)");
+  add("probes.hessian-every",
+      bind(p.hessian_every),
+      "steps between spectra (0: ten times probes.every)");
+  add("probes.hessian-budget",
+      bind(p.hessian_budget),
+      "share of training time for spectra (0: no limit)");
+  add("probes.hessian-top", bind(p.spectrum.top), "eigenvalues at each end");
+  add("probes.hessian-tolerance",
+      bind(p.spectrum.tolerance),
+      "residual relative to the largest magnitude");
+  add("probes.hessian-rows", bind(s.curvature_rows), "training images the Hessian is taken on");
+  add("probes.hessian-block",
+      bind(p.parameters),
+      "glob of the parameters, e.g. blocks.*.down.weight");
+  add("probes.density", bind_flag(p.spectrum.density), "spectral density with each spectrum");
+  add("probes.sample-rows", bind(p.sample_rows), "feature rows kept a layer, for the tails");
+  return options;
+}
+
+std::string to_ini(const po::options_description& options, const po::variables_map& values) {
+  std::map<std::string, std::string> sections;
+  for (const auto& option : options.options()) {
+    const auto& name = option->long_name();
+    const auto dot = name.find('.');
+    const auto section = dot == std::string::npos ? "" : name.substr(0, dot);
+    sections[section] += name.substr(dot + 1) + " = " + text_of(values[name].value()) + "\n";
+  }
+  std::string text;
+  for (const auto& [section, lines] : sections)
+    text += (section.empty() ? "" : "[" + section + "]\n") + lines;
+  return text;
+}
+
+Settings from_ini(const std::string& text) {
+  Settings settings;
+  const auto options = settings_options(settings);
+  po::variables_map values;
+  std::istringstream in(text);
+  try {
+    po::store(po::parse_config_file(in, options), values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw Error(std::string("the stored configuration cannot be read: ") + error.what());
+  }
+  return settings;
+}
+
+std::string label_of(const train::TrainConfig& config) {
+  if (!config.label.empty()) return config.label;
+  if (config.bias == "none") return "no bias";
+  if (config.bias == "both") return "both biases";
+  return config.bias + " bias";
+}
+
+}  // namespace kappascope::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "kappascope/probes/attach.h"
+#include "kappascope/train/config.h"
+
+namespace kappascope::cli {
+
+/// Everything a configuration file may say, with the defaults of the library.
+struct Settings {
+  train::TrainConfig train;
+  probes::ProbeOptions probes;
+  int64_t curvature_rows = 1024;  ///< training images the Hessian is taken on
+};
+
+/// The options [data], [model], [train] and [probes], bound to `settings`.
+po::options_description settings_options(Settings& settings);
+
+/// All of them as INI text: what a run stores and what resuming reads back.
+std::string to_ini(const po::options_description& options, const po::variables_map& values);
+
+/// Reads such text. Throws Error when it does not parse.
+Settings from_ini(const std::string& text);
+
+/// The arm's name in reports: the label, or one made from the bias.
+std::string label_of(const train::TrainConfig& config);
+
+}  // namespace kappascope::cli

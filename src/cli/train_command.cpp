@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/torch.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/curvature_task.h"
+#include "cli/progress.h"
+#include "cli/settings.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
+#include "kappascope/train/checkpoint.h"
+#include "kappascope/train/trainer.h"
+
+namespace kappascope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::atomic<bool> stop_requested{false};
+
+void request_stop(int /*signal*/) {
+  // A second Ctrl-C ends the program at once.
+  if (stop_requested.exchange(true)) std::_Exit(130);
+}
+
+std::string progress_text(const std::string& label, const train::Progress& progress) {
+  double worst = 0;
+  for (const auto& scalar : progress.session->latest()) {
+    if (scalar.name == "kappa/second_moment" && std::isfinite(scalar.value))
+      worst = std::max(worst, scalar.value);
+  }
+  return fmt::format("{}: step {}/{}  loss {:.4f}{}  {} left",
+                     label,
+                     progress.step,
+                     progress.steps,
+                     progress.loss,
+                     worst > 0 ? fmt::format("  worst kappa {:.3g}", worst) : "",
+                     format_seconds(progress.seconds_left));
+}
+
+int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
+  if (json) {
+    const nlohmann::json out = {
+        {"run", dir.string()},
+        {"state", result.state},
+        {"steps", result.steps},
+        {"loss", std::isfinite(result.loss) ? nlohmann::json(result.loss) : nlohmann::json()},
+        {"message", result.message}};
+    fmt::print("{}\n", out.dump());
+  } else {
+    fmt::print("{}\n", dir.string());
+  }
+  if (result.state == "interrupted") {
+    fmt::print(stderr,
+               "kappascope: {}; go on with: kappascope train --resume {}\n",
+               result.message,
+               dir.string());
+    return 130;
+  }
+  if (result.state == "failed") {
+    fmt::print(stderr,
+               "kappascope: error: {}; the state before that update is saved in {}. See what the "
+               "condition numbers "
+               "did before: kappascope report {}. A lower train.learning-rate or a warm-up is the "
+               "usual cure\n",
+               result.message,
+               (dir / "checkpoints").string(),
+               dir.string());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_train(const Arguments& arguments) {
+  Settings settings;
+  const auto setting_options = settings_options(settings);
+  std::string out, resume, data;
+  Usage usage;
+  usage.synopsis =
+      "kappascope train --config FILE [--data PATH] [--out RUN | --resume RUN] [settings]";
+  usage.text =
+      "Trains stacked gated MLPs on an IDX image set with probes attached, and writes a run: a\n"
+      "directory with one SQLite database (run.sqlite) and checkpoints. Ctrl-C saves; --resume "
+      "goes\n"
+      "on to the last bit as if nothing had happened. The loss is the same with and without "
+      "probes.\n\n"
+      "example: kappascope train --config experiments/demo.ini --model.bias post-gating --out "
+      "runs/pgb";
+  po::options_description general("Options");
+  general.add_options()("help,h", "this text")(
+      "config", po::value<std::string>(), "INI file with settings")(
+      "data", po::value(&data)->value_name("PATH"), "short for data.path")(
+      "out", po::value(&out)->value_name("RUN"), "directory of the new run (default: runs/LABEL)")(
+      "resume", po::value(&resume)->value_name("RUN"), "go on with a run that stopped")(
+      "json", po::bool_switch(), "print the result as JSON");
+  usage.options.add(general).add(setting_options);
+  usage.takes_config = true;
+  po::variables_map values;
+  if (!parse(arguments, usage, values)) return 0;
+
+  const bool resuming = !resume.empty();
+  if (resuming) {
+    for (const auto& [name, value] : values) {
+      if (!value.defaulted() && name != "resume" && name != "data" && name != "json") {
+        throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
+      }
+    }
+    settings = from_ini(store::RunReader(resume).fact("config"));
+  }
+  if (!data.empty()) settings.train.data = data;
+  settings.train.label = label_of(settings.train);
+  auto task = train::make_task(settings.train);
+  settings.probes.last_step = task.steps - 1;
+  if (settings.probes.hessian)
+    settings.probes.curvature_loss = curvature_loss(task, settings.curvature_rows);
+  auto probes = probes::standard_probes(*task.model, settings.probes);
+
+  fs::path dir =
+      resuming ? fs::path(resume) : fs::path(out.empty() ? "runs/" + settings.train.label : out);
+  std::optional<fs::path> checkpoint;
+  if (resuming) {
+    checkpoint = train::find_checkpoint(dir);
+    require(checkpoint.has_value(),
+            dir.string(),
+            " holds no checkpoint to resume from: start it anew with --out");
+  }
+  const auto make_run = [&] {
+    if (resuming) return store::RunWriter::resume(dir, train::checkpoint_step(*checkpoint) - 1);
+    auto facts = probes::standard_facts(*task.model);
+    po::variables_map effective = values;
+    facts.insert(facts.end(),
+                 {{"label", settings.train.label},
+                  {"config", to_ini(setting_options, effective)},
+                  {"data",
+                   fmt::format("{} ({} training, {} test images)",
+                               settings.train.data,
+                               task.train_set.size(),
+                               task.test_set.size())},
+                  {"seed", std::to_string(settings.train.seed)},
+                  {"steps", std::to_string(task.steps)},
+                  {"command", "kappascope train " + fmt::format("{}", fmt::join(arguments, " "))}});
+    return store::RunWriter::create(dir, facts);
+  };
+  train::Session session(*task.model, make_run(), std::move(probes));
+  if (resuming) {
+    const auto step = train::load_checkpoint(*checkpoint, *task.model, *task.optimizer, session);
+    fmt::print(stderr, "kappascope: resuming {} after step {}\n", dir.string(), step);
+  }
+  stop_requested = false;
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  ProgressLine line;
+  train::TrainOptions options;
+  options.stop = &stop_requested;
+  options.on_progress = [&](const train::Progress& progress) {
+    line.show(progress_text(settings.train.label, progress), progress.step == progress.steps);
+  };
+  const auto result = train::train(task, session, options);
+  return finish(result, dir, values["json"].as<bool>());
+}
+
+}  // namespace kappascope::cli
