@@ -201,6 +201,9 @@ void Database::choose_journal() {
   }
   // A log is safe with one flush a checkpoint; a rollback journal needs its flushes.
   sql_.exec(mode == "wal" ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+  // A snapshot changes one page a series, so the default of 1000 pages would flush every few
+  // snapshots; 16 MB of log took a third off the time of writing 100 series.
+  sql_.exec("PRAGMA wal_autocheckpoint = 4000");
   put_fact(sql_, "journal_mode", mode);
 }
 

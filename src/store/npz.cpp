@@ -98,7 +98,7 @@ void Npz::write(const std::filesystem::path& file) const {
       zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), kTime, kDate, 0);
     }
     if (zip_close(archive.get()) != 0) fail(file, zip_strerror(archive.get()));
-    archive.release();
+    static_cast<void>(archive.release());  // zip_close has freed it
   });
 }
 

@@ -2,6 +2,8 @@
 // What is left of a run when its writer is killed, when the disk is full, and what others see
 // while it is being written.
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -138,6 +140,43 @@ TEST_CASE("a disk that takes no more is an error; what came before stays and the
   CHECK_THAT(report, Contains("refused to write more"));
   CHECK_THAT(report, Contains("; intact until"));
   check_whole(scratch.path());
+}
+
+TEST_CASE("a full disk is named, and with space again the run goes on") {
+  const ScratchDir scratch;
+  const std::string report =
+      Child([&] {
+        // A small file system that only this process sees; needs the right to make one.
+        const int spaces = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+        const auto mount_sized = [&](const char* options, unsigned long flags) {
+          return mount("none", scratch.path().c_str(), "tmpfs", flags, options) == 0;
+        };
+        if (unshare(spaces) != 0 ||
+            mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            !mount_sized("size=512k,mode=777", 0)) {
+          return std::string("no mount");
+        }
+        auto writer = RunWriter::create(scratch.path(), {});
+        std::string message = "no error";
+        std::int64_t step = 0;
+        try {
+          for (; step < 10'000; ++step) writer.write(snapshot(step));
+        } catch (const Error& error) {
+          message = error.what();
+        }
+        const bool intact = RunReader(scratch.path()).last_step() == step - 1 && step > 5;
+        if (!mount_sized("size=8m", MS_REMOUNT)) return std::string("no remount");
+        writer.write(snapshot(step));
+        const bool went_on = RunReader(scratch.path()).last_step() == step;
+        return message + (intact ? "; intact" : "; lost") + (went_on ? "; went on" : "; stopped");
+      }).report();
+  if (report == "no mount") {
+    WARN("not tried: this system lets nobody mount a small disk; the case above is tried");
+    return;
+  }
+  CHECK_THAT(report, Contains("cannot write " + (scratch / "run.sqlite").string()));
+  CHECK_THAT(report, Contains("the disk is full; free some space"));
+  CHECK_THAT(report, Contains("; intact; went on"));
 }
 
 TEST_CASE("a run that cannot be made leaves nothing that looks like one") {

@@ -164,10 +164,11 @@ TEST_CASE("a directory without a run is named") {
 
 TEST_CASE("a directory that may not be written refuses the writer and serves the reader") {
   const ScratchDir scratch;
-  make_run(scratch / "run");
+  const fs::path run = scratch / "run 100% #1?";
+  make_run(run);
   fs::create_directory(scratch / "closed");
-  fs::permissions(scratch / "run/run.sqlite", fs::perms(0444));
-  fs::permissions(scratch / "run", fs::perms(0555));
+  fs::permissions(database_of(run), fs::perms(0444));
+  fs::permissions(run, fs::perms(0555));
   fs::permissions(scratch / "closed", fs::perms(0555));
   fs::permissions(scratch.path(), fs::perms(0755));
   const auto unprivileged = [](auto body) {
@@ -177,15 +178,14 @@ TEST_CASE("a directory that may not be written refuses the writer and serves the
            })
         .report();
   };
-  CHECK(unprivileged([&] { return std::to_string(RunReader(scratch / "run").last_step()); }) ==
-        "2");
-  CHECK_THAT(unprivileged([&] { return RunWriter::append(scratch / "run").dir().string(); }),
-             Contains((scratch / "run").string()) && Contains("Permission denied"));
+  CHECK(unprivileged([&] { return std::to_string(RunReader(run).last_step()); }) == "2");
+  CHECK_THAT(unprivileged([&] { return RunWriter::append(run).dir().string(); }),
+             Contains(run.string()) && Contains("Permission denied"));
   CHECK_THAT(unprivileged([&] { return RunWriter::create(scratch / "closed/run", {}).dir(); }),
              Contains((scratch / "closed/run").string()) && Contains("Permission denied"));
   CHECK_THAT(unprivileged([&] { return RunWriter::create(scratch / "closed", {}).dir(); }),
              Contains((scratch / "closed").string()) && Contains("Permission denied"));
-  fs::permissions(scratch / "run", fs::perms(0755));
+  fs::permissions(run, fs::perms(0755));
 }
 
 TEST_CASE("where the file system has no shared memory the run keeps a rollback journal") {
