@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Eigen/Core>
+
+#include "kappascope/linalg/reservoir.h"
+
+namespace kappascope::linalg {
+
+/// How far a sample covariance S = Σ^{1/2} W Σ^{1/2} is from its Σ, W being that of the whitened
+/// rows. W cannot be seen, so its distribution is modelled: row i is sqrt(t_i) g_i with g_i
+/// Gaussian and a weight t_i that says how heavy the row is. The weights are read off the kept
+/// rows. This covers Gaussian rows (t = 1), elliptical heavy tails (Student t: t_i = ν/χ²), and, by
+/// the same rows being long, coordinates that are heavy-tailed one by one.
+struct RowTails {
+  /// Weights and their probabilities, mean about 1. Empty: Gaussian.
+  Eigen::VectorXd weights, masses;
+  /// Kurtosis of a whitened feature, 3 for a Gaussian; never below 3.
+  double kurtosis = 3;
+};
+
+/// Tails from a uniform sample of the rows.
+///
+/// `whitened` is [k, r]: kept rows times the inverse square root of S on its range; `n` is the
+/// number of rows that S was made of. A row's squared length is freed of the row's own share in S
+/// (leave one out, exact by Sherman and Morrison) and of the spread that Gaussian rows would show.
+/// When rows were left out of the sample (k < n), the longest of them were probably not seen: the
+/// upper tenth is replaced by a Pareto tail (Hill 1975) up to the `confidence` quantile of the
+/// maximum over all n. Fewer than 8 rows give Gaussian tails.
+RowTails row_tails(const RowMatrixF& whitened, double n, double confidence);
+
+/// Bounds on W, each one holding with the stated probability.
+struct SamplingBounds {
+  double top = 1;     ///< λmax(W) is at most this
+  double bottom = 0;  ///< λmin(W) is at least this; 0 when n <= d + 1
+  double along_low = 0,
+         along_high = 1;  ///< vᵀWv of one fixed unit vector v lies between (up to scale)
+};
+
+/// `n` effective rows, `d` directions for the bottom, `top_rank` <= d for the top: for a Σ whose
+/// trace is r λmax, the largest sample eigenvalue is as if there were r equal directions
+/// (Gordon's inequality; Koltchinskii and Lounici 2017). Each bound fails with probability
+/// `failure`.
+///
+/// Gaussian part: the Tracy-Widom laws of both edges (Johnstone 2001; Ma 2012 for the centring and
+/// for the logarithm at the lower edge), the law itself by Chiani's shifted gamma (2014). Tails:
+/// the ratio of the edges of the generalised Marchenko-Pastur law with the weights to those without
+/// (Silverstein and Choi 1995). Along one direction: a chi-squared with 2n/(kurtosis-1) degrees of
+/// freedom, by Wilson and Hilferty. Cost O(weights).
+SamplingBounds sampling_bounds(
+    const RowTails& tails, double n, double d, double top_rank, double failure);
+
+/// Largest factor between the sample and the population variance of any one of `d` features.
+double variance_ratio(const RowTails& tails, double n, double d, double failure);
+
+/// Quantile of the standard normal.
+double normal_quantile(double probability);
+/// Quantile of the Tracy-Widom law of real matrices (β = 1), to about 0.01 for 0.01 <= p <= 0.9999.
+double tracy_widom_quantile(double probability);
+
+}  // namespace kappascope::linalg

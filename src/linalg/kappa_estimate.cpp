@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sample matrix to one estimate: the table and the interval of kappa.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kappascope/core/error.h"
+#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/sampling.h"
+#include "kappascope/linalg/shrinkage.h"
+
+namespace kappascope::linalg {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kResolvedFactor = 2;
+constexpr double kBiasedFactor = 100;
+
+/// The rank r for the top edge: tr Σ <= r λmax(Σ). Both are known from S up to the bounds
+/// themselves, so every bound on the top gives a smaller rank and with it a sharper bound. Each
+/// step holds on the event of the one before; three take what there is to take.
+SamplingBounds sharpened_bounds(const KappaFacts& facts,
+                                const RowTails& tails,
+                                double support,
+                                double failure) {
+  SamplingBounds bounds = sampling_bounds(tails, facts.n_effective, support, support, failure);
+  for (int i = 0; i < 3; ++i) {
+    const double rank =
+        facts.trace / facts.lambda_max * bounds.top / std::max(bounds.along_low, 1e-3);
+    const double top_rank = std::clamp(rank, 1.0, support);
+    bounds = sampling_bounds(tails, facts.n_effective, support, top_rank, failure);
+  }
+  return bounds;
+}
+
+/// Lower and upper end for the kappa on the range of the matrix.
+void set_interval(const KappaFacts& facts,
+                  const RowTails& tails,
+                  double confidence,
+                  KappaEstimate& estimate) {
+  // Either end spends half of 1 - confidence, on two bounds of which both must hold.
+  const double failure = (1 - confidence) / 4;
+  const double support = static_cast<double>(facts.dimension - facts.null_dimension);
+  const SamplingBounds bounds = sharpened_bounds(facts, tails, support, failure);
+  const double scaling =
+      facts.diagonal_scaled ? variance_ratio(tails, facts.n_effective, support, failure) : 1;
+  const double smallest = facts.smallest_positive;
+  const double rounding = facts.null_threshold;
+  estimate.lower = std::max(
+      1.0, facts.lambda_max / (smallest + rounding) * bounds.bottom / bounds.top / scaling);
+  estimate.upper = bounds.along_low > 0 && smallest > rounding
+                       ? facts.lambda_max / (smallest - rounding) * bounds.along_high /
+                             bounds.along_low * scaling
+                       : kInfinity;
+}
+
+std::string rows_for_features(const KappaFacts& facts) {
+  return fmt::format("{:.0f} effective rows for {} features", facts.n_effective, facts.dimension);
+}
+
+}  // namespace
+
+const char* to_string(Resolution resolution) {
+  switch (resolution) {
+    case Resolution::kResolved:
+      return "resolved";
+    case Resolution::kBiased:
+      return "biased";
+    case Resolution::kNotResolvable:
+      return "not resolvable";
+    case Resolution::kDegenerate:
+      return "degenerate";
+  }
+  return "?";
+}
+
+KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence) {
+  require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got ", confidence);
+  KappaEstimate estimate;
+  estimate.value = estimate.shrunk = estimate.on_range = kNaN;
+  estimate.upper = kInfinity;
+  estimate.n_effective = facts.n_effective;
+  estimate.lambda_min = facts.lambda_min;
+  estimate.lambda_max = facts.lambda_max;
+  estimate.null_dimension = facts.null_dimension;
+  estimate.null_threshold = facts.null_threshold;
+  if (facts.dimension == 0) {
+    estimate.reason = "there are no features";
+    return estimate;
+  }
+  if (facts.n < 2) {
+    estimate.reason = facts.n == 0 ? "no row was seen" : "a single row has no covariance";
+    return estimate;
+  }
+  if (!std::isfinite(facts.trace) || !std::isfinite(facts.frobenius_squared)) {
+    estimate.reason = "the moments are not finite";
+    return estimate;
+  }
+  if (facts.null_dimension == facts.dimension) {
+    estimate.reason = "the matrix is zero: no feature varies";
+    return estimate;
+  }
+
+  estimate.on_range = facts.lambda_max / facts.smallest_positive;
+  estimate.value = facts.null_dimension > 0 ? kInfinity : estimate.on_range;
+  estimate.shrunk = shrunk_kappa({.dimension = facts.dimension,
+                                  .n_effective = facts.n_effective,
+                                  .trace = facts.trace,
+                                  .frobenius_squared = facts.frobenius_squared,
+                                  .fourth = facts.fourth},
+                                 facts.lambda_min,
+                                 facts.lambda_max);
+  if (facts.dimension == 1) {
+    estimate.upper = 1;
+    estimate.resolution = Resolution::kResolved;
+    return estimate;
+  }
+  const Eigen::Index support = facts.dimension - facts.null_dimension;
+  const bool too_few = facts.n_effective <= static_cast<double>(support) + 1 ||
+                       (facts.null_dimension > 0 && facts.n <= facts.dimension);
+  if (too_few) {
+    estimate.resolution = Resolution::kNotResolvable;
+    estimate.reason = rows_for_features(facts) +
+                      ": the sample matrix is singular or nearly so, "
+                      "whatever the truth is";
+    return estimate;
+  }
+  if (support == 1) {
+    estimate.upper = 1;
+  } else {
+    set_interval(facts, tails, confidence, estimate);
+  }
+  if (facts.null_dimension > 0) {
+    estimate.upper = kInfinity;
+    estimate.reason = fmt::format("{} of {} directions are null (eigenvalue at most {:.2g})",
+                                  facts.null_dimension,
+                                  facts.dimension,
+                                  facts.null_threshold);
+    return estimate;
+  }
+  const double factor = std::max(estimate.value / estimate.lower, estimate.upper / estimate.value);
+  if (factor <= kResolvedFactor) {
+    estimate.resolution = Resolution::kResolved;
+    return estimate;
+  }
+  estimate.resolution = factor <= kBiasedFactor ? Resolution::kBiased : Resolution::kNotResolvable;
+  const bool by_precision = facts.smallest_positive < 4 * facts.null_threshold;
+  estimate.reason =
+      by_precision
+          ? fmt::format("the smallest eigenvalue, {:.2g}, is within rounding of zero",
+                        facts.lambda_min)
+          : fmt::format("{}: the sampling factor is {:.3g}", rows_for_features(facts), factor);
+  return estimate;
+}
+
+}  // namespace kappascope::linalg
