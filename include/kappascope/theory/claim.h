@@ -16,15 +16,18 @@ const char* to_string(Outcome outcome);
 /// What a check found, with evidence anyone can recompute.
 struct Verdict {
   Outcome outcome = Outcome::kUndecided;
-  std::string condition;     ///< for kHoldsUnder: the condition, necessary and sufficient where one exists
-  std::string left, right;   ///< what the two numbers are, in words or symbols
+  std::string
+      condition;  ///< for kHoldsUnder: the condition, necessary and sufficient where one exists
+  std::string left, right;  ///< what the two numbers are, in words or symbols
   double measured = 0, predicted = 0;
   std::optional<double> lower, upper;  ///< interval of `measured`, where it is statistical
-  double margin = 0;         ///< largest relative deviation (holds), or gap of the witness (refuted)
+  double margin =
+      0;  ///< largest relative deviation (holds), or gap of the witness (refuted, measured)
+  double tolerance = 0;  ///< what margin may reach in a search in floating point; 0: exact only
   std::int64_t cases = 0;
   std::uint64_t seed = 0;
-  std::string witness;       ///< numbers small enough to check by hand; empty when it holds
-  std::string route;         ///< "exact" | "search" | "Monte Carlo" | "measured run"
+  std::string witness;  ///< numbers small enough to check by hand; empty when it holds
+  std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run"
   double seconds = 0;
 };
 
