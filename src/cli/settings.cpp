@@ -96,7 +96,11 @@ po::options_description settings_options(Settings& s) {
   return options;
 }
 
-std::string to_ini(const po::options_description& options, const po::variables_map& values) {
+std::string to_ini(Settings settings) {
+  // Options bound to these settings have them as their defaults.
+  const auto options = settings_options(settings);
+  po::variables_map values;
+  po::store(po::command_line_parser(std::vector<std::string>()).options(options).run(), values);
   std::map<std::string, std::string> sections;
   for (const auto& option : options.options()) {
     const auto& name = option->long_name();

@@ -20,7 +20,7 @@ struct Settings {
 po::options_description settings_options(Settings& settings);
 
 /// All of them as INI text: what a run stores and what resuming reads back.
-std::string to_ini(const po::options_description& options, const po::variables_map& values);
+std::string to_ini(Settings settings);
 
 /// Reads such text. Throws Error when it does not parse.
 Settings from_ini(const std::string& text);

@@ -136,10 +136,9 @@ int run_train(const Arguments& arguments) {
   const auto make_run = [&] {
     if (resuming) return store::RunWriter::resume(dir, train::checkpoint_step(*checkpoint) - 1);
     auto facts = probes::standard_facts(*task.model);
-    po::variables_map effective = values;
     facts.insert(facts.end(),
                  {{"label", settings.train.label},
-                  {"config", to_ini(setting_options, effective)},
+                  {"config", to_ini(settings)},
                   {"data",
                    fmt::format("{} ({} training, {} test images)",
                                settings.train.data,

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Eigen/Core>
+#include <compare>
+#include <concepts>
+#include <string>
+
+// g++ 12 takes the small-number buffer of cpp_int for uninitialised where Eigen copies blocks.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <boost/multiprecision/cpp_int.hpp>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+namespace kappascope::theory {
+
+/// An exact fraction of integers of any size: what a witness is re-checked in. It wraps Boost's,
+/// which cannot stand in an Eigen matrix itself: its converting constructors look at every type
+/// that has iterators, and Eigen 3.4 matrices have them.
+class Rational {
+ public:
+  Rational() = default;
+  template <std::integral Integer>
+  Rational(Integer value) : value_(value) {}  // NOLINT: an integer is a fraction
+  template <std::integral Integer>
+  Rational(Integer numerator, Integer denominator) : value_(numerator, denominator) {}
+
+  Rational& operator+=(const Rational& other) { return value_ += other.value_, *this; }
+  Rational& operator-=(const Rational& other) { return value_ -= other.value_, *this; }
+  Rational& operator*=(const Rational& other) { return value_ *= other.value_, *this; }
+  /// Throws std::overflow_error when `other` is zero.
+  Rational& operator/=(const Rational& other) { return value_ /= other.value_, *this; }
+  friend Rational operator+(Rational left, const Rational& right) { return left += right; }
+  friend Rational operator-(Rational left, const Rational& right) { return left -= right; }
+  friend Rational operator*(Rational left, const Rational& right) { return left *= right; }
+  friend Rational operator/(Rational left, const Rational& right) { return left /= right; }
+  Rational operator-() const { return Rational() - *this; }
+
+  friend bool operator==(const Rational& left, const Rational& right) {
+    return left.value_ == right.value_;
+  }
+  friend std::strong_ordering operator<=>(const Rational& left, const Rational& right) {
+    return left.value_.compare(right.value_) <=> 0;
+  }
+
+  [[nodiscard]] double to_double() const { return value_.convert_to<double>(); }
+  [[nodiscard]] std::string text() const { return value_.str(); }  ///< "-3", "1/2"
+
+ private:
+  boost::multiprecision::cpp_rational value_;
+};
+
+template <typename Scalar>
+using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+template <typename Scalar>
+using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+
+}  // namespace kappascope::theory
+
+template <>
+struct Eigen::NumTraits<kappascope::theory::Rational>
+    : Eigen::GenericNumTraits<kappascope::theory::Rational> {
+  using Real = kappascope::theory::Rational;
+  using NonInteger = kappascope::theory::Rational;
+  using Nested = kappascope::theory::Rational;
+  enum {
+    IsInteger = 0,
+    IsSigned = 1,
+    IsComplex = 0,
+    RequireInitialization = 1,
+    ReadCost = 10,
+    AddCost = 100,
+    MulCost = 100
+  };
+};

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kappascope/theory/claim.h"
+#include "theory/tools/rational.h"
+
+namespace kappascope::theory {
+
+/// A case that refutes a statement, in numbers checkable by hand.
+struct Witness {
+  std::string text;
+  double measured = 0, predicted = 0;
+};
+
+/// What a search has seen, and the verdict that follows: "holds" when every case agreed, "refuted"
+/// when one did not and can be shown exactly, "undecided" when cases disagreed but none of them is
+/// exact, or when there were none. Present cases in order of size: the first exact disagreement is
+/// kept as the witness, so it is the smallest and roundest one.
+class Tally {
+ public:
+  /// An exact comparison; `describe()` gives the text of the witness and is called once at most.
+  template <std::invocable Describe>
+  void compare(const Rational& actual, const Rational& stated, Describe&& describe) {
+    record(actual == stated, [&] {
+      return Witness{describe(), actual.to_double(), stated.to_double()};
+    });
+  }
+
+  /// A statement that an exact computation found true or false in this case.
+  template <std::invocable MakeWitness>
+  void record(bool agrees, MakeWitness&& make_witness) {
+    ++cases_;
+    if (agrees) return;
+    ++disagreements_;
+    if (!witness_) witness_ = make_witness();
+  }
+
+  /// A comparison in floating point: agrees when |actual - stated| <= tolerance · scale. It can
+  /// make a verdict undecided, never refute by itself. A non-finite deviation disagrees.
+  void compare_rounded(double actual, double stated, double scale, double tolerance);
+
+  /// A yes or no found in floating point.
+  void record_rounded(bool agrees);
+
+  [[nodiscard]] std::int64_t cases() const { return cases_; }
+  [[nodiscard]] std::int64_t disagreements() const { return disagreements_; }
+  [[nodiscard]] bool has_witness() const { return witness_.has_value(); }
+
+  /// `left` and `right` name the two numbers; `route` is "exact", "search", ...
+  [[nodiscard]] Verdict verdict(std::string left, std::string right, std::string route) const;
+
+ private:
+  std::int64_t cases_ = 0, disagreements_ = 0;
+  double largest_deviation_ = 0, tolerance_ = 0;
+  std::optional<Witness> witness_;
+};
+
+/// One verdict of several parts that must all hold: refuted when one is, undecided when one is and
+/// none is refuted; cases add up, witnesses are joined. The two sides and the margin are those of
+/// the first part that does not hold; when all hold, those of the first and the largest margin.
+Verdict conjunction(const std::vector<Verdict>& parts);
+
+}  // namespace kappascope::theory
