@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kappascope/store/record.h"
+
+namespace kappascope::store {
+
+struct StepValue {
+  std::int64_t step = 0;
+  Scalar scalar;
+};
+
+struct StepEvent {
+  std::int64_t step = 0;
+  std::string time;  ///< UTC, ISO 8601
+  Event event;
+};
+
+struct SeriesKey {
+  std::string name, layer;
+  auto operator<=>(const SeriesKey&) const = default;
+};
+
+/// Reads a run, also while it is being written: each call sees whole snapshots only, and what was
+/// written up to that call. Refuses a newer schema, a foreign or truncated file, each with an
+/// error that names the file. Finding a series costs a search, not a scan; series() and
+/// array_series() are one pass over the keys. One thread at a time.
+class RunReader {
+ public:
+  explicit RunReader(const std::filesystem::path& dir);
+  RunReader(RunReader&&) noexcept;
+  RunReader& operator=(RunReader&&) noexcept;
+  ~RunReader();
+
+  [[nodiscard]] const std::filesystem::path& dir() const;
+  /// What the writer said last; "running" becomes "dead" when no writer holds the lock.
+  [[nodiscard]] std::string state() const;
+  [[nodiscard]] Facts facts() const;  ///< without the state, which only state() can tell
+  [[nodiscard]] std::string fact(const std::string& key, const std::string& otherwise = "") const;
+  [[nodiscard]] std::vector<SeriesKey> series() const;  ///< sorted by name, then layer
+  [[nodiscard]] std::vector<StepValue> scalars(const SeriesKey& key) const;  ///< by step
+  [[nodiscard]] std::vector<std::pair<std::int64_t, Array>> arrays(const SeriesKey& key) const;
+  [[nodiscard]] std::vector<SeriesKey> array_series() const;
+  [[nodiscard]] std::vector<StepEvent> events() const;     ///< as they were written
+  [[nodiscard]] std::vector<VerdictRow> verdicts() const;  ///< in the order of their first writing
+  [[nodiscard]] std::int64_t last_step() const;            ///< -1 when nothing was written
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Runs found in `dir` itself and in its subfolders (depth 2), sorted by path. Folders that may
+/// not be read are passed over; throws when `dir` is not a folder.
+std::vector<std::filesystem::path> find_runs(const std::filesystem::path& dir);
+
+}  // namespace kappascope::store

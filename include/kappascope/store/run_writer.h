@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "kappascope/store/record.h"
+
+namespace kappascope::store {
+
+/// The only code that writes a run: one directory, one SQLite database (run.sqlite) in it, one
+/// transaction a snapshot; whole after SIGKILL at any moment. After a power cut the last snapshots
+/// may be missing, the others are whole. The kernel's lock on DIR/writer.lock, which ends with the
+/// process, keeps a second writer out; readers need no lock.
+///
+/// Everything throws kappascope::Error with the path, the cause and what to do; what was written
+/// before a failure stays, and a writer can go on after one. One thread at a time. A writer must
+/// not be used in a child made by fork, which also shares its lock until the child ends.
+class RunWriter {
+ public:
+  /// Makes `dir` (parents too) and the database, in state "running". A run that is already in
+  /// `dir` is refused; other files there do not disturb. Of facts with the same key the last
+  /// counts. Adds the fact "journal_mode": "wal", or "delete" on a file system that cannot share
+  /// memory, where a reader can hold up the writer for moments.
+  static RunWriter create(const std::filesystem::path& dir, const Facts& facts);
+  /// Opens an existing run to go on after `step`, in state "running": scalars, arrays and events
+  /// of later steps are removed in one transaction (they will be written again), which is recorded
+  /// as an event "resumed" at `step`. Facts and verdicts stay.
+  static RunWriter resume(const std::filesystem::path& dir, std::int64_t step);
+  /// Opens an existing run to add verdicts or spectra to it; removes nothing, leaves the state.
+  static RunWriter append(const std::filesystem::path& dir);
+  RunWriter(RunWriter&&) noexcept;
+  RunWriter& operator=(RunWriter&&) noexcept;
+  ~RunWriter();
+
+  /// All or nothing. A (name, layer, step) that is there already is replaced; events are added.
+  void write(const Snapshot& snapshot);
+  void set_fact(const std::string& key, const std::string& value);
+  /// A verdict on the same claim is replaced.
+  void write_verdict(const VerdictRow& verdict);
+  /// "running" | "finished" | "interrupted" | "failed". A run left "running" by a writer that is
+  /// gone reads as "dead".
+  void set_state(const std::string& state);
+
+  [[nodiscard]] const std::filesystem::path& dir() const;
+
+ private:
+  struct Impl;
+  explicit RunWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kappascope::store

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SQLite database of one run: opening it safely, its schema, and its errors in words.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "kappascope/store/record.h"
+
+namespace kappascope::store {
+
+inline constexpr const char* kDatabaseName = "run.sqlite";
+inline constexpr int kApplicationId =
+    0x4B415053;  ///< "KAPS"; `file` and SQLite tell our files by it
+inline constexpr int kSchemaVersion = 1;
+
+/// The database file of the run in `dir`.
+std::filesystem::path database_file(const std::filesystem::path& dir);
+
+/// Sets one fact, keeping the place that it had.
+void put_fact(SQLite::Database& sql, const std::string& key, const std::string& value);
+
+class Database {
+ public:
+  enum class Access { kRead, kWrite };
+
+  /// Opens the existing database of `dir`, and refuses what is not a run that this program knows.
+  /// A writer also gets the write-ahead log where the file system has one.
+  Database(const std::filesystem::path& dir, Access access);
+
+  /// Throws an Error that says what is missing unless `dir` is a directory with a database.
+  static void require_there(const std::filesystem::path& dir);
+
+  /// Makes the database of `dir` with these facts: whole under its name, or not there at all.
+  static void create(const std::filesystem::path& dir, const Facts& facts);
+
+  /// Runs body(SQLite::Database&); what SQLite throws becomes an Error that says what was being
+  /// done, to which file, why it failed and what helps.
+  template <typename Body>
+  decltype(auto) run(std::string_view action, Body&& body) {
+    try {
+      return std::forward<Body>(body)(sql_);
+    } catch (const SQLite::Exception& exception) {
+      fail(file_, action, exception, sql_.getHandle());
+    }
+  }
+
+ private:
+  [[noreturn]] static void fail(const std::filesystem::path& file,
+                                std::string_view action,
+                                const SQLite::Exception& exception,
+                                sqlite3* handle);
+  static SQLite::Database open(const std::filesystem::path& file, Access access);
+  void check_schema();
+  void choose_journal();
+
+  std::filesystem::path file_;
+  SQLite::Database sql_;
+};
+
+}  // namespace kappascope::store

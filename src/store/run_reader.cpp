@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/run_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "kappascope/core/error.h"
+#include "store/array_codec.h"
+#include "store/database.h"
+#include "store/writer_lock.h"
+
+namespace fs = std::filesystem;
+
+namespace kappascope::store {
+namespace {
+
+constexpr int kSearchDepth = 2;
+
+std::optional<double> number(const SQLite::Column& column) {
+  if (column.isNull()) return std::nullopt;
+  return column.getDouble();
+}
+
+std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
+  SQLite::Statement query(
+      sql, fmt::format("SELECT DISTINCT name, layer FROM {} ORDER BY name, layer", table));
+  std::vector<SeriesKey> keys;
+  while (query.executeStep()) {
+    keys.push_back({query.getColumn(0).getString(), query.getColumn(1).getString()});
+  }
+  return keys;
+}
+
+Array decode(const SeriesKey& key, SQLite::Statement& row) {
+  const SQLite::Column blob = row.getColumn(3);
+  Array array{key.name, key.layer, {}, {}};
+  require(row.getColumn(1).getString() == kArrayDtype,
+          "it is of type ",
+          row.getColumn(1).getString(),
+          ", not ",
+          kArrayDtype);
+  array.shape = parse_shape(row.getColumn(2).getString());
+  array.data = from_little_endian(
+      {static_cast<const char*>(blob.getBlob()), static_cast<std::size_t>(blob.getBytes())});
+  require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
+          "its shape and its size disagree");
+  return array;
+}
+
+}  // namespace
+
+struct RunReader::Impl {
+  explicit Impl(const fs::path& run) : dir(run), database(run, Database::Access::kRead) {}
+
+  template <typename Body>
+  decltype(auto) read(Body&& body) {
+    return database.run("read", std::forward<Body>(body));
+  }
+
+  fs::path dir;
+  Database database;
+};
+
+RunReader::RunReader(const fs::path& dir) : impl_(std::make_unique<Impl>(dir)) {}
+RunReader::RunReader(RunReader&&) noexcept = default;
+RunReader& RunReader::operator=(RunReader&&) noexcept = default;
+RunReader::~RunReader() = default;
+
+const fs::path& RunReader::dir() const {
+  return impl_->dir;
+}
+
+std::string RunReader::state() const {
+  // The lock first: a writer that ends between the two looks has set its state by then.
+  const bool written = WriterLock::held(impl_->dir);
+  const std::string state = fact("state");
+  return state == "running" && !written ? "dead" : state;
+}
+
+Facts RunReader::facts() const {
+  return impl_->read([](SQLite::Database& sql) {
+    SQLite::Statement query(sql,
+                            "SELECT key, value FROM facts WHERE key <> 'state' ORDER BY rowid");
+    Facts facts;
+    while (query.executeStep()) {
+      facts.emplace_back(query.getColumn(0).getString(), query.getColumn(1).getString());
+    }
+    return facts;
+  });
+}
+
+std::string RunReader::fact(const std::string& key, const std::string& otherwise) const {
+  return impl_->read([&](SQLite::Database& sql) {
+    SQLite::Statement query(sql, "SELECT value FROM facts WHERE key = ?");
+    query.bind(1, key);
+    return query.executeStep() ? query.getColumn(0).getString() : otherwise;
+  });
+}
+
+std::vector<SeriesKey> RunReader::series() const {
+  return impl_->read([](SQLite::Database& sql) { return keys_of(sql, "scalars"); });
+}
+
+std::vector<SeriesKey> RunReader::array_series() const {
+  return impl_->read([](SQLite::Database& sql) { return keys_of(sql, "arrays"); });
+}
+
+std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
+  return impl_->read([&](SQLite::Database& sql) {
+    SQLite::Statement query(sql,
+                            "SELECT step, value, lower, upper, n, n_effective, status FROM scalars "
+                            "WHERE name = ? AND layer = ? ORDER BY step");
+    query.bind(1, key.name);
+    query.bind(2, key.layer);
+    std::vector<StepValue> values;
+    while (query.executeStep()) {
+      values.push_back(
+          {query.getColumn(0).getInt64(),
+           {key.name,
+            key.layer,
+            number(query.getColumn(1)).value_or(std::numeric_limits<double>::quiet_NaN()),
+            number(query.getColumn(2)),
+            number(query.getColumn(3)),
+            number(query.getColumn(4)),
+            number(query.getColumn(5)),
+            query.getColumn(6).getString()}});
+    }
+    return values;
+  });
+}
+
+std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& key) const {
+  return impl_->read([&](SQLite::Database& sql) {
+    SQLite::Statement query(sql,
+                            "SELECT step, dtype, shape, data FROM arrays "
+                            "WHERE name = ? AND layer = ? ORDER BY step");
+    query.bind(1, key.name);
+    query.bind(2, key.layer);
+    std::vector<std::pair<std::int64_t, Array>> arrays;
+    while (query.executeStep()) {
+      const std::int64_t step = query.getColumn(0).getInt64();
+      try {
+        arrays.emplace_back(step, decode(key, query));
+      } catch (const std::exception& exception) {
+        throw Error(fmt::format("cannot read {}: the array {} of step {} is damaged: {}",
+                                database_file(impl_->dir).string(),
+                                key.name,
+                                step,
+                                exception.what()));
+      }
+    }
+    return arrays;
+  });
+}
+
+std::vector<StepEvent> RunReader::events() const {
+  return impl_->read([](SQLite::Database& sql) {
+    SQLite::Statement query(sql, "SELECT step, time, kind, message FROM events ORDER BY id");
+    std::vector<StepEvent> events;
+    while (query.executeStep()) {
+      events.push_back({query.getColumn(0).getInt64(),
+                        query.getColumn(1).getString(),
+                        {query.getColumn(2).getString(), query.getColumn(3).getString()}});
+    }
+    return events;
+  });
+}
+
+std::vector<VerdictRow> RunReader::verdicts() const {
+  return impl_->read([](SQLite::Database& sql) {
+    SQLite::Statement query(sql,
+                            "SELECT claim, outcome, condition, json FROM verdicts ORDER BY rowid");
+    std::vector<VerdictRow> verdicts;
+    while (query.executeStep()) {
+      verdicts.push_back({query.getColumn(0).getString(),
+                          query.getColumn(1).getString(),
+                          query.getColumn(2).getString(),
+                          query.getColumn(3).getString()});
+    }
+    return verdicts;
+  });
+}
+
+std::int64_t RunReader::last_step() const {
+  return impl_->read([](SQLite::Database& sql) {
+    const SQLite::Column last = sql.execAndGet("SELECT max(step) FROM snapshots");
+    return last.isNull() ? std::int64_t{-1} : last.getInt64();
+  });
+}
+
+std::vector<fs::path> find_runs(const fs::path& dir) {
+  std::error_code error;
+  fs::recursive_directory_iterator folder(
+      dir, fs::directory_options::skip_permission_denied, error);
+  require(!error, "cannot look for runs in ", dir.string(), ": ", error.message());
+  const auto holds_run = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(database_file(path), ignored);
+  };
+  std::vector<fs::path> runs;
+  if (holds_run(dir)) runs.push_back(dir);
+  for (const auto end = fs::end(folder); folder != end; folder.increment(error)) {
+    if (holds_run(folder->path())) runs.push_back(folder->path());
+    // The top level has depth 0, so a folder two levels down has depth 1.
+    if (folder.depth() + 1 >= kSearchDepth) folder.disable_recursion_pending();
+  }
+  require(!error, "cannot look for runs in ", dir.string(), ": ", error.message());
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+}  // namespace kappascope::store

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/run_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
+#include "store/array_codec.h"
+#include "store/database.h"
+#include "store/writer_lock.h"
+
+namespace fs = std::filesystem;
+
+namespace kappascope::store {
+namespace {
+
+constexpr std::array<std::string_view, 4> kStates{"running", "finished", "interrupted", "failed"};
+
+void bind_number(SQLite::Statement& statement, int index, std::optional<double> number) {
+  if (number && !std::isnan(*number)) {
+    statement.bind(index, *number);
+  } else {
+    statement.bind(index);  // NULL
+  }
+}
+
+void put_snapshot(SQLite::Database& sql, std::int64_t step, const std::string& time) {
+  SQLite::Statement put(sql, "INSERT OR REPLACE INTO snapshots(step, time) VALUES(?, ?)");
+  put.bind(1, step);
+  put.bind(2, time);
+  put.exec();
+}
+
+void put_scalars(SQLite::Database& sql, std::int64_t step, const std::vector<Scalar>& scalars) {
+  SQLite::Statement put(sql,
+                        "INSERT OR REPLACE INTO scalars(name, layer, step, value, lower, upper, n, "
+                        "n_effective, status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const Scalar& scalar : scalars) {
+    put.bindNoCopy(1, scalar.name);
+    put.bindNoCopy(2, scalar.layer);
+    put.bind(3, step);
+    bind_number(put, 4, scalar.value);
+    bind_number(put, 5, scalar.lower);
+    bind_number(put, 6, scalar.upper);
+    bind_number(put, 7, scalar.n);
+    bind_number(put, 8, scalar.n_effective);
+    put.bindNoCopy(9, scalar.status);
+    put.exec();
+    put.reset();
+  }
+}
+
+void put_arrays(SQLite::Database& sql, std::int64_t step, const std::vector<Array>& arrays) {
+  SQLite::Statement put(sql,
+                        "INSERT OR REPLACE INTO arrays(name, layer, step, dtype, shape, data) "
+                        "VALUES(?, ?, ?, ?, ?, ?)");
+  for (const Array& array : arrays) {
+    const std::string bytes = to_little_endian(array.data);
+    put.bindNoCopy(1, array.name);
+    put.bindNoCopy(2, array.layer);
+    put.bind(3, step);
+    put.bind(4, kArrayDtype);
+    put.bind(5, shape_text(array.shape));
+    put.bindNoCopy(6, bytes.data(), static_cast<int>(bytes.size()));
+    put.exec();
+    put.reset();
+  }
+}
+
+void put_events(SQLite::Database& sql,
+                std::int64_t step,
+                const std::string& time,
+                const std::vector<Event>& events) {
+  SQLite::Statement put(sql, "INSERT INTO events(step, time, kind, message) VALUES(?, ?, ?, ?)");
+  for (const Event& event : events) {
+    put.bind(1, step);
+    put.bindNoCopy(2, time);
+    put.bindNoCopy(3, event.kind);
+    put.bindNoCopy(4, event.message);
+    put.exec();
+    put.reset();
+  }
+}
+
+void remove_after(SQLite::Database& sql, std::int64_t step) {
+  for (const char* table : {"scalars", "arrays", "events", "snapshots"}) {
+    SQLite::Statement remove(sql, fmt::format("DELETE FROM {} WHERE step > ?", table));
+    remove.bind(1, step);
+    remove.exec();
+  }
+}
+
+void check(const Snapshot& snapshot) {
+  for (const Scalar& scalar : snapshot.scalars) {
+    require(!scalar.name.empty(), "a scalar of step ", snapshot.step, " has no name");
+  }
+  for (const Array& array : snapshot.arrays) {
+    require(!array.name.empty(), "an array of step ", snapshot.step, " has no name");
+    require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
+            "array ",
+            array.name,
+            " has shape ",
+            shape_text(array.shape),
+            " but ",
+            array.data.size(),
+            " numbers");
+  }
+}
+
+}  // namespace
+
+struct RunWriter::Impl {
+  /// Opens the run that is there.
+  explicit Impl(const fs::path& run)
+      : dir(run), lock(existing(run)), database(run, Database::Access::kWrite) {}
+  /// Makes a new one.
+  Impl(const fs::path& run, const Facts& facts)
+      : dir(run), lock(directory(run)), database(made(run, facts)) {}
+
+  static const fs::path& existing(const fs::path& run) {
+    Database::require_there(run);
+    return run;
+  }
+
+  static const fs::path& directory(const fs::path& run) {
+    std::error_code error;
+    fs::create_directories(run, error);
+    require(!error, "cannot make the directory ", run.string(), ": ", error.message());
+    return run;
+  }
+
+  static Database made(const fs::path& run, const Facts& facts) {
+    std::error_code ignored;
+    require(!fs::exists(database_file(run), ignored),
+            run.string(),
+            " already holds a run; choose another --out, or go on with it by --resume ",
+            run.string());
+    Database::create(run, facts);
+    return {run, Database::Access::kWrite};
+  }
+
+  template <typename Body>
+  void commit(std::string_view action, Body&& body) {
+    database.run(action, [&](SQLite::Database& sql) {
+      SQLite::Transaction transaction(sql);
+      body(sql);
+      transaction.commit();
+    });
+  }
+
+  fs::path dir;
+  WriterLock lock;  // before the database: given back after that is closed
+  Database database;
+};
+
+RunWriter::RunWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunWriter::RunWriter(RunWriter&&) noexcept = default;
+RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
+RunWriter::~RunWriter() = default;
+
+RunWriter RunWriter::create(const fs::path& dir, const Facts& facts) {
+  return RunWriter(std::make_unique<Impl>(dir, facts));
+}
+
+RunWriter RunWriter::resume(const fs::path& dir, std::int64_t step) {
+  RunWriter writer(std::make_unique<Impl>(dir));
+  writer.impl_->commit("resume", [&](SQLite::Database& sql) {
+    remove_after(sql, step);
+    put_events(sql, step, utc_now(), {{"resumed", fmt::format("resumed after step {}", step)}});
+    put_fact(sql, "state", "running");
+  });
+  return writer;
+}
+
+RunWriter RunWriter::append(const fs::path& dir) {
+  return RunWriter(std::make_unique<Impl>(dir));
+}
+
+void RunWriter::write(const Snapshot& snapshot) {
+  check(snapshot);
+  const std::string time = utc_now();
+  impl_->commit("write", [&](SQLite::Database& sql) {
+    put_snapshot(sql, snapshot.step, time);
+    put_scalars(sql, snapshot.step, snapshot.scalars);
+    put_arrays(sql, snapshot.step, snapshot.arrays);
+    put_events(sql, snapshot.step, time, snapshot.events);
+  });
+}
+
+void RunWriter::set_fact(const std::string& key, const std::string& value) {
+  require(key != "state", "the state of a run is set by set_state, not as a fact");
+  impl_->commit("write", [&](SQLite::Database& sql) { put_fact(sql, key, value); });
+}
+
+void RunWriter::write_verdict(const VerdictRow& verdict) {
+  impl_->commit("write", [&](SQLite::Database& sql) {
+    SQLite::Statement put(sql,
+                          "INSERT INTO verdicts(claim, outcome, condition, json, time) "
+                          "VALUES(?, ?, ?, ?, ?) ON CONFLICT(claim) DO UPDATE SET "
+                          "outcome = excluded.outcome, condition = excluded.condition, "
+                          "json = excluded.json, time = excluded.time");
+    put.bind(1, verdict.claim);
+    put.bind(2, verdict.outcome);
+    put.bind(3, verdict.condition);
+    put.bind(4, verdict.json);
+    put.bind(5, utc_now());
+    put.exec();
+  });
+}
+
+void RunWriter::set_state(const std::string& state) {
+  require(std::find(kStates.begin(), kStates.end(), state) != kStates.end(),
+          "a run is running, finished, interrupted or failed, not '",
+          state,
+          "'");
+  impl_->commit("write", [&](SQLite::Database& sql) { put_fact(sql, "state", state); });
+}
+
+const fs::path& RunWriter::dir() const {
+  return impl_->dir;
+}
+
+}  // namespace kappascope::store

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+namespace kappascope::store {
+
+/// The right to write the run in a directory: a lock of the kernel on DIR/writer.lock, which ends
+/// with the process however that dies. The file stays, as removing it would race.
+///
+/// It is an open-file-description lock (as flock takes, through fcntl) because only that can be
+/// asked for without taking it: a reader that looks never gets in a writer's way.
+class WriterLock {
+ public:
+  /// Throws Error, naming the process that has it, when the lock is taken.
+  explicit WriterLock(const std::filesystem::path& dir);
+  WriterLock(const WriterLock&) = delete;
+  WriterLock& operator=(const WriterLock&) = delete;
+  ~WriterLock();
+
+  /// Whether some process writes the run in `dir` now; false where that cannot be known.
+  static bool held(const std::filesystem::path& dir);
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace kappascope::store

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scratch directory a test, and a run whose every snapshot has the same content.
+#pragma once
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "kappascope/store/run.h"
+
+namespace kappascope::store::test {
+
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class ScratchDir {
+ public:
+  ScratchDir() {
+    std::string name = (std::filesystem::temp_directory_path() / "kappascope_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
+  }
+  ScratchDir(const ScratchDir&) = delete;
+  ScratchDir& operator=(const ScratchDir&) = delete;
+  ~ScratchDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The number of scalars in each snapshot() below; a run with another number has torn ones.
+inline constexpr int kScalarsPerSnapshot = 20;
+
+inline Snapshot snapshot(std::int64_t step) {
+  Snapshot result;
+  result.step = step;
+  for (int i = 0; i < kScalarsPerSnapshot; ++i) {
+    const double value = static_cast<double>(step) + i;
+    result.scalars.push_back({.name = "kappa/sigma",
+                              .layer = "blocks." + std::to_string(i),
+                              .value = value,
+                              .lower = value - 0.5,
+                              .upper = value + 0.5,
+                              .n = 1000.0,
+                              .n_effective = 100.0,
+                              .status = "resolved"});
+  }
+  result.arrays.push_back(
+      {"hessian/density", "", {4, 2}, {0, 1, 2, 3, 4, 5, 6, static_cast<double>(step)}});
+  result.events.push_back({"snapshot", "step " + std::to_string(step)});
+  return result;
+}
+
+}  // namespace kappascope::store::test
