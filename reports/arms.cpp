@@ -11,7 +11,9 @@
 namespace kappascope::reports {
 namespace {
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
 
 std::string digits_at(const std::string& text, std::size_t at) {
   std::size_t end = at;

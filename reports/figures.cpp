@@ -53,7 +53,8 @@ Range with_bands(const Figure& figure, std::size_t panel, Range values, bool log
       for (const double v : *side) {
         if (log && !(v > 0)) continue;
         const double reach = values.max - values.min;
-        all.add(std::isfinite(v) ? std::clamp(v, log ? values.min / 10 : values.min - reach,
+        all.add(std::isfinite(v) ? std::clamp(v,
+                                              log ? values.min / 10 : values.min - reach,
                                               log ? values.max * 10 : values.max + reach)
                                  : kNan);
       }
@@ -92,7 +93,8 @@ void share_rows(Figure& figure) {
     const std::size_t end = std::min(row + figure.columns, figure.panels.size());
     Range range;
     for (std::size_t p = row; p < end; ++p) {
-      const bool used = std::any_of(figure.series.begin(), figure.series.end(),
+      const bool used = std::any_of(figure.series.begin(),
+                                    figure.series.end(),
                                     [&](const Series& s) { return s.panel == p; });
       if (!used) continue;
       range.add(figure.panels[p].y.min);
@@ -165,7 +167,8 @@ void thin(std::vector<Figure>& figures, std::size_t max_points) {
   if (total <= max_points) return;
   std::size_t count = 0;
   for (const auto& figure : figures) count += figure.series.size();
-  const std::size_t target = std::max<std::size_t>(100, max_points / std::max<std::size_t>(1, count));
+  const std::size_t target =
+      std::max<std::size_t>(100, max_points / std::max<std::size_t>(1, count));
   for (auto& figure : figures) {
     std::size_t before = 0;
     std::size_t after = 0;
@@ -185,7 +188,8 @@ void thin(std::vector<Figure>& figures, std::size_t max_points) {
       figure.caption += fmt::format(
           " Drawn and linked from {} of {} values in the long series: the smallest and largest of "
           "each stretch of steps; `kappascope export` gives them all.",
-          after, before);
+          after,
+          before);
     }
   }
 }
@@ -219,8 +223,10 @@ std::string hover_of(const store::Scalar& scalar) {
 
 }  // namespace
 
-std::optional<Series> series_of(const std::vector<Arm>& arms, std::size_t arm,
-                                const std::string& name, const std::string& layer,
+std::optional<Series> series_of(const std::vector<Arm>& arms,
+                                std::size_t arm,
+                                const std::string& name,
+                                const std::string& layer,
                                 const std::string& quantity) {
   const Arm::Points& points = arms[arm].series(name, layer);
   if (points.empty()) return std::nullopt;
@@ -245,8 +251,8 @@ std::optional<Series> series_of(const std::vector<Arm>& arms, std::size_t arm,
   return series;
 }
 
-bool add_series(Figure& figure, std::size_t panel, std::optional<Series> series, Dash dash,
-                bool faint) {
+bool add_series(
+    Figure& figure, std::size_t panel, std::optional<Series> series, Dash dash, bool faint) {
   if (!series) return false;
   series->panel = panel;
   series->dash = dash;
@@ -256,9 +262,12 @@ bool add_series(Figure& figure, std::size_t panel, std::optional<Series> series,
 }
 
 std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_points) {
-  std::vector<Figure> figures = {loss_and_kappa(arms),       condition_numbers(arms),
-                                 intercept_absorption(arms), hessian_eigenvalues(arms),
-                                 hessian_density(arms),      gradient_variance(arms),
+  std::vector<Figure> figures = {loss_and_kappa(arms),
+                                 condition_numbers(arms),
+                                 intercept_absorption(arms),
+                                 hessian_eigenvalues(arms),
+                                 hessian_density(arms),
+                                 gradient_variance(arms),
                                  variance_by_bias(arms)};
   for (auto& figure : figures) {
     set_axes(figure);

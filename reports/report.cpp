@@ -24,17 +24,18 @@ std::string html_report(const std::vector<std::filesystem::path>& runs) {
   const std::string estimates = estimates_html(arms);
   const std::string facts = facts_html(arms);
   const std::string data = escape_json_for_script(figures_json(arms, figures));
-  return fill_template(page_html(), {{"title", title},
-                                     {"version", version()},
-                                     {"css", page_css()},
-                                     {"findings", findings},
-                                     {"figures", plots},
-                                     {"ledger", ledger},
-                                     {"estimates", estimates},
-                                     {"facts", facts},
-                                     {"data", data},
-                                     {"plotly", plotly_js()},
-                                     {"js", page_js()}});
+  return fill_template(page_html(),
+                       {{"title", title},
+                        {"version", version()},
+                        {"css", page_css()},
+                        {"findings", findings},
+                        {"figures", plots},
+                        {"ledger", ledger},
+                        {"estimates", estimates},
+                        {"facts", facts},
+                        {"data", data},
+                        {"plotly", plotly_js()},
+                        {"js", page_js()}});
 }
 
 }  // namespace kappascope::reports

@@ -14,19 +14,21 @@ std::string block_kappa(const Arm& arm, const std::string& layer) {
 Figure loss_and_kappa(const std::vector<Arm>& arms) {
   Figure figure{.id = "loss_and_kappa", .title = "Loss and conditioning, step by step"};
   figure.x.title = "step";
-  figure.panels.push_back({.title = "loss", .y = {.title = "loss", .may_log = true}, .height = 1.5});
+  figure.panels.push_back(
+      {.title = "loss", .y = {.title = "loss", .may_log = true}, .height = 1.5});
   bool any_loss = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    any_loss |= add_series(figure, 0, series_of(arms, a, "loss/train", "", "train"), Dash::kSolid,
-                           true);
+    any_loss |=
+        add_series(figure, 0, series_of(arms, a, "loss/train", "", "train"), Dash::kSolid, true);
     any_loss |= add_series(figure, 0, series_of(arms, a, "loss/test", "", "test"));
   }
   const auto layers = layers_of(arms, "kappa/");
   for (const auto& layer : layers) {
-    figure.panels.push_back({.title = std::string(kBlockKappaTitle) + ", " + layer,
-                             .y = {.title = "κ", .log = true}});
+    figure.panels.push_back(
+        {.title = std::string(kBlockKappaTitle) + ", " + layer, .y = {.title = "κ", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
-      add_series(figure, figure.panels.size() - 1,
+      add_series(figure,
+                 figure.panels.size() - 1,
                  series_of(arms, a, block_kappa(arms[a], layer), layer, kBlockKappaTitle));
     }
   }
@@ -55,15 +57,15 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
   figure.share_rows = true;
   for (const auto& layer : layers_of(arms, "kappa/")) {
     for (const auto& [name, label] : kKinds) {
-      figure.panels.push_back(
-          {.title = layer + ": " + label, .y = {.title = "κ", .log = true}});
+      figure.panels.push_back({.title = layer + ": " + label, .y = {.title = "κ", .log = true}});
       for (std::size_t a = 0; a < arms.size(); ++a) {
         add_series(figure, figure.panels.size() - 1, series_of(arms, a, name, layer, label));
       }
     }
   }
   figure.caption =
-      "Condition numbers of the features that enter each W_d, with 95 % intervals as bands: centred "
+      "Condition numbers of the features that enter each W_d, with 95 % intervals as bands: "
+      "centred "
       "(left), with their mean (middle), and with the mean that the bias leaves over (right; empty "
       "for an arm without a post-gating bias). One scale a row.";
   if (figure.panels.empty()) {
@@ -89,7 +91,8 @@ Figure intercept_absorption(const std::vector<Arm>& arms) {
   }
   figure.caption =
       "Left: does b point against the feature mean (1: exactly, 0: at a right angle). Right: the "
-      "length of the mean that remains after the bias, as a share of the mean (1: nothing absorbed, "
+      "length of the mean that remains after the bias, as a share of the mean (1: nothing "
+      "absorbed, "
       "0: all).";
   if (figure.panels.empty()) figure.missing = "No arm has a post-gating bias to measure.";
   return figure;

@@ -55,9 +55,8 @@ bool is_density(const store::Array& array) {
 Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
   Figure figure{.id = "hessian_eigenvalues", .title = "The sharpest directions of the loss"};
   figure.x.title = "step";
-  const auto measured = std::any_of(arms.begin(), arms.end(), [](const Arm& arm) {
-    return arm.has("hessian/lambda_");
-  });
+  const auto measured = std::any_of(
+      arms.begin(), arms.end(), [](const Arm& arm) { return arm.has("hessian/lambda_"); });
   if (!measured) {
     figure.missing = "No Hessian eigenvalue was recorded: the Hessian probe did not run.";
     return figure;
@@ -69,27 +68,32 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
   for (std::size_t a = 0; a < arms.size(); ++a) {
     for (int k = 1; arms[a].has("hessian/lambda_" + std::to_string(k)); ++k) {
       const std::string rank = std::to_string(k);
-      add_series(figure, 0, series_of(arms, a, "hessian/lambda_" + rank, "", "λ" + rank),
-                 Dash::kSolid, k > 1);
+      add_series(figure,
+                 0,
+                 series_of(arms, a, "hessian/lambda_" + rank, "", "λ" + rank),
+                 Dash::kSolid,
+                 k > 1);
     }
     add_series(figure, 0, stability_limit(arms, a), Dash::kDot);
     any_negative_end = any_negative_end || arms[a].has("hessian/lambda_min_");
   }
   if (any_negative_end) {
-    figure.panels.push_back(
-        {.title = "smallest eigenvalues", .y = {.title = "eigenvalue"}});
+    figure.panels.push_back({.title = "smallest eigenvalues", .y = {.title = "eigenvalue"}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       for (int k = 1; arms[a].has("hessian/lambda_min_" + std::to_string(k)); ++k) {
         const std::string rank = std::to_string(k);
-        add_series(figure, 1,
+        add_series(figure,
+                   1,
                    series_of(arms, a, "hessian/lambda_min_" + rank, "", "smallest, λmin" + rank),
-                   Dash::kSolid, k > 1);
+                   Dash::kSolid,
+                   k > 1);
       }
     }
     figure.lines.push_back({1, 0, "flat"});
   }
   figure.caption =
-      "Top eigenvalues of the Hessian (the largest strong, the next faint) against 2 / learning rate "
+      "Top eigenvalues of the Hessian (the largest strong, the next faint) against 2 / learning "
+      "rate "
       "(dotted), above which plain gradient descent is unstable; for Adam the limit holds for the "
       "preconditioned Hessian, so here it is a landmark and not a limit.";
   return figure;
@@ -102,12 +106,14 @@ Figure hessian_density(const std::vector<Arm>& arms) {
     const auto found = arms[a].arrays.find({"hessian/density", ""});
     if (found == arms[a].arrays.end()) continue;
     Arm::Arrays valid;
-    std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(valid),
+    std::copy_if(found->second.begin(),
+                 found->second.end(),
+                 std::back_inserter(valid),
                  [](const auto& entry) { return is_density(entry.second); });
     if (valid.empty()) continue;
     if (figure.panels.empty()) {
-      figure.panels.push_back({.title = "spectral density",
-                               .y = {.title = "density", .log = true, .decades = 7}});
+      figure.panels.push_back(
+          {.title = "spectral density", .y = {.title = "density", .log = true, .decades = 7}});
     }
     figure.series.push_back(density_series(valid.back().second, a, "at the last measurement"));
     figure.series.back().hover.assign(figure.series.back().x.size(),
@@ -122,8 +128,10 @@ Figure hessian_density(const std::vector<Arm>& arms) {
     }
   }
   figure.caption =
-      "Share of the Hessian's eigenvalues at each curvature, by stochastic Lanczos quadrature; the band "
-      "spans the probes. Most directions are flat (the peak at 0); the few to the right are the ones "
+      "Share of the Hessian's eigenvalues at each curvature, by stochastic Lanczos quadrature; the "
+      "band "
+      "spans the probes. Most directions are flat (the peak at 0); the few to the right are the "
+      "ones "
       "that limit the step. Densities below a ten-millionth of the peak are off the axis.";
   if (figure.panels.empty()) {
     figure.missing = "No spectral density was recorded: the Hessian probe ran without one.";

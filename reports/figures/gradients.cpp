@@ -30,14 +30,18 @@ Figure gradient_variance(const std::vector<Arm>& arms) {
     figure.panels.push_back({.title = layer, .y = {.title = "variance", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       for (const Kind& kind : kKinds) {
-        add_series(figure, figure.panels.size() - 1,
-                   series_of(arms, a, kind.name, layer, kind.label), kind.dash);
+        add_series(figure,
+                   figure.panels.size() - 1,
+                   series_of(arms, a, kind.name, layer, kind.label),
+                   kind.dash);
       }
     }
   }
   figure.caption =
-      "Variance over single samples of the gradient of W_d, summed over the layer's rows and averaged "
-      "over test directions; where a formula leaves the band of the measurement, its assumptions do "
+      "Variance over single samples of the gradient of W_d, summed over the layer's rows and "
+      "averaged "
+      "over test directions; where a formula leaves the band of the measurement, its assumptions "
+      "do "
       "not hold there.";
   if (figure.panels.empty()) figure.missing = kNothing;
   return figure;
@@ -56,8 +60,11 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
   for (const auto& layer : layers) {
     figure.panels.push_back({.title = layer, .y = {.title = "variance", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
-      Series series{.arm = a, .layer = layer, .quantity = "measured",
-                    .panel = figure.panels.size() - 1, .draw = Draw::kPoints};
+      Series series{.arm = a,
+                    .layer = layer,
+                    .quantity = "measured",
+                    .panel = figure.panels.size() - 1,
+                    .draw = Draw::kPoints};
       for (std::size_t c = 0; c < kChoices.size(); ++c) {
         auto all = series_of(arms, a, kChoices[c].first, layer, "");
         if (!all) continue;
@@ -78,8 +85,10 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
     }
   }
   figure.caption =
-      "The gradient variance that each choice of b would give at the last snapshot, everything else "
-      "frozen and with the same dropout masks; bars are 95 % intervals of each value, and because the "
+      "The gradient variance that each choice of b would give at the last snapshot, everything "
+      "else "
+      "frozen and with the same dropout masks; bars are 95 % intervals of each value, and because "
+      "the "
       "masks are shared the differences are known better than the bars suggest.";
   if (figure.panels.empty()) figure.missing = kNothing;
   return figure;

@@ -19,13 +19,18 @@ Figure gradient_variance(const std::vector<Arm>& arms);
 Figure variance_by_bias(const std::vector<Arm>& arms);
 
 /// The series of one arm, or nothing when the run has no such series.
-std::optional<Series> series_of(const std::vector<Arm>& arms, std::size_t arm,
-                                const std::string& name, const std::string& layer,
+std::optional<Series> series_of(const std::vector<Arm>& arms,
+                                std::size_t arm,
+                                const std::string& name,
+                                const std::string& layer,
                                 const std::string& quantity);
 
 /// Adds it to the panel when there is one; returns whether there was.
-bool add_series(Figure& figure, std::size_t panel, std::optional<Series> series,
-                Dash dash = Dash::kSolid, bool faint = false);
+bool add_series(Figure& figure,
+                std::size_t panel,
+                std::optional<Series> series,
+                Dash dash = Dash::kSolid,
+                bool faint = false);
 
 /// "kappa/with_bias" where the arm has it in this layer, else "kappa/second_moment": the regressor
 /// of W_d at b = 0.

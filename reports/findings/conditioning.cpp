@@ -16,14 +16,16 @@ namespace {
 /// both hold, and with them the quotient's, with at least 90 % whatever their dependence.
 struct Ratio {
   double value = 0;
-  std::optional<double> lower, upper;
+  std::optional<double> lower{}, upper{};
   std::int64_t step = 0;
-  std::string layer;
+  std::string layer{};
 
   [[nodiscard]] std::string certainty() const {
     if (!lower || !upper) return "No interval was recorded.";
     return fmt::format("At least 90 %: {}–{}× (from the two 95 % intervals, step {}).",
-                       words(*lower), words(*upper), step);
+                       words(*lower),
+                       words(*upper),
+                       step);
   }
 };
 
@@ -62,22 +64,31 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
     const auto ratio = worst_ratio(arm, "kappa/second_moment", "kappa/sigma");
     if (!ratio) {
       out.push_back({"kappa_ratio",
-                     arm.label + ": how much the feature mean costs cannot be told, because κ(Σ) or "
-                                 "κ(Σ+μμᵀ) is not resolved in any layer.",
-                     "More tokens a snapshot would resolve it.", true});
+                     arm.label +
+                         ": how much the feature mean costs cannot be told, because κ(Σ) or "
+                         "κ(Σ+μμᵀ) is not resolved in any layer.",
+                     "More tokens a snapshot would resolve it.",
+                     true});
       continue;
     }
-    out.push_back({"kappa_ratio",
-                   fmt::format("{}: κ(Σ+μμᵀ) is {}× κ(Σ) in {}, the layer where the mean costs most.",
-                               arm.label, words(ratio->value), ratio->layer),
-                   ratio->certainty(), false});
+    out.push_back(
+        {"kappa_ratio",
+         fmt::format("{}: κ(Σ+μμᵀ) is {}× κ(Σ) in {}, the layer where the mean costs most.",
+                     arm.label,
+                     words(ratio->value),
+                     ratio->layer),
+         ratio->certainty(),
+         false});
     const auto left = worst_ratio(arm, "kappa/with_bias", "kappa/sigma");
     if (!left) continue;
     out.push_back({"kappa_left",
                    fmt::format("{}: with its bias b the W_d block is at {}× κ(Σ) in {}, the layer "
                                "where most of the cost remains.",
-                               arm.label, words(left->value), left->layer),
-                   left->certainty(), false});
+                               arm.label,
+                               words(left->value),
+                               left->layer),
+                   left->certainty(),
+                   false});
   }
 }
 
@@ -96,8 +107,10 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
     }
     if (parts.empty()) continue;
     out.push_back({"arm_kappa",
-                   fmt::format("κ of the W_d block at the end, {} against {}: {}.", arms[a].label,
-                               arms[0].label, listed(parts)),
+                   fmt::format("κ of the W_d block at the end, {} against {}: {}.",
+                               arms[a].label,
+                               arms[0].label,
+                               listed(parts)),
                    certain.empty() ? "No interval was recorded."
                                    : "At least 90 % each for these features: " + listed(certain) +
                                          ". One seed an arm: another may differ.",
@@ -122,11 +135,14 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
       }
     }
     if (parts.empty()) continue;
-    out.push_back({"absorption",
-                   fmt::format("{}: the bias has absorbed of the mean's length: {} (negative: it made "
-                               "it longer).",
-                               arm.label, listed(parts)),
-                   cosines.empty() ? "" : "cos(b, −μ): " + listed(cosines) + ".", false});
+    out.push_back(
+        {"absorption",
+         fmt::format("{}: the bias has absorbed of the mean's length: {} (negative: it made "
+                     "it longer).",
+                     arm.label,
+                     listed(parts)),
+         cosines.empty() ? "" : "cos(b, −μ): " + listed(cosines) + ".",
+         false});
   }
 }
 
@@ -151,8 +167,11 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
     if (counts.empty()) continue;
     std::vector<std::string> parts;
     for (const auto& [where, count] : counts) {
-      parts.push_back(fmt::format("{}: {} {} of {} times{}", where.first, where.second,
-                                  count.unresolved, totals[where.first],
+      parts.push_back(fmt::format("{}: {} {} of {} times{}",
+                                  where.first,
+                                  where.second,
+                                  count.unresolved,
+                                  totals[where.first],
                                   count.n > 0 ? " (effective n " + words(count.n) + ")" : ""));
     }
     const std::size_t series = parts.size();
@@ -164,7 +183,8 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
                    fmt::format("{}: some numbers are not to be read as they stand; they are drawn "
                                "hollow.",
                                arm.label),
-                   fmt::format("{}.", fmt::join(parts, "; ")), true});
+                   fmt::format("{}.", fmt::join(parts, "; ")),
+                   true});
   }
 }
 
@@ -172,7 +192,8 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::vector<std::string> parts;
     for (const auto& [name, meaning] :
-         {std::pair{"features/dead", "dead"}, std::pair{"features/constant", "constant"},
+         {std::pair{"features/dead", "dead"},
+          std::pair{"features/constant", "constant"},
           std::pair{"features/nonfinite_rows", "rows with a non-finite number"}}) {
       for (const auto& layer : layers_of({arm}, name)) {
         const auto* point = arm.last(name, layer);
@@ -183,7 +204,8 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
     if (parts.empty()) continue;
     out.push_back({"broken_features",
                    fmt::format("{}: not every feature works: {}.", arm.label, listed(parts)),
-                   "Counted at the last snapshot.", true});
+                   "Counted at the last snapshot.",
+                   true});
   }
 }
 

@@ -15,15 +15,18 @@ namespace {
 /// The learning rate that was in force at `step`: the last one stored at or before it.
 double rate_at(const Arm& arm, std::int64_t step) {
   const auto& rates = arm.series("learning_rate");
-  const auto after =
-      std::upper_bound(rates.begin(), rates.end(), step,
-                       [](std::int64_t s, const store::StepValue& p) { return s < p.step; });
+  const auto after = std::upper_bound(
+      rates.begin(), rates.end(), step, [](std::int64_t s, const store::StepValue& p) {
+        return s < p.step;
+      });
   return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
 }
 
 std::string bound_of(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "No error bound was recorded.";
-  return fmt::format("Residual bound: {} to {}{}.", words(*scalar.lower), words(*scalar.upper),
+  return fmt::format("Residual bound: {} to {}{}.",
+                     words(*scalar.lower),
+                     words(*scalar.upper),
                      is_resolved(scalar) ? "" : ", not converged (" + scalar.status + ")");
 }
 
@@ -39,14 +42,17 @@ void find_share_of_trace(const Arm& arm, Findings& out) {
   }
   if (count == 0) return;
   const std::string bounds = interval(trace->scalar);
-  out.push_back({"trace_share",
-                 fmt::format("{}: the {} largest eigenvalues carry {} of the Hessian's trace of {}.",
-                             arm.label, count, percent(sum / trace->scalar.value),
-                             words(trace->scalar.value)),
-                 (bounds.empty() ? "The trace is an estimate from random probes"
-                                 : "The trace is an estimate, " + bounds) +
-                     "; negative eigenvalues lower it, so the share may exceed 100 %.",
-                 false});
+  out.push_back(
+      {"trace_share",
+       fmt::format("{}: the {} largest eigenvalues carry {} of the Hessian's trace of {}.",
+                   arm.label,
+                   count,
+                   percent(sum / trace->scalar.value),
+                   words(trace->scalar.value)),
+       (bounds.empty() ? "The trace is an estimate from random probes"
+                       : "The trace is an estimate, " + bounds) +
+           "; negative eigenvalues lower it, so the share may exceed 100 %.",
+       false});
 }
 
 }  // namespace
@@ -58,12 +64,14 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
     if (last == nullptr) continue;
     const double rate = rate_at(arm, last->step);
     Finding finding{"sharpness", "", bound_of(last->scalar), !is_resolved(last->scalar)};
-    finding.text = fmt::format("{}: the sharpest curvature is λ1 = {} at step {}", arm.label,
-                               words(last->scalar.value), last->step);
+    finding.text = fmt::format("{}: the sharpest curvature is λ1 = {} at step {}",
+                               arm.label,
+                               words(last->scalar.value),
+                               last->step);
     if (rate > 0) {
       const double limit = 2 / rate;
-      finding.text += fmt::format(", {} of 2/learning rate = {}",
-                                  percent(last->scalar.value / limit), words(limit));
+      finding.text += fmt::format(
+          ", {} of 2/learning rate = {}", percent(last->scalar.value / limit), words(limit));
       const auto first = std::find_if(points.begin(), points.end(), [&](const auto& p) {
         const double then = rate_at(arm, p.step);
         return then > 0 && p.scalar.value > 2 / then;
@@ -81,7 +89,8 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
 
 void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const store::StepValue* worst = nullptr;  // measured, where the published formula is furthest off
+    const store::StepValue* worst =
+        nullptr;  // measured, where the published formula is furthest off
     double worst_gap = -1;
     std::size_t inside = 0;
     std::size_t compared = 0;
@@ -102,9 +111,11 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
     const store::Scalar& m = worst->scalar;
     const double published = arm.last("gradvar/published", m.layer)->scalar.value;
     Finding finding{"gradient_variance", "", "", false};
-    finding.text = fmt::format(
-        "{}: Lemma 2 as published gives {} of the measured gradient variance in {}", arm.label,
-        percent(published / m.value), m.layer);
+    finding.text =
+        fmt::format("{}: Lemma 2 as published gives {} of the measured gradient variance in {}",
+                    arm.label,
+                    percent(published / m.value),
+                    m.layer);
     const auto* derived = arm.last("gradvar/derived", m.layer);
     if (derived != nullptr) {
       finding.text += fmt::format(", the formula derived for the dropout that ran gives {}",
@@ -112,16 +123,20 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
     }
     finding.text += compared > 1 ? " (the layer where the published one is furthest off)." : ".";
     if (m.lower && m.upper) {
-      finding.certainty =
-          fmt::format("The measurement is known to {}–{} of itself (95 %); the published value lies "
-                      "inside the interval in {} of {} layers.",
-                      percent(*m.lower / m.value), percent(*m.upper / m.value), inside, compared);
+      finding.certainty = fmt::format(
+          "The measurement is known to {}–{} of itself (95 %); the published value lies "
+          "inside the interval in {} of {} layers.",
+          percent(*m.lower / m.value),
+          percent(*m.upper / m.value),
+          inside,
+          compared);
     }
     const auto* independence = arm.last("gradvar/independence", m.layer);
     const auto* zero_mean = arm.last("gradvar/zero_mean", m.layer);
     if (independence != nullptr && zero_mean != nullptr) {
       finding.certainty += fmt::format(
-          " As shares of the measurement, assuming independence costs {} and assuming a zero mean {}.",
+          " As shares of the measurement, assuming independence costs {} and assuming a zero mean "
+          "{}.",
           percent(std::abs(independence->scalar.value) / m.value),
           percent(std::abs(zero_mean->scalar.value) / m.value));
     }
@@ -154,15 +169,18 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
       parts.push_back(std::string(label) + (change > 0 ? " +" : " ") + percent(change));
     }
     const std::string bounds = interval(reference);
-    out.push_back({"bias_choice",
-                   fmt::format("{}: against b = 0, the gradient variance in {} changes by: {} (the "
-                               "layer where a bias could save most).",
-                               arm.label, reference.layer, fmt::join(parts, ", ")),
-                   "Same masks, everything else frozen" +
-                       (bounds.empty() ? std::string(".")
-                                       : fmt::format("; at b = 0 it is {} ({}).",
-                                                     words(reference.value), bounds)),
-                   false});
+    out.push_back(
+        {"bias_choice",
+         fmt::format("{}: against b = 0, the gradient variance in {} changes by: {} (the "
+                     "layer where a bias could save most).",
+                     arm.label,
+                     reference.layer,
+                     fmt::join(parts, ", ")),
+         "Same masks, everything else frozen" +
+             (bounds.empty()
+                  ? std::string(".")
+                  : fmt::format("; at b = 0 it is {} ({}).", words(reference.value), bounds)),
+         false});
   }
 }
 

@@ -33,9 +33,10 @@ std::string kappa_before(const Arm& arm, std::int64_t step) {
 double recent_spread(const Arm& arm) {
   const auto& points = arm.series("loss/test");
   if (points.size() < 5) return std::numeric_limits<double>::quiet_NaN();
-  const auto [low, high] = std::minmax_element(
-      points.end() - 5, points.end(),
-      [](const auto& a, const auto& b) { return a.scalar.value < b.scalar.value; });
+  const auto [low, high] =
+      std::minmax_element(points.end() - 5, points.end(), [](const auto& a, const auto& b) {
+        return a.scalar.value < b.scalar.value;
+      });
   return high->scalar.value - low->scalar.value;
 }
 
@@ -45,13 +46,16 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     for (const auto& [step, time, event] : arm.events) {
       if (event.kind == "nan_loss") {
-        out.push_back({"nan_loss",
-                       fmt::format("{}: the loss stopped being a number at step {}.", arm.label, step),
-                       kappa_before(arm, step), true});
+        out.push_back(
+            {"nan_loss",
+             fmt::format("{}: the loss stopped being a number at step {}.", arm.label, step),
+             kappa_before(arm, step),
+             true});
       } else if (event.kind == "probe_skipped") {
         out.push_back({"probe_skipped",
                        fmt::format("{}: a probe was skipped at step {}.", arm.label, step),
-                       event.message, true});
+                       event.message,
+                       true});
       }
     }
     if (arm.state != "finished") {
@@ -59,10 +63,11 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
                                   : arm.state == "interrupted" ? "was interrupted"
                                   : arm.state == "failed"      ? "failed"
                                                                : "ended without saying so";
-      out.push_back({"unfinished",
-                     fmt::format("{} {}: the last stored step is {}.", arm.label, meaning,
-                                 arm.last_step),
-                     "Everything below is what was stored until then.", arm.state != "running"});
+      out.push_back(
+          {"unfinished",
+           fmt::format("{} {}: the last stored step is {}.", arm.label, meaning, arm.last_step),
+           "Everything below is what was stored until then.",
+           arm.state != "running"});
     }
   }
 }
@@ -76,31 +81,39 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
       base = &arm;
       if (arms.size() == 1) {
         out.push_back({"test_loss",
-                       fmt::format("{}: test loss {} at step {}.", arm.label,
-                                   words(point->scalar.value), point->step),
-                       "One run: nothing to compare with.", false});
+                       fmt::format("{}: test loss {} at step {}.",
+                                   arm.label,
+                                   words(point->scalar.value),
+                                   point->step),
+                       "One run: nothing to compare with.",
+                       false});
       }
       continue;
     }
     const auto* reference = base->last("loss/test");
     const double difference = point->scalar.value - reference->scalar.value;
     Finding finding{"test_loss", "", "One seed an arm: this cannot tell the arm from luck.", false};
-    finding.text = fmt::format("Test loss at the end: {} {}, {} {}", arm.label,
-                               words(point->scalar.value), base->label,
+    finding.text = fmt::format("Test loss at the end: {} {}, {} {}",
+                               arm.label,
+                               words(point->scalar.value),
+                               base->label,
                                words(reference->scalar.value));
     if (point->step != reference->step) {
       finding.text += fmt::format(" (steps {} and {})", point->step, reference->step);
     }
     finding.text += difference == 0
                         ? ": equal."
-                        : fmt::format(": {} is {} {}.", arm.label,
+                        : fmt::format(": {} is {} {}.",
+                                      arm.label,
                                       percent(std::abs(difference / reference->scalar.value)),
                                       difference < 0 ? "lower" : "higher");
     const double spread = recent_spread(*base);
     if (std::isfinite(spread)) {
       finding.certainty += fmt::format(
           " For scale: they differ by {}, and the last five evaluations of {} alone span {}.",
-          words(std::abs(difference)), base->label, words(spread));
+          words(std::abs(difference)),
+          base->label,
+          words(spread));
     }
     out.push_back(std::move(finding));
   }
@@ -119,18 +132,28 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
     std::sort(shares.rbegin(), shares.rend());
     std::vector<std::string> parts;
     for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
-    out.push_back({"cost",
-                   fmt::format("{}: probing took {} of the training time.", arm.label,
-                               percent(total->scalar.value)),
-                   parts.empty() ? "Measured by the run itself." : listed(parts) + ".", false});
+    out.push_back(
+        {"cost",
+         fmt::format(
+             "{}: probing took {} of the training time.", arm.label, percent(total->scalar.value)),
+         parts.empty() ? "Measured by the run itself." : listed(parts) + ".",
+         false});
   }
 }
 
 std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
   Findings found;
-  for (const auto part : {find_trouble, find_loss, find_arm_kappas, find_kappa_ratio,
-                          find_absorption, find_curvature, find_gradient_variance, find_bias_choice,
-                          find_unresolved, find_broken_features, find_cost}) {
+  for (const auto part : {find_trouble,
+                          find_loss,
+                          find_arm_kappas,
+                          find_kappa_ratio,
+                          find_absorption,
+                          find_curvature,
+                          find_gradient_variance,
+                          find_bias_choice,
+                          find_unresolved,
+                          find_broken_features,
+                          find_cost}) {
     part(arms, found);
   }
   return found;

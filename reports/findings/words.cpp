@@ -18,8 +18,8 @@ std::string words(double value) {
     const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
     return fmt::format("{:.{}f}", value, decimals);
   }
-  static constexpr std::array<const char*, 10> kSuper = {"⁰", "¹", "²", "³", "⁴",
-                                                         "⁵", "⁶", "⁷", "⁸", "⁹"};
+  static constexpr std::array<const char*, 10> kSuper = {
+      "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
   const std::string text = fmt::format("{:.1e}", value);
   const auto e = text.find('e');
   const int exponent = std::stoi(text.substr(e + 1));
@@ -34,8 +34,11 @@ std::string percent(double share) {
   if (!std::isfinite(share)) return words(share);
   const double value = 100 * share;
   if (value != 0 && std::abs(value) < 0.01) return value > 0 ? "under 0.01 %" : "−0.01 to 0 %";
-  const std::string text = fmt::format("{:.{}f}", std::abs(value),
-                                       std::abs(value) >= 9.95 ? 0 : std::abs(value) >= 1 ? 1 : 2);
+  const std::string text = fmt::format("{:.{}f}",
+                                       std::abs(value),
+                                       std::abs(value) >= 9.95 ? 0
+                                       : std::abs(value) >= 1  ? 1
+                                                               : 2);
   return (value < 0 ? "−" : "") + text + " %";
 }
 

@@ -16,8 +16,12 @@ namespace kappascope::reports {
 inline std::string_view page_html() {
   return {kappascope_page_html_begin, kappascope_page_html_end};
 }
-inline std::string_view page_css() { return {kappascope_page_css_begin, kappascope_page_css_end}; }
-inline std::string_view page_js() { return {kappascope_page_js_begin, kappascope_page_js_end}; }
+inline std::string_view page_css() {
+  return {kappascope_page_css_begin, kappascope_page_css_end};
+}
+inline std::string_view page_js() {
+  return {kappascope_page_js_begin, kappascope_page_js_end};
+}
 inline std::string_view plotly_js() {
   return {kappascope_plotly_js_begin, kappascope_plotly_js_end};
 }

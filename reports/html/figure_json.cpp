@@ -60,8 +60,11 @@ void append_axis(std::string& out, const Axis& axis) {
 void append_series(std::string& out, const Series& series) {
   static constexpr std::array<const char*, 4> kDashes = {"solid", "dash", "dot", "dashdot"};
   out += fmt::format("{{\"arm\":{},\"panel\":{},\"points\":{},\"dash\":\"{}\",\"faint\":{}",
-                     series.arm, series.panel, series.draw == Draw::kPoints,
-                     kDashes[static_cast<std::size_t>(series.dash)], series.faint);
+                     series.arm,
+                     series.panel,
+                     series.draw == Draw::kPoints,
+                     kDashes[static_cast<std::size_t>(series.dash)],
+                     series.faint);
   out += ",\"layer\":" + text(series.layer) + ",\"quantity\":" + text(series.quantity);
   append_numbers(out, "x", series.x);
   append_numbers(out, "y", series.y);
@@ -71,8 +74,9 @@ void append_series(std::string& out, const Series& series) {
     out += ",\"hollow\":";
     append_list(out, series.hollow, [&](std::uint8_t h) { out += h != 0 ? '1' : '0'; });
   }
-  const bool same = std::adjacent_find(series.hover.begin(), series.hover.end(),
-                                       std::not_equal_to<>()) == series.hover.end();
+  const bool same =
+      std::adjacent_find(series.hover.begin(), series.hover.end(), std::not_equal_to<>()) ==
+      series.hover.end();
   if (!series.hover.empty() && same) {
     out += ",\"note\":" + text(series.hover.front());
   } else if (!series.hover.empty()) {

@@ -20,8 +20,10 @@ std::string cell(const std::string& text, const char* kind = "") {
   if (text.size() <= kLong) return fmt::format("<td{}>{}</td>", kind, escape_html(text));
   std::size_t end = 60;  // not within a UTF-8 sequence
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return fmt::format("<td{}><details><summary>{}…</summary>{}</details></td>", kind,
-                     escape_html(text.substr(0, end)), escape_html(text));
+  return fmt::format("<td{}><details><summary>{}…</summary>{}</details></td>",
+                     kind,
+                     escape_html(text.substr(0, end)),
+                     escape_html(text));
 }
 
 std::string header(const std::vector<std::string>& names) {
@@ -67,8 +69,8 @@ std::string verdict_row(const Arm& arm, const store::VerdictRow& verdict) {
             css.end());
   return fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(verdict.claim)) +
          cell(field(json, "statement")) +
-         fmt::format("<td><span class=\"outcome {}\">{}</span></td>", css,
-                     escape_html(verdict.outcome)) +
+         fmt::format(
+             "<td><span class=\"outcome {}\">{}</span></td>", css, escape_html(verdict.outcome)) +
          cell(verdict.condition) + cell(side(json, "left", "measured", true)) +
          cell(side(json, "right", "predicted", false)) + cell(field(json, "witness")) + cell(how) +
          cell(arm.label) + "</tr>";
@@ -100,7 +102,8 @@ std::string findings_html(const std::vector<Finding>& findings) {
   if (findings.empty()) return "<p>Nothing was measured in these runs.</p>";
   std::string out = "<ul class=\"findings\">";
   for (const Finding& finding : findings) {
-    out += fmt::format("<li data-finding=\"{}\"{}>", escape_html(finding.id),
+    out += fmt::format("<li data-finding=\"{}\"{}>",
+                       escape_html(finding.id),
                        finding.warning ? " class=\"warning\"" : "");
     out += "<span class=\"text\">" + escape_html(finding.text) + "</span>";
     if (!finding.certainty.empty()) {
@@ -114,18 +117,22 @@ std::string findings_html(const std::vector<Finding>& findings) {
 std::string figures_html(const std::vector<Figure>& figures) {
   std::string out;
   for (const Figure& figure : figures) {
-    out += fmt::format("<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
-                       "<h2 id=\"{0}-title\">{1}</h2>",
-                       figure.id, escape_html(figure.title));
+    out += fmt::format(
+        "<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
+        "<h2 id=\"{0}-title\">{1}</h2>",
+        figure.id,
+        escape_html(figure.title));
     if (figure.panels.empty()) {
       out += "<p class=\"missing\">" + escape_html(figure.missing) + "</p>";
     } else {
-      out += fmt::format("<p class=\"caption\">{1}</p><div class=\"key\" data-key=\"{0}\"></div>"
-                         "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
-                         "aria-labelledby=\"{0}-title\"></div>"
-                         "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" "
-                         "data-csv=\"{0}\">Data of this figure (CSV)</a></p>",
-                         figure.id, escape_html(figure.caption));
+      out += fmt::format(
+          "<p class=\"caption\">{1}</p><div class=\"key\" data-key=\"{0}\"></div>"
+          "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
+          "aria-labelledby=\"{0}-title\"></div>"
+          "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" "
+          "data-csv=\"{0}\">Data of this figure (CSV)</a></p>",
+          figure.id,
+          escape_html(figure.caption));
     }
     out += "</section>";
   }
@@ -141,8 +148,15 @@ std::string ledger_html(const std::vector<Arm>& arms) {
     return "<p class=\"missing\">No claim was decided on these runs; <code>kappascope verify "
            "--run RUN</code> adds the verdicts.</p>";
   }
-  return table(header({"claim", "as published", "outcome", "condition", "measured", "predicted",
-                       "witness", "how it was decided", "run"}),
+  return table(header({"claim",
+                       "as published",
+                       "outcome",
+                       "condition",
+                       "measured",
+                       "predicted",
+                       "witness",
+                       "how it was decided",
+                       "run"}),
                rows);
 }
 
@@ -158,8 +172,16 @@ std::string estimates_html(const std::vector<Arm>& arms) {
     }
   }
   if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";
-  return table(header({"arm", "layer", "quantity", "last value", "interval", "shrinkage estimate",
-                       "n", "effective n", "status", "step"}),
+  return table(header({"arm",
+                       "layer",
+                       "quantity",
+                       "last value",
+                       "interval",
+                       "shrinkage estimate",
+                       "n",
+                       "effective n",
+                       "status",
+                       "step"}),
                rows);
 }
 

@@ -12,7 +12,8 @@ namespace kappascope::reports {
 
 // Parts of the page that need no script, as HTML; everything that came from a user is escaped.
 std::string findings_html(const std::vector<Finding>& findings);
-/// One <section> a figure: heading, the place of the plot or the sentence why there is none, caption.
+/// One <section> a figure: heading, the place of the plot or the sentence why there is none,
+/// caption.
 std::string figures_html(const std::vector<Figure>& figures);
 /// The verdicts of all arms, or the sentence how to get some.
 std::string ledger_html(const std::vector<Arm>& arms);
