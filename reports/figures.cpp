@@ -9,6 +9,7 @@
 #include <map>
 
 #include "reports/figures/parts.h"
+#include "reports/words.h"
 
 namespace kappascope::reports {
 namespace {
@@ -36,12 +37,33 @@ void set_linear(Axis& axis, Range range) {
   axis.max = range.max + 0.08 * span;
 }
 
+/// 1, 2, 5 within a narrow axis, whole decades within a wide one.
+std::vector<Tick> log_ticks(double min, double max) {
+  const double decades = std::log10(max / min);
+  const std::vector<double> within =
+      decades > 2.5   ? std::vector<double>{1}
+      : decades > 0.7 ? std::vector<double>{1, 2, 5}
+                      : std::vector<double>{1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
+  const int every = decades > 6 ? 2 : 1;
+  std::vector<Tick> ticks;
+  const int last = static_cast<int>(std::ceil(std::log10(max)));
+  for (int e = static_cast<int>(std::floor(std::log10(min))); e <= last; ++e) {
+    if (within.size() == 1 && e % every != 0) continue;
+    for (const double m : within) {
+      const double at = m * std::pow(10, e);
+      if (at >= min && at <= max) ticks.push_back({at, words(at)});
+    }
+  }
+  return ticks;
+}
+
 void set_log(Axis& axis, Range range) {
   if (range.empty()) range = {1, 10};
   const double decades = std::max(0.3, std::log10(range.max / range.min));
   axis.log = true;
   axis.min = range.min * std::pow(10, -0.08 * decades);
   axis.max = range.max * std::pow(10, 0.10 * decades);
+  axis.ticks = log_ticks(axis.min, axis.max);
 }
 
 /// Values decide the axis; bands may widen it only so far that the values can still be read.
@@ -74,7 +96,7 @@ void set_y_axis(Figure& figure, std::size_t panel) {
       if (v > 0) positive.add(v);
     }
   }
-  const bool wanted = axis.log || (axis.may_log && all.min > 0 && all.max > 20 * all.min);
+  const bool wanted = axis.log || (axis.may_log && all.min > 0 && all.max > 5 * all.min);
   if (wanted && !positive.empty() && (all.min > 0 || axis.decades > 0)) {
     const bool cut = axis.decades > 0;
     if (cut) positive.min = std::max(positive.min, positive.max * std::pow(10, -axis.decades));
@@ -102,8 +124,11 @@ void share_rows(Figure& figure) {
     }
     if (range.empty()) continue;
     for (std::size_t p = row; p < end; ++p) {
-      figure.panels[p].y.min = range.min;
-      figure.panels[p].y.max = range.max;
+      Axis& axis = figure.panels[p].y;
+      axis.min = range.min;
+      axis.max = range.max;
+      axis.log = true;
+      axis.ticks = log_ticks(range.min, range.max);
     }
   }
 }
@@ -111,7 +136,7 @@ void share_rows(Figure& figure) {
 void set_axes(Figure& figure) {
   for (std::size_t p = 0; p < figure.panels.size(); ++p) set_y_axis(figure, p);
   if (figure.share_rows) share_rows(figure);
-  if (!figure.x.ticks.empty()) {
+  if (figure.x.categories) {
     figure.x.min = -0.5;
     figure.x.max = static_cast<double>(figure.x.ticks.size()) - 0.5;
     return;

@@ -10,13 +10,19 @@
 
 namespace kappascope::reports {
 
+struct Tick {
+  double at = 0;
+  std::string label{};
+};
+
 struct Axis {
-  std::string title{};               ///< with the unit, where there is one
-  bool log = false;                ///< wanted; a value <= 0 makes the axis linear
-  bool may_log = false;            ///< log when the values span more than a factor of 20
-  double decades = 0;              ///< log only: at most so many below the largest; 0: all of them
-  double min = 0, max = 1;         ///< what is drawn; always finite, positive when log
-  std::vector<std::string> ticks{};  ///< names of the places 0, 1, 2, ...; empty: a numeric axis
+  std::string title{};        ///< with the unit, where there is one
+  bool log = false;           ///< wanted; a value <= 0 makes the axis linear
+  bool may_log = false;       ///< log when the values span more than a factor of 5
+  double decades = 0;         ///< log only: at most so many below the largest; 0: all of them
+  double min = 0, max = 1;    ///< what is drawn; always finite, positive when log
+  std::vector<Tick> ticks{};  ///< empty: the renderer's own
+  bool categories = false;    ///< the ticks are names of the places 0, 1, 2, ...; x only
 };
 
 enum class Draw { kLine, kPoints };
@@ -24,17 +30,17 @@ enum class Dash { kSolid, kDash, kDot, kDashDot };
 
 /// One quantity of one arm and layer. The vectors have the length of x, or are empty.
 struct Series {
-  std::size_t arm = 0;    ///< index into the arms; gives colour and marker
-  std::string layer{};      ///< empty for the whole model
-  std::string quantity{};   ///< what the key calls it: "κ(Σ)"
-  std::size_t panel = 0;  ///< index into Figure::panels
+  std::size_t arm = 0;     ///< index into the arms; gives colour and marker
+  std::string layer{};     ///< empty for the whole model
+  std::string quantity{};  ///< what the key calls it: "κ(Σ)"
+  std::size_t panel = 0;   ///< index into Figure::panels
   Draw draw = Draw::kLine;
   Dash dash = Dash::kSolid;
-  bool faint = false;                ///< background, such as the loss of every step
+  bool faint = false;                    ///< background, such as the loss of every step
   std::vector<double> x{}, y{};          ///< y: NaN is a gap, ±infinity is drawn at the edge
   std::vector<double> lower{}, upper{};  ///< the band, or the error bars of points
-  std::vector<std::uint8_t> hollow{};  ///< 1: the number is not resolved
-  std::vector<std::string> hover{};    ///< beside the numbers: status, n
+  std::vector<std::uint8_t> hollow{};    ///< 1: the number is not resolved
+  std::vector<std::string> hover{};      ///< beside the numbers: status, n
 };
 
 struct ReferenceLine {
@@ -58,7 +64,7 @@ struct Figure {
   std::string missing{};  ///< why there is nothing to draw; panels are empty then
   Axis x{};
   std::size_t columns = 1;
-  bool share_rows = false;    ///< one y scale a row
+  bool share_rows = false;      ///< one logarithmic y scale a row
   std::vector<Panel> panels{};  ///< row by row
   std::vector<Series> series{};
   std::vector<ReferenceLine> lines{};

@@ -14,6 +14,7 @@ struct Finding {
   std::string text;       ///< plain text
   std::string certainty;  ///< interval, or why there is none; plain text
   bool warning = false;   ///< something a reader should not overlook
+  std::string topic{};    ///< the heading that it stands under; neighbours share it
 };
 
 /// In the order of importance: what went wrong, the loss, conditioning, bias, curvature, gradients,

@@ -40,8 +40,7 @@
   function hoverTexts(figure, series) {
     const name = plain(model.arms[series.arm]) + (series.layer ? ", " + plain(series.layer) : "");
     return series.x.map((x, i) => {
-      const ticks = figure.x.ticks;
-      const place = ticks.length ? ticks[Math.round(x)] : figure.x.title + " " + number(x);
+      const place = figure.x.categories ? figure.x.ticks[Math.round(x)][1] : figure.x.title + " " + number(x);
       const known = series.lower && series.lower[i] !== null && series.upper[i] !== null;
       const band = known ? " (" + number(series.lower[i]) + " to " + number(series.upper[i]) + ")" : "";
       return name + "<br>" + plain(series.quantity) + " = <b>" + number(series.y[i]) + "</b>" + band + "<br>" +
@@ -73,33 +72,44 @@
     const suffix = series.panel === 0 ? "" : String(series.panel + 1);
     const base = { type: "scatter", xaxis: "x" + suffix, yaxis: "y" + suffix, showlegend: false,
                    meta: series.arm, visible: !hidden.has(series.arm) };
-    const mark = shape(series.arm);
+    const mark = shape(series.arm), hex = colour(series.arm);
     const isHollow = (i) => Boolean(series.hollow && series.hollow[i]);
-    const symbol = series.y.map((v, i) =>
-      v === "inf" ? "triangle-up-open" : v === "-inf" ? "triangle-down-open" : isHollow(i) ? mark + "-open" : mark);
-    const few = series.x.length <= 60;
-    const size = series.y.map((v, i) =>
-      typeof v === "string" ? 11 : isHollow(i) ? 8 : few && series.dash === "solid" ? (series.faint ? 4 : 6) : 0);
+    const few = series.x.length <= 60 && series.dash === "solid";
+    const size = series.y.map((_, i) => (isHollow(i) ? 8 : few ? (series.faint ? 4 : 6) : 0));
     const marked = series.points || size.some((s) => s > 0);
+    const hovertext = hoverTexts(figure, series);
     const trace = {
-      ...base, x: series.x, y: series.y.map((v) => drawn(v, axis)),
-      name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext: hoverTexts(figure, series),
+      ...base, x: series.x, y: series.y.map((v) => (typeof v === "string" ? null : v)),
+      name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext,
       mode: series.points ? "markers" : marked ? "lines+markers" : "lines",
       connectgaps: false, cliponaxis: !marked, opacity: series.faint ? 0.45 : 1,
-      line: { color: colour(series.arm), dash: series.dash, width: series.faint ? 1.2 : 2 },
+      line: { color: hex, dash: series.dash, width: series.faint ? 1.2 : 2 },
     };
     if (marked) {
-      trace.marker = { symbol, size: series.points ? 10 : size, color: colour(series.arm),
-                       opacity: 1, line: { width: series.points ? 1.5 : 1, color: colour(series.arm) } };
+      trace.marker = { symbol: series.y.map((_, i) => (isHollow(i) ? mark + "-open" : mark)), size: series.points ? 10 : size,
+                       color: hex, opacity: 1, line: { width: series.points ? 1.5 : 1, color: hex } };
+    }
+    const traces = series.lower && !series.points ? [bandTrace(series, axis, base), trace] : [trace];
+    // A line up to infinity would look like a measured slope: a triangle at the edge stands alone.
+    const infinite = series.y.flatMap((v, i) => (typeof v === "string" ? [i] : []));
+    if (infinite.length) {
+      traces.push({ ...base, x: infinite.map((i) => series.x[i]), y: infinite.map((i) => drawn(series.y[i], axis)), mode: "markers",
+                    cliponaxis: false, hoverinfo: "text", hovertext: infinite.map((i) => hovertext[i]),
+                    marker: { symbol: infinite.map((i) => (series.y[i] === "inf" ? "triangle-up-open" : "triangle-down-open")),
+                              size: 11, color: hex, line: { width: 1.5, color: hex } } });
     }
     if (series.points && series.lower) {
       const gap = (edge, i) => (edge === null || typeof edge === "string" || typeof series.y[i] !== "number"
         ? 0 : Math.abs(edge - series.y[i]));
       trace.error_y = { type: "data", symmetric: false, array: series.upper.map(gap),
-                        arrayminus: series.lower.map(gap), color: colour(series.arm), thickness: 1.5, width: 5 };
+                        arrayminus: series.lower.map(gap), color: hex, thickness: 1.5, width: 5 };
     }
-    return series.lower && !series.points ? [bandTrace(series, axis, base), trace] : [trace];
+    return traces;
   }
+
+  const ticksOf = (axis) => (axis.ticks.length ? {
+    tickmode: "array", tickvals: axis.ticks.map((tick) => tick[0]), ticktext: axis.ticks.map((tick) => plain(tick[1])),
+  } : {});
 
   function layoutOf(figure) {
     const rows = Math.ceil(figure.panels.length / figure.columns);
@@ -128,16 +138,16 @@
       const domain = [Math.max(0, (top - heights[row]) / inner), Math.min(1, top / inner)];
       layout["xaxis" + suffix] = {
         ...common, domain: [left, left + width], anchor: "y" + suffix, range: [figure.x.min, figure.x.max],
-        title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || figure.x.ticks.length > 0,
+        title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || figure.x.categories,
         ...(p > 0 ? { matches: "x" } : {}),
-        ...(figure.x.ticks.length ? { tickmode: "array", tickvals: figure.x.ticks.map((_, i) => i), ticktext: figure.x.ticks.map(plain) } : {}),
+        ...ticksOf(figure.x),
       };
       const log = panel.y.log;
       layout["yaxis" + suffix] = {
         ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
         range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max],
         title: { text: column === 0 ? plain(panel.y.title) + (log ? " (log)" : "") : "", standoff: 4 },
-        exponentformat: "power", nticks: 6, ...logTicks(panel.y),
+        nticks: 6, ...ticksOf(panel.y),
       };
       layout.annotations.push({
         text: "<b>" + plain(panel.title) + "</b>", x: left, xref: "paper", xanchor: "left", y: domain[1], yref: "paper",
@@ -155,28 +165,7 @@
     return layout;
   }
 
-  // 1, 2, 5 within a narrow log axis, whole decades within a wide one.
-  function logTicks(axis) {
-    if (!axis.log) return {};
-    const from = Math.log10(axis.min), to = Math.log10(axis.max), values = [];
-    const every = Math.max(1, Math.ceil((to - from) / 5));
-    const within = to - from > 3 ? [1] : to - from > 0.8 ? [1, 2, 5] : [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9];
-    for (let e = Math.floor(from); e <= Math.ceil(to); ++e) {
-      if (within.length === 1 && e % every !== 0) continue;
-      for (const m of within) {
-        const v = m * 10 ** e;
-        if (v >= axis.min && v <= axis.max) values.push(v);
-      }
-    }
-    const text = (v) => {
-      const e = Math.floor(Math.log10(v) + 1e-9), m = Number((v / 10 ** e).toPrecision(3));
-      if (e >= -2 && e < 4) return String(Number(v.toPrecision(3)));
-      return (m === 1 ? "" : m + "·") + "10<sup>" + e + "</sup>";
-    };
-    return { tickmode: "array", tickvals: values, ticktext: values.map(text) };
-  }
-
-  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "select2d", "lasso2d"] };
+  const config = { responsive: true, displayModeBar: false };
   const plotOf = (figure) => document.getElementById("plot-" + figure.id);
 
   function drawAll() {
@@ -245,7 +234,7 @@
     for (const series of figure.series) {
       series.x.forEach((x, i) => rows.push([
         model.arms[series.arm], series.layer, series.quantity, figure.panels[series.panel].title,
-        figure.x.ticks.length ? figure.x.ticks[Math.round(x)] : cell(x), cell(series.y[i]),
+        figure.x.categories ? figure.x.ticks[Math.round(x)][1] : cell(x), cell(series.y[i]),
         cell(series.lower && series.lower[i]), cell(series.upper && series.upper[i]),
         series.hollow && series.hollow[i] ? "no" : "yes", cell(series.notes ? series.notes[i] : series.note)]));
     }

@@ -54,7 +54,10 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
        {"gradvar/b_minus_mean", "b = −E φ"},
        {"gradvar/b_minimiser", "minimiser"}}};
   Figure figure{.id = "variance_by_bias", .title = "Gradient variance at four choices of the bias"};
-  for (const auto& choice : kChoices) figure.x.ticks.emplace_back(choice.second);
+  figure.x.categories = true;
+  for (std::size_t c = 0; c < kChoices.size(); ++c) {
+    figure.x.ticks.push_back({static_cast<double>(c), kChoices[c].second});
+  }
   const auto layers = layers_of(arms, "gradvar/b_");
   figure.columns = std::min<std::size_t>(3, std::max<std::size_t>(1, layers.size()));
   for (const auto& layer : layers) {

@@ -121,27 +121,27 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
 void find_absorption(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::vector<std::string> parts;
-    std::vector<std::string> cosines;
+    std::vector<std::string> details;
     for (const auto& layer : layers_of({arm}, "bias/residual")) {
       const auto* residual = arm.last("bias/residual", layer);
       if (residual == nullptr) continue;
       const double share = 1 - residual->scalar.value;
-      const std::string bounds = interval(residual->scalar);
-      parts.push_back(percent(share) + " in " + layer);
+      parts.push_back(share < 0
+                          ? fmt::format("none in {} (the mean grew by {})", layer, percent(-share))
+                          : percent(share) + " in " + layer);
       const auto* cosine = arm.last("bias/cos", layer);
       if (cosine != nullptr) {
-        cosines.push_back(words(cosine->scalar.value) + " in " + layer +
-                          (bounds.empty() ? "" : " (‖μ+b‖/‖μ‖ " + bounds + ")"));
+        std::string detail = words(cosine->scalar.value) + " in " + layer;
+        const std::string bounds = interval(cosine->scalar);
+        details.push_back(bounds.empty() ? detail : detail + " (" + bounds + ")");
       }
     }
     if (parts.empty()) continue;
     out.push_back(
         {"absorption",
-         fmt::format("{}: the bias has absorbed of the mean's length: {} (negative: it made "
-                     "it longer).",
-                     arm.label,
-                     listed(parts)),
-         cosines.empty() ? "" : "cos(b, −μ): " + listed(cosines) + ".",
+         fmt::format(
+             "{}: the bias has absorbed {} of the mean's length.", arm.label, listed(parts)),
+         details.empty() ? "" : "cos(b, −μ): " + listed(details) + ".",
          false});
   }
 }
@@ -174,15 +174,17 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
                                   totals[where.first],
                                   count.n > 0 ? " (effective n " + words(count.n) + ")" : ""));
     }
-    const std::size_t series = parts.size();
+    const std::size_t series = counts.size();
     if (series > 6) {
       parts.resize(5);
       parts.push_back(fmt::format("{} more series", series - 5));
     }
     out.push_back({"unresolved",
-                   fmt::format("{}: some numbers are not to be read as they stand; they are drawn "
-                               "hollow.",
-                               arm.label),
+                   fmt::format("{}: {} of {} series have numbers that do not stand for what they "
+                               "say; they are drawn hollow.",
+                               arm.label,
+                               series,
+                               totals.size()),
                    fmt::format("{}.", fmt::join(parts, "; ")),
                    true});
   }

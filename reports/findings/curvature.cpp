@@ -30,7 +30,8 @@ std::string bound_of(const store::Scalar& scalar) {
                      is_resolved(scalar) ? "" : ", not converged (" + scalar.status + ")");
 }
 
-void find_share_of_trace(const Arm& arm, Findings& out) {
+/// What the top eigenvalues carry of the trace, where both were measured at the same step.
+void add_share_of_trace(const Arm& arm, Finding& finding) {
   const auto* trace = arm.last("hessian/trace");
   if (trace == nullptr || !(trace->scalar.value > 0)) return;
   double sum = 0;
@@ -41,18 +42,13 @@ void find_share_of_trace(const Arm& arm, Findings& out) {
     ++count;
   }
   if (count == 0) return;
+  finding.text += fmt::format(" The {} largest eigenvalues sum to {} of the trace.",
+                              count,
+                              percent(sum / trace->scalar.value));
   const std::string bounds = interval(trace->scalar);
-  out.push_back(
-      {"trace_share",
-       fmt::format("{}: the {} largest eigenvalues carry {} of the Hessian's trace of {}.",
-                   arm.label,
-                   count,
-                   percent(sum / trace->scalar.value),
-                   words(trace->scalar.value)),
-       (bounds.empty() ? "The trace is an estimate from random probes"
-                       : "The trace is an estimate, " + bounds) +
-           "; negative eigenvalues lower it, so the share may exceed 100 %.",
-       false});
+  finding.certainty += fmt::format(" The trace {} is an estimate from random probes{}.",
+                                   words(trace->scalar.value),
+                                   bounds.empty() ? "" : ", " + bounds);
 }
 
 }  // namespace
@@ -82,8 +78,8 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
       }
     }
     finding.text += ".";
+    add_share_of_trace(arm, finding);
     out.push_back(std::move(finding));
-    find_share_of_trace(arm, out);
   }
 }
 

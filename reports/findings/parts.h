@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reports/findings.h"
+#include "reports/words.h"
 
 namespace kappascope::reports {
 
@@ -22,14 +23,5 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out);
 void find_unresolved(const std::vector<Arm>& arms, Findings& out);
 void find_broken_features(const std::vector<Arm>& arms, Findings& out);
 void find_cost(const std::vector<Arm>& arms, Findings& out);
-
-/// A number for reading: three digits, "1.2×10⁷" when large or small, "∞", "not a number".
-std::string words(double value);
-/// A share as "12 %"; two digits below ten, so that 1.8 % is not 2 %.
-std::string percent(double share);
-/// "A", "A and B", "A, B and C".
-std::string listed(const std::vector<std::string>& items);
-/// "95 %: 31–52", or "" without an interval.
-std::string interval(const store::Scalar& scalar);
 
 }  // namespace kappascope::reports

@@ -141,22 +141,4 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
   }
 }
 
-std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
-  Findings found;
-  for (const auto part : {find_trouble,
-                          find_loss,
-                          find_arm_kappas,
-                          find_kappa_ratio,
-                          find_absorption,
-                          find_curvature,
-                          find_gradient_variance,
-                          find_bias_choice,
-                          find_unresolved,
-                          find_broken_features,
-                          find_cost}) {
-    part(arms, found);
-  }
-  return found;
-}
-
 }  // namespace kappascope::reports

@@ -46,9 +46,10 @@ void PanelScript::add(const Series& series) {
   if (!series.lower.empty()) band(series);
   const std::string block = begin_block();
   for (std::size_t i = 0; i < series.x.size(); ++i) {
-    row(std::isnan(series.y[i])
-            ? ""
-            : fmt::format("{} {}", value_of(series.x[i]), value_of(edge(series.y[i]))));
+    // A line up to infinity would look like a measured slope: it breaks off instead.
+    row(std::isfinite(series.y[i])
+            ? fmt::format("{} {}", value_of(series.x[i]), value_of(series.y[i]))
+            : "");
   }
   end_block();
   const std::string colour = colour_of(series);

@@ -12,16 +12,20 @@ namespace kappascope::reports {
 namespace {
 
 constexpr double kRow = 150, kGap = 52, kTop = 26, kBottom = 50;  // points, as is the width
-constexpr double kWidth = 900, kLeft = 74, kRight = 14, kKeyLine = 20;
+constexpr double kWidth = 900, kLeft = 84, kRight = 16, kKeyLine = 20;
 
 std::string axis_script(const Axis& axis, char name) {
-  std::string out = fmt::format("set {}range [{:.9g}:{:.9g}]\n", name, axis.min, axis.max);
-  out += axis.log ? fmt::format("set logscale {}\nset format {} '%.3g'\n", name, name)
-                  : fmt::format("unset logscale {}\nset format {} '%g'\n", name, name);
+  std::string out = fmt::format("set {}range [{:.9g}:{:.9g}]\n{}set logscale {}\n",
+                                name,
+                                axis.min,
+                                axis.max,
+                                axis.log ? "" : "un",
+                                name);
   if (axis.ticks.empty()) return out + fmt::format("set {}tics autofreq\n", name);
   out += fmt::format("set {}tics (", name);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
-    out += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(axis.ticks[i]), i);
+    out += fmt::format(
+        "{}{} {:.9g}", i == 0 ? "" : ", ", quoted(axis.ticks[i].label), axis.ticks[i].at);
   }
   return out + ")\n";
 }
@@ -57,7 +61,7 @@ std::string terminal(FigureFormat format, double height) {
           "pdfcairo noenhanced size {:.2f}in,{:.2f}in font 'sans,9'", kWidth / 100, height / 100);
     case FigureFormat::kPng:
       return fmt::format(
-          "pngcairo noenhanced size {:.0f},{:.0f} font 'sans,20' fontscale 1 "
+          "pngcairo noenhanced size {:.0f},{:.0f} font 'sans,18' fontscale 1 "
           "linewidth 2 pointscale 2 background '#ffffff'",
           2 * kWidth,
           2 * height);
@@ -101,7 +105,7 @@ class Key {
 
   [[nodiscard]] std::string script(double sheet_height) const {
     std::string out =
-        "unset border\nunset tics\nunset xlabel\nunset ylabel\nunset title\n"
+        "unset border\nunset tics\nunset xlabel\nunset ylabel\n"
         "set xrange [0:1]\nset yrange [0:1]\nunset logscale\n"
         "set key at graph 0, 0.5 left center horizontal Left reverse samplen 2.5\n";
     double top = 30;
@@ -116,7 +120,7 @@ class Key {
           line);
       top += kKeyLine;
     }
-    return out + "unset key\nset border 3\nset tics nomirror out\n";
+    return out + "unset key\nset border 3\nset xtics nomirror out\nset ytics nomirror out\n";
   }
 
  private:
@@ -157,8 +161,10 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
         1 - sheet.tops[row] / sheet.height,
         1 - (sheet.tops[row] + sheet.heights[row]) / sheet.height);
     panels += axis_script(figure.x, 'x') + axis_script(panel.y, 'y');
-    panels += "set title " + quoted(panel.title) + " left offset 0,-0.5\n";
+
     const bool bottom = p + figure.columns >= figure.panels.size();
+    panels +=
+        fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n", quoted(panel.title));
     panels += "set xlabel " + (bottom ? quoted(figure.x.title) : "''") + "\n";
     panels +=
         "set ylabel " +

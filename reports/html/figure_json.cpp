@@ -53,8 +53,12 @@ void append_axis(std::string& out, const Axis& axis) {
   out += ",\"max\":";
   append(out, axis.max);
   out += ",\"ticks\":";
-  append_list(out, axis.ticks, [&](const std::string& tick) { out += text(tick); });
-  out += '}';
+  append_list(out, axis.ticks, [&](const Tick& tick) {
+    out += '[';
+    append(out, tick.at);
+    out += ',' + text(tick.label) + ']';
+  });
+  out += fmt::format(",\"categories\":{}}}", axis.categories);
 }
 
 void append_series(std::string& out, const Series& series) {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "reports/findings/parts.h"
 #include "reports/html/text.h"
+#include "reports/words.h"
 
 namespace kappascope::reports {
 namespace {
@@ -100,18 +100,21 @@ std::string estimate_row(const Arm& arm,
 
 std::string findings_html(const std::vector<Finding>& findings) {
   if (findings.empty()) return "<p>Nothing was measured in these runs.</p>";
-  std::string out = "<ul class=\"findings\">";
+  std::string out = "<dl class=\"findings\">";
+  std::string topic;
   for (const Finding& finding : findings) {
-    out += fmt::format("<li data-finding=\"{}\"{}>",
+    if (finding.topic != topic) out += "<dt>" + escape_html(finding.topic) + "</dt>";
+    topic = finding.topic;
+    out += fmt::format("<dd data-finding=\"{}\"{}>",
                        escape_html(finding.id),
                        finding.warning ? " class=\"warning\"" : "");
     out += "<span class=\"text\">" + escape_html(finding.text) + "</span>";
     if (!finding.certainty.empty()) {
       out += " <span class=\"certainty\">" + escape_html(finding.certainty) + "</span>";
     }
-    out += "</li>";
+    out += "</dd>";
   }
-  return out + "</ul>";
+  return out + "</dl>";
 }
 
 std::string figures_html(const std::vector<Figure>& figures) {
@@ -130,7 +133,8 @@ std::string figures_html(const std::vector<Figure>& figures) {
           "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
           "aria-labelledby=\"{0}-title\"></div>"
           "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" "
-          "data-csv=\"{0}\">Data of this figure (CSV)</a></p>",
+          "data-csv=\"{0}\">Data of this figure (CSV)</a> <span>Drag to zoom, double-click to go "
+          "back.</span></p>",
           figure.id,
           escape_html(figure.caption));
     }

@@ -58,9 +58,10 @@ inline store::Scalar scalar(const std::string& name,
 
 inline void add_layer(store::Snapshot& out, const SampleOptions& options, int l, double t) {
   const std::string layer = "blocks." + std::to_string(l) + ".down" + options.layer_suffix;
-  const double sigma = (30 + 25 * l) * (1 + 4 * t);
+  const double wiggle = 1 + 0.05 * std::sin(37 * t + l + (options.bias ? 1 : 0));
+  const double sigma = (30 + 25 * l) * (1 + (options.bias ? 2.5 : 4) * t) * wiggle;
   const double inflation = 1 + (6 + 16 * l) * (1 - std::exp(-6 * t));
-  const double left = std::exp(-2.5 * t) * 0.7 + 0.2;
+  const double left = std::exp(-2.5 * t) * (0.6 - 0.1 * l) + 0.4 - std::exp(-9 * t) * 0.1 + 0.1 * l;
   const bool early = t < 0.06;
   auto kappa = scalar("kappa/sigma", layer, sigma, 0.08);
   if (early && l == 2) {
@@ -82,11 +83,12 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int l,
   if (options.bias) {
     out.scalars.push_back(
         scalar("kappa/with_bias", layer, sigma * (1 + (inflation - 1) * left), 0.1));
-    out.scalars.push_back({.name = "bias/cos", .layer = layer, .value = 0.96 * (1 - left) + 0.1});
+    out.scalars.push_back(
+        {.name = "bias/cos", .layer = layer, .value = (0.96 - 0.2 * l) * (1 - left) + 0.1});
     out.scalars.push_back({.name = "bias/residual", .layer = layer, .value = left});
     out.scalars.push_back({.name = "bias/norm", .layer = layer, .value = 1 - left});
   }
-  const double v = 2e-3 * (l + 1) * std::exp(-2 * t) + 1e-4;
+  const double v = (options.bias ? 0.8 : 1.0) * wiggle * 2e-3 * (l + 1) * std::exp(-2 * t) + 1e-4;
   out.scalars.push_back(scalar("gradvar/measured", layer, v, 0.06));
   out.scalars.push_back({.name = "gradvar/derived", .layer = layer, .value = v * 1.02});
   out.scalars.push_back(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "reports/words.h"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
-
-#include "reports/findings/parts.h"
 
 namespace kappascope::reports {
 
@@ -13,21 +13,24 @@ std::string words(double value) {
   if (std::isinf(value)) return value > 0 ? "∞" : "−∞";
   if (value < 0) return "−" + words(-value);
   if (value == 0) return "0";
-  if (value >= 1e-3 && value < 99'950) {
+  if (value < 10'000 && value == std::floor(value)) return fmt::format("{:.0f}", value);
+  if (value >= 9.995e-3 && value < 9'999.5) {
     if (value >= 999.5) return fmt::format("{:.0f}", value);
-    const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
-    return fmt::format("{:.{}f}", value, decimals);
+    return fmt::format("{:.3g}", value);
   }
   static constexpr std::array<const char*, 10> kSuper = {
       "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  const std::string text = fmt::format("{:.1e}", value);
+  const std::string text = fmt::format("{:.2e}", value);
   const auto e = text.find('e');
   const int exponent = std::stoi(text.substr(e + 1));
+  std::string mantissa = text.substr(0, e);
+  while (mantissa.back() == '0') mantissa.pop_back();
+  if (mantissa.back() == '.') mantissa.pop_back();
   std::string raised = exponent < 0 ? "⁻" : "";
   for (const char digit : std::to_string(std::abs(exponent))) {
     raised += kSuper[static_cast<std::size_t>(digit - '0')];
   }
-  return text.substr(0, e) + "×10" + raised;
+  return (mantissa == "1" ? "" : mantissa + "×") + "10" + raised;
 }
 
 std::string percent(double share) {
