@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/arms.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::reports {
+namespace {
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+std::string digits_at(const std::string& text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  std::string digits = text.substr(at, end - at);
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  return digits;
+}
+
+bool natural_less(const std::string& a, const std::string& b) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string x = digits_at(a, i);
+      const std::string y = digits_at(b, j);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      while (i < a.size() && is_digit(a[i])) ++i;
+      while (j < b.size() && is_digit(b[j])) ++j;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  if ((a.size() - i) != (b.size() - j)) return (a.size() - i) < (b.size() - j);
+  return a < b;  // "x1" and "x01" are different layers
+}
+
+std::string folder_name(const std::filesystem::path& dir) {
+  const auto path = std::filesystem::absolute(dir).lexically_normal();
+  return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+}
+
+void make_labels_unique(std::vector<Arm>& arms) {
+  std::map<std::string, int> uses;
+  for (const Arm& arm : arms) ++uses[arm.label];
+  std::set<std::string> taken;
+  for (Arm& arm : arms) {
+    if (uses[arm.label] > 1) arm.label += " (" + folder_name(arm.dir) + ")";
+    const std::string wanted = arm.label;
+    for (int k = 2; !taken.insert(arm.label).second; ++k) {
+      arm.label = wanted + " #" + std::to_string(k);
+    }
+  }
+}
+
+Arm read_arm(const std::filesystem::path& dir) {
+  const store::RunReader run(dir);
+  Arm arm;
+  arm.dir = dir;
+  arm.state = run.state();
+  arm.last_step = run.last_step();
+  arm.facts = run.facts();
+  arm.label = run.fact("label");
+  if (arm.label.empty()) arm.label = folder_name(dir);
+  for (const auto& key : run.series()) arm.scalars.emplace(key, run.scalars(key));
+  for (const auto& key : run.array_series()) arm.arrays.emplace(key, run.arrays(key));
+  arm.events = run.events();
+  arm.verdicts = run.verdicts();
+  return arm;
+}
+
+}  // namespace
+
+const Arm::Points& Arm::series(const std::string& name, const std::string& layer) const {
+  static const Points none;
+  const auto found = scalars.find({name, layer});
+  return found == scalars.end() ? none : found->second;
+}
+
+const store::StepValue* Arm::last(const std::string& name, const std::string& layer) const {
+  const Points& points = series(name, layer);
+  const auto found = std::find_if(points.rbegin(), points.rend(), [](const store::StepValue& p) {
+    return !std::isnan(p.scalar.value);
+  });
+  return found == points.rend() ? nullptr : &*found;
+}
+
+std::string Arm::fact(const std::string& key) const {
+  for (const auto& [name, value] : facts) {
+    if (name == key) return value;
+  }
+  return "";
+}
+
+bool Arm::has(const std::string& prefix) const {
+  const auto begins = [&](const auto& entry) { return entry.first.name.rfind(prefix, 0) == 0; };
+  return std::any_of(scalars.begin(), scalars.end(), begins) ||
+         std::any_of(arrays.begin(), arrays.end(), begins);
+}
+
+std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
+  require(!runs.empty(), "a report needs at least one run");
+  std::vector<Arm> arms;
+  arms.reserve(runs.size());
+  for (const auto& dir : runs) arms.push_back(read_arm(dir));
+  make_labels_unique(arms);
+  return arms;
+}
+
+std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix) {
+  std::set<std::string> layers;
+  for (const Arm& arm : arms) {
+    for (const auto& [key, points] : arm.scalars) {
+      if (key.name.rfind(prefix, 0) == 0) layers.insert(key.layer);
+    }
+  }
+  std::vector<std::string> sorted(layers.begin(), layers.end());
+  std::sort(sorted.begin(), sorted.end(), natural_less);
+  return sorted;
+}
+
+bool is_resolved(const store::Scalar& scalar) {
+  return scalar.status == "ok" || scalar.status == "resolved" || scalar.status == "converged";
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kappascope/store/run.h"
+
+namespace kappascope::reports {
+
+/// Everything the report needs of one run, read once.
+struct Arm {
+  using Points = std::vector<store::StepValue>;
+  using Arrays = std::vector<std::pair<std::int64_t, store::Array>>;
+
+  std::string label;  ///< unique among the arms of one report
+  std::string state;
+  std::filesystem::path dir;
+  std::int64_t last_step = -1;
+  store::Facts facts;
+  std::map<store::SeriesKey, Points> scalars;
+  std::map<store::SeriesKey, Arrays> arrays;
+  std::vector<store::StepEvent> events;
+  std::vector<store::VerdictRow> verdicts;
+
+  /// The points of a series by step; empty when the run has none.
+  [[nodiscard]] const Points& series(const std::string& name, const std::string& layer = "") const;
+  /// The last point with a number in it (infinity counts), or nullptr.
+  [[nodiscard]] const store::StepValue* last(const std::string& name,
+                                             const std::string& layer = "") const;
+  [[nodiscard]] std::string fact(const std::string& key) const;
+  /// Does any series begin with `prefix`?
+  [[nodiscard]] bool has(const std::string& prefix) const;
+};
+
+/// Reads the runs in the given order. Labels come from the fact `label`, else from the folder; two
+/// arms of one label get their folder (and then a number) added. Throws when `runs` is empty or one
+/// cannot be read.
+std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
+
+/// Layers that have a series beginning with `prefix` in any arm, numbers in natural order
+/// ("blocks.2" before "blocks.10").
+std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix);
+
+/// True when the number stands for what it says: status ok, resolved or converged.
+bool is_resolved(const store::Scalar& scalar);
+
+}  // namespace kappascope::reports

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/arms.h"
+
+namespace kappascope::reports {
+
+struct Tick {
+  double at = 0;
+  std::string label{};
+};
+
+struct Axis {
+  std::string title{};        ///< with the unit, where there is one
+  bool log = false;           ///< wanted; a value <= 0 makes the axis linear
+  bool may_log = false;       ///< log when the values span more than a factor of 5
+  double decades = 0;         ///< log only: at most so many below the largest; 0: all of them
+  double min = 0, max = 1;    ///< what is drawn; always finite, positive when log
+  std::vector<Tick> ticks{};  ///< empty: the renderer's own
+  bool categories = false;    ///< the ticks are names of the places 0, 1, 2, ...; x only
+};
+
+enum class Draw { kLine, kPoints };
+enum class Dash { kSolid, kDash, kDot, kDashDot };
+
+/// One quantity of one arm and layer. The vectors have the length of x, or are empty.
+struct Series {
+  std::size_t arm = 0;     ///< index into the arms; gives colour and marker
+  std::string layer{};     ///< empty for the whole model
+  std::string quantity{};  ///< what the key calls it: "κ(Σ)"
+  std::size_t panel = 0;   ///< index into Figure::panels
+  Draw draw = Draw::kLine;
+  Dash dash = Dash::kSolid;
+  bool faint = false;                    ///< background, such as the loss of every step
+  std::vector<double> x{}, y{};          ///< y: NaN is a gap, ±infinity is drawn at the edge
+  std::vector<double> lower{}, upper{};  ///< the band, or the error bars of points
+  std::vector<std::uint8_t> hollow{};    ///< 1: the number is not resolved
+  std::vector<std::string> hover{};      ///< beside the numbers: status, n
+};
+
+struct ReferenceLine {
+  std::size_t panel = 0;
+  double y = 0;
+  std::string label{};
+};
+
+/// A rectangle with a y axis of its own; the x axis belongs to the figure.
+struct Panel {
+  std::string title{};
+  Axis y{};
+  double height = 1;  ///< relative to the other rows
+};
+
+/// What the page (plotly) and the files (gnuplot) both draw.
+struct Figure {
+  std::string id{};  ///< file name and anchor: [a-z_]+
+  std::string title{};
+  std::string caption{};  ///< what it shows, then notes about what was left out or cannot be drawn
+  std::string missing{};  ///< why there is nothing to draw; panels are empty then
+  Axis x{};
+  std::size_t columns = 1;
+  bool share_rows = false;      ///< one logarithmic y scale a row
+  std::vector<Panel> panels{};  ///< row by row
+  std::vector<Series> series{};
+  std::vector<ReferenceLine> lines{};
+};
+
+/// Colours of the arms after Okabe and Ito (2008), told apart by the colour-blind; the dark ones
+/// are lightened to keep 4.5:1 contrast. More arms begin again, with another marker.
+inline constexpr std::array<const char*, 6> kLightColours = {
+    "#0072b2", "#d55e00", "#00805d", "#b0508a", "#7a6300", "#444444"};
+inline constexpr std::array<const char*, 6> kDarkColours = {
+    "#56b4e9", "#ff9550", "#2ed3a5", "#e79bc4", "#e6c229", "#d0d0d0"};
+
+/// Every figure of the report, in the order of the page. More than `max_points` points in all:
+/// long series are thinned (ends, extremes and unresolved points stay) and their captions say so.
+std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_points = 150'000);
+
+}  // namespace kappascope::reports

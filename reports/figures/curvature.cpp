@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of the Hessian: eigenvalues over steps, density at the end.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reports/figures/parts.h"
+
+namespace kappascope::reports {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// 2/learning rate, only where the rate changes: a schedule has one value a step.
+std::optional<Series> stability_limit(const std::vector<Arm>& arms, std::size_t arm) {
+  auto series = series_of(arms, arm, "learning_rate", "", "2 / learning rate");
+  if (!series) return series;
+  Series limit = *series;
+  limit.x.clear();
+  limit.y.clear();
+  limit.hollow.clear();
+  for (std::size_t i = 0; i < series->x.size(); ++i) {
+    const double y = series->y[i] > 0 ? 2 / series->y[i] : kNan;
+    const bool inside = i > 0 && i + 1 < series->x.size();
+    if (inside && series->y[i] == series->y[i - 1] && series->y[i] == series->y[i + 1]) continue;
+    limit.x.push_back(series->x[i]);
+    limit.y.push_back(y);
+    limit.hollow.push_back(0);
+  }
+  return limit;
+}
+
+Series density_series(const store::Array& array, std::size_t arm, const std::string& quantity) {
+  Series series{.arm = arm, .quantity = quantity};
+  const auto points = static_cast<std::size_t>(array.shape[1]);
+  const auto row = [&](std::size_t r) {
+    const auto begin = array.data.begin() + static_cast<std::ptrdiff_t>(r * points);
+    return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(points));
+  };
+  series.x = row(0);
+  series.y = row(1);
+  series.lower = row(2);
+  series.upper = row(3);
+  series.hollow.assign(points, 0);
+  return series;
+}
+
+bool is_density(const store::Array& array) {
+  return array.shape.size() == 2 && array.shape[0] == 4 && array.shape[1] > 0 &&
+         array.data.size() == 4 * static_cast<std::size_t>(array.shape[1]);
+}
+
+}  // namespace
+
+Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
+  Figure figure{.id = "hessian_eigenvalues", .title = "The sharpest directions of the loss"};
+  figure.x.title = "step";
+  const auto measured = std::any_of(
+      arms.begin(), arms.end(), [](const Arm& arm) { return arm.has("hessian/lambda_"); });
+  if (!measured) {
+    figure.missing = "No Hessian eigenvalue was recorded: the Hessian probe did not run.";
+    return figure;
+  }
+  figure.panels.push_back({.title = "largest eigenvalues, against 2 / learning rate",
+                           .y = {.title = "eigenvalue", .log = true},
+                           .height = 1.6});
+  bool any_negative_end = false;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    for (int k = 1; arms[a].has("hessian/lambda_" + std::to_string(k)); ++k) {
+      const std::string rank = std::to_string(k);
+      add_series(figure,
+                 0,
+                 series_of(arms, a, "hessian/lambda_" + rank, "", "λ" + rank),
+                 Dash::kSolid,
+                 k > 1);
+    }
+    add_series(figure, 0, stability_limit(arms, a), Dash::kDot);
+    any_negative_end = any_negative_end || arms[a].has("hessian/lambda_min_");
+  }
+  if (any_negative_end) {
+    figure.panels.push_back({.title = "smallest eigenvalues", .y = {.title = "eigenvalue"}});
+    for (std::size_t a = 0; a < arms.size(); ++a) {
+      for (int k = 1; arms[a].has("hessian/lambda_min_" + std::to_string(k)); ++k) {
+        const std::string rank = std::to_string(k);
+        add_series(figure,
+                   1,
+                   series_of(arms, a, "hessian/lambda_min_" + rank, "", "smallest, λmin" + rank),
+                   Dash::kSolid,
+                   k > 1);
+      }
+    }
+    figure.lines.push_back({1, 0, "flat"});
+  }
+  figure.caption =
+      "Top eigenvalues of the Hessian (the largest strong, the next faint) against 2 / learning "
+      "rate "
+      "(dotted), above which plain gradient descent is unstable; for Adam the limit holds for the "
+      "preconditioned Hessian, so here it is a landmark and not a limit.";
+  return figure;
+}
+
+Figure hessian_density(const std::vector<Arm>& arms) {
+  Figure figure{.id = "hessian_density", .title = "Where the curvature is at the end"};
+  figure.x.title = "eigenvalue of the Hessian";
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const auto found = arms[a].arrays.find({"hessian/density", ""});
+    if (found == arms[a].arrays.end()) continue;
+    Arm::Arrays valid;
+    std::copy_if(found->second.begin(),
+                 found->second.end(),
+                 std::back_inserter(valid),
+                 [](const auto& entry) { return is_density(entry.second); });
+    if (valid.empty()) continue;
+    if (figure.panels.empty()) {
+      figure.panels.push_back(
+          {.title = "spectral density", .y = {.title = "density", .log = true, .decades = 7}});
+    }
+    figure.series.push_back(density_series(valid.back().second, a, "at the last measurement"));
+    figure.series.back().hover.assign(figure.series.back().x.size(),
+                                      "step " + std::to_string(valid.back().first));
+    if (valid.size() > 1) {
+      Series first = density_series(valid.front().second, a, "at the first measurement");
+      first.lower.clear();
+      first.upper.clear();
+      first.dash = Dash::kDot;
+      first.hover.assign(first.x.size(), "step " + std::to_string(valid.front().first));
+      figure.series.push_back(std::move(first));
+    }
+  }
+  figure.caption =
+      "Share of the Hessian's eigenvalues at each curvature, by stochastic Lanczos quadrature; the "
+      "band "
+      "spans the probes. Most directions are flat (the peak at 0); the few to the right are the "
+      "ones "
+      "that limit the step. Densities below a ten-millionth of the peak are off the axis.";
+  if (figure.panels.empty()) {
+    figure.missing = "No spectral density was recorded: the Hessian probe ran without one.";
+  }
+  return figure;
+}
+
+}  // namespace kappascope::reports

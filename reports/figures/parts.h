@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/figures.h"
+
+namespace kappascope::reports {
+
+// One function a figure; build_figures() lists them in the order of the page.
+Figure loss_and_kappa(const std::vector<Arm>& arms);
+Figure condition_numbers(const std::vector<Arm>& arms);
+Figure intercept_absorption(const std::vector<Arm>& arms);
+Figure hessian_eigenvalues(const std::vector<Arm>& arms);
+Figure hessian_density(const std::vector<Arm>& arms);
+Figure gradient_variance(const std::vector<Arm>& arms);
+Figure variance_by_bias(const std::vector<Arm>& arms);
+
+/// The series of one arm, or nothing when the run has no such series.
+std::optional<Series> series_of(const std::vector<Arm>& arms,
+                                std::size_t arm,
+                                const std::string& name,
+                                const std::string& layer,
+                                const std::string& quantity);
+
+/// Adds it to the panel when there is one; returns whether there was.
+bool add_series(Figure& figure,
+                std::size_t panel,
+                std::optional<Series> series,
+                Dash dash = Dash::kSolid,
+                bool faint = false);
+
+/// "kappa/with_bias" where the arm has it in this layer, else "kappa/second_moment": the regressor
+/// of W_d at b = 0.
+std::string block_kappa(const Arm& arm, const std::string& layer);
+
+inline constexpr const char* kBlockKappaTitle = "κ of the W_d block";
+
+}  // namespace kappascope::reports

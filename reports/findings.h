@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/arms.h"
+
+namespace kappascope::reports {
+
+/// One sentence about the runs, computed from the store, with what is known of its error.
+struct Finding {
+  std::string id;         ///< "kappa_ratio": what kind of finding, for tests and anchors
+  std::string text;       ///< plain text
+  std::string certainty;  ///< interval, or why there is none; plain text
+  bool warning = false;   ///< something a reader should not overlook
+  std::string topic{};    ///< the heading that it stands under; neighbours share it
+};
+
+/// In the order of importance: what went wrong, the loss, conditioning, bias, curvature, gradients,
+/// what could not be resolved, what probing cost.
+std::vector<Finding> find_findings(const std::vector<Arm>& arms);
+
+}  // namespace kappascope::reports

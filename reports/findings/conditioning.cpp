@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the features say: condition numbers, the bias, what could not be resolved.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "reports/figures/parts.h"
+#include "reports/findings/parts.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// A quotient of two estimates with the interval that follows from theirs. Each holds with 95 %, so
+/// both hold, and with them the quotient's, with at least 90 % whatever their dependence.
+struct Ratio {
+  double value = 0;
+  std::optional<double> lower{}, upper{};
+  std::int64_t step = 0;
+  std::string layer{};
+
+  [[nodiscard]] std::string certainty() const {
+    if (!lower || !upper) return "No interval was recorded.";
+    return fmt::format("At least 90 %: {}–{}× (from the two 95 % intervals, step {}).",
+                       words(*lower),
+                       words(*upper),
+                       step);
+  }
+};
+
+std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below) {
+  if (above == nullptr || below == nullptr) return std::nullopt;
+  const store::Scalar& a = above->scalar;
+  const store::Scalar& b = below->scalar;
+  if (!is_resolved(a) || !is_resolved(b) || !(b.value > 0) || !std::isfinite(a.value)) {
+    return std::nullopt;
+  }
+  Ratio ratio{.value = a.value / b.value, .step = above->step};
+  if (a.lower && a.upper && b.lower && b.upper && *b.lower > 0) {
+    ratio.lower = *a.lower / *b.upper;
+    ratio.upper = *a.upper / *b.lower;
+  }
+  return ratio;
+}
+
+/// The largest over the layers of name_a/name_b at their last points.
+std::optional<Ratio> worst_ratio(const Arm& arm, const std::string& a, const std::string& b) {
+  std::optional<Ratio> worst;
+  for (const auto& layer : layers_of({arm}, a)) {
+    auto ratio = ratio_of(arm.last(a, layer), arm.last(b, layer));
+    if (!ratio || (worst && worst->value >= ratio->value)) continue;
+    ratio->layer = layer;
+    worst = ratio;
+  }
+  return worst;
+}
+
+}  // namespace
+
+void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    if (!arm.has("kappa/sigma")) continue;
+    const auto ratio = worst_ratio(arm, "kappa/second_moment", "kappa/sigma");
+    if (!ratio) {
+      out.push_back({"kappa_ratio",
+                     arm.label +
+                         ": how much the feature mean costs cannot be told, because κ(Σ) or "
+                         "κ(Σ+μμᵀ) is not resolved in any layer.",
+                     "More tokens a snapshot would resolve it.",
+                     true});
+      continue;
+    }
+    out.push_back(
+        {"kappa_ratio",
+         fmt::format("{}: κ(Σ+μμᵀ) is {}× κ(Σ) in {}, the layer where the mean costs most.",
+                     arm.label,
+                     words(ratio->value),
+                     ratio->layer),
+         ratio->certainty(),
+         false});
+    const auto left = worst_ratio(arm, "kappa/with_bias", "kappa/sigma");
+    if (!left) continue;
+    out.push_back({"kappa_left",
+                   fmt::format("{}: with its bias b the W_d block is at {}× κ(Σ) in {}, the layer "
+                               "where most of the cost remains.",
+                               arm.label,
+                               words(left->value),
+                               left->layer),
+                   left->certainty(),
+                   false});
+  }
+}
+
+void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
+  for (std::size_t a = 1; a < arms.size(); ++a) {
+    std::vector<std::string> parts;
+    std::vector<std::string> certain;
+    for (const auto& layer : layers_of({arms[0], arms[a]}, "kappa/")) {
+      const auto ratio = ratio_of(arms[a].last(block_kappa(arms[a], layer), layer),
+                                  arms[0].last(block_kappa(arms[0], layer), layer));
+      if (!ratio) continue;
+      parts.push_back(words(ratio->value) + "× in " + layer);
+      if (ratio->lower) {
+        certain.push_back(words(*ratio->lower) + "–" + words(*ratio->upper) + " in " + layer);
+      }
+    }
+    if (parts.empty()) continue;
+    out.push_back({"arm_kappa",
+                   fmt::format("κ of the W_d block at the end, {} against {}: {}.",
+                               arms[a].label,
+                               arms[0].label,
+                               listed(parts)),
+                   certain.empty() ? "No interval was recorded."
+                                   : "At least 90 % each for these features: " + listed(certain) +
+                                         ". One seed an arm: another may differ.",
+                   false});
+  }
+}
+
+void find_absorption(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    std::vector<std::string> parts;
+    std::vector<std::string> details;
+    for (const auto& layer : layers_of({arm}, "bias/residual")) {
+      const auto* residual = arm.last("bias/residual", layer);
+      if (residual == nullptr) continue;
+      const double share = 1 - residual->scalar.value;
+      parts.push_back(share < 0
+                          ? fmt::format("none in {} (the mean grew by {})", layer, percent(-share))
+                          : percent(share) + " in " + layer);
+      const auto* cosine = arm.last("bias/cos", layer);
+      if (cosine != nullptr) {
+        std::string detail = words(cosine->scalar.value) + " in " + layer;
+        const std::string bounds = interval(cosine->scalar);
+        details.push_back(bounds.empty() ? detail : detail + " (" + bounds + ")");
+      }
+    }
+    if (parts.empty()) continue;
+    out.push_back(
+        {"absorption",
+         fmt::format(
+             "{}: the bias has absorbed {} of the mean's length.", arm.label, listed(parts)),
+         details.empty() ? "" : "cos(b, −μ): " + listed(details) + ".",
+         false});
+  }
+}
+
+void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
+  struct Count {
+    std::size_t unresolved = 0, all = 0;
+    double n = 0;
+  };
+  for (const Arm& arm : arms) {
+    std::map<std::pair<std::string, std::string>, Count> counts;  // (series, status)
+    std::map<std::string, std::size_t> totals;
+    for (const auto& [key, points] : arm.scalars) {
+      const std::string name = key.layer.empty() ? key.name : key.name + " of " + key.layer;
+      for (const auto& point : points) {
+        ++totals[name];
+        if (is_resolved(point.scalar)) continue;
+        Count& count = counts[{name, point.scalar.status}];
+        ++count.unresolved;
+        count.n = point.scalar.n_effective.value_or(point.scalar.n.value_or(0));
+      }
+    }
+    if (counts.empty()) continue;
+    std::vector<std::string> parts;
+    for (const auto& [where, count] : counts) {
+      parts.push_back(fmt::format("{}: {} {} of {} times{}",
+                                  where.first,
+                                  where.second,
+                                  count.unresolved,
+                                  totals[where.first],
+                                  count.n > 0 ? " (effective n " + words(count.n) + ")" : ""));
+    }
+    const std::size_t series = counts.size();
+    if (series > 6) {
+      parts.resize(5);
+      parts.push_back(fmt::format("{} more series", series - 5));
+    }
+    out.push_back({"unresolved",
+                   fmt::format("{}: {} of {} series have numbers that do not stand for what they "
+                               "say; they are drawn hollow.",
+                               arm.label,
+                               series,
+                               totals.size()),
+                   fmt::format("{}.", fmt::join(parts, "; ")),
+                   true});
+  }
+}
+
+void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    std::vector<std::string> parts;
+    for (const auto& [name, meaning] :
+         {std::pair{"features/dead", "dead"},
+          std::pair{"features/constant", "constant"},
+          std::pair{"features/nonfinite_rows", "rows with a non-finite number"}}) {
+      for (const auto& layer : layers_of({arm}, name)) {
+        const auto* point = arm.last(name, layer);
+        if (point == nullptr || !(point->scalar.value > 0)) continue;
+        parts.push_back(fmt::format("{} {} in {}", words(point->scalar.value), meaning, layer));
+      }
+    }
+    if (parts.empty()) continue;
+    out.push_back({"broken_features",
+                   fmt::format("{}: not every feature works: {}.", arm.label, listed(parts)),
+                   "Counted at the last snapshot.",
+                   true});
+  }
+}
+
+}  // namespace kappascope::reports

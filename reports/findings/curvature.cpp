@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gradients and the Hessian say.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "reports/findings/parts.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// The learning rate that was in force at `step`: the last one stored at or before it.
+double rate_at(const Arm& arm, std::int64_t step) {
+  const auto& rates = arm.series("learning_rate");
+  const auto after = std::upper_bound(
+      rates.begin(), rates.end(), step, [](std::int64_t s, const store::StepValue& p) {
+        return s < p.step;
+      });
+  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
+}
+
+std::string bound_of(const store::Scalar& scalar) {
+  if (!scalar.lower || !scalar.upper) return "No error bound was recorded.";
+  return fmt::format("Residual bound: {} to {}{}.",
+                     words(*scalar.lower),
+                     words(*scalar.upper),
+                     is_resolved(scalar) ? "" : ", not converged (" + scalar.status + ")");
+}
+
+/// What the top eigenvalues carry of the trace, where both were measured at the same step.
+void add_share_of_trace(const Arm& arm, Finding& finding) {
+  const auto* trace = arm.last("hessian/trace");
+  if (trace == nullptr || !(trace->scalar.value > 0)) return;
+  double sum = 0;
+  int count = 0;
+  while (const auto* point = arm.last("hessian/lambda_" + std::to_string(count + 1))) {
+    if (point->step != trace->step) return;
+    sum += point->scalar.value;
+    ++count;
+  }
+  if (count == 0) return;
+  finding.text += fmt::format(" The {} largest eigenvalues sum to {} of the trace.",
+                              count,
+                              percent(sum / trace->scalar.value));
+  const std::string bounds = interval(trace->scalar);
+  finding.certainty += fmt::format(" The trace {} is an estimate from random probes{}.",
+                                   words(trace->scalar.value),
+                                   bounds.empty() ? "" : ", " + bounds);
+}
+
+}  // namespace
+
+void find_curvature(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const auto& points = arm.series("hessian/lambda_1");
+    const auto* last = arm.last("hessian/lambda_1");
+    if (last == nullptr) continue;
+    const double rate = rate_at(arm, last->step);
+    Finding finding{"sharpness", "", bound_of(last->scalar), !is_resolved(last->scalar)};
+    finding.text = fmt::format("{}: the sharpest curvature is λ1 = {} at step {}",
+                               arm.label,
+                               words(last->scalar.value),
+                               last->step);
+    if (rate > 0) {
+      const double limit = 2 / rate;
+      finding.text += fmt::format(
+          ", {} of 2/learning rate = {}", percent(last->scalar.value / limit), words(limit));
+      const auto first = std::find_if(points.begin(), points.end(), [&](const auto& p) {
+        const double then = rate_at(arm, p.step);
+        return then > 0 && p.scalar.value > 2 / then;
+      });
+      if (first != points.end()) {
+        finding.text += fmt::format("; it stood above that limit at step {} first", first->step);
+        finding.certainty += " The limit is that of plain gradient descent; Adam has another.";
+      }
+    }
+    finding.text += ".";
+    add_share_of_trace(arm, finding);
+    out.push_back(std::move(finding));
+  }
+}
+
+void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const store::StepValue* worst =
+        nullptr;  // measured, where the published formula is furthest off
+    double worst_gap = -1;
+    std::size_t inside = 0;
+    std::size_t compared = 0;
+    for (const auto& layer : layers_of({arm}, "gradvar/measured")) {
+      const auto* measured = arm.last("gradvar/measured", layer);
+      const auto* published = arm.last("gradvar/published", layer);
+      if (measured == nullptr || published == nullptr) continue;
+      const store::Scalar& m = measured->scalar;
+      const double p = published->scalar.value;
+      ++compared;
+      if (m.lower && m.upper && p >= *m.lower && p <= *m.upper) ++inside;
+      const double gap = std::abs(std::log(p / m.value));
+      if (!(gap > worst_gap)) continue;
+      worst_gap = gap;
+      worst = measured;
+    }
+    if (worst == nullptr) continue;
+    const store::Scalar& m = worst->scalar;
+    const double published = arm.last("gradvar/published", m.layer)->scalar.value;
+    Finding finding{"gradient_variance", "", "", false};
+    finding.text =
+        fmt::format("{}: Lemma 2 as published gives {} of the measured gradient variance in {}",
+                    arm.label,
+                    percent(published / m.value),
+                    m.layer);
+    const auto* derived = arm.last("gradvar/derived", m.layer);
+    if (derived != nullptr) {
+      finding.text += fmt::format(", the formula derived for the dropout that ran gives {}",
+                                  percent(derived->scalar.value / m.value));
+    }
+    finding.text += compared > 1 ? " (the layer where the published one is furthest off)." : ".";
+    if (m.lower && m.upper) {
+      finding.certainty = fmt::format(
+          "The measurement is known to {}–{} of itself (95 %); the published value lies "
+          "inside the interval in {} of {} layers.",
+          percent(*m.lower / m.value),
+          percent(*m.upper / m.value),
+          inside,
+          compared);
+    }
+    const auto* independence = arm.last("gradvar/independence", m.layer);
+    const auto* zero_mean = arm.last("gradvar/zero_mean", m.layer);
+    if (independence != nullptr && zero_mean != nullptr) {
+      finding.certainty += fmt::format(
+          " As shares of the measurement, assuming independence costs {} and assuming a zero mean "
+          "{}.",
+          percent(std::abs(independence->scalar.value) / m.value),
+          percent(std::abs(zero_mean->scalar.value) / m.value));
+    }
+    out.push_back(std::move(finding));
+  }
+}
+
+void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const store::StepValue* zero = nullptr;  // of the layer where a bias could save most
+    double least = 2;
+    for (const auto& layer : layers_of({arm}, "gradvar/b_zero")) {
+      const auto* at_zero = arm.last("gradvar/b_zero", layer);
+      const auto* best = arm.last("gradvar/b_minimiser", layer);
+      if (at_zero == nullptr || best == nullptr || !(at_zero->scalar.value > 0)) continue;
+      const double left = best->scalar.value / at_zero->scalar.value;
+      if (!(left < least)) continue;
+      least = left;
+      zero = at_zero;
+    }
+    if (zero == nullptr) continue;
+    const store::Scalar& reference = zero->scalar;
+    std::vector<std::string> parts;
+    for (const auto& [name, label] : {std::pair{"gradvar/b_learned", "the learned b"},
+                                      std::pair{"gradvar/b_minus_mean", "b = −E φ"},
+                                      std::pair{"gradvar/b_minimiser", "the best b"}}) {
+      const auto* point = arm.last(name, reference.layer);
+      if (point == nullptr) continue;
+      const double change = point->scalar.value / reference.value - 1;
+      parts.push_back(std::string(label) + (change > 0 ? " +" : " ") + percent(change));
+    }
+    const std::string bounds = interval(reference);
+    out.push_back(
+        {"bias_choice",
+         fmt::format("{}: against b = 0, the gradient variance in {} changes by: {} (the "
+                     "layer where a bias could save most).",
+                     arm.label,
+                     reference.layer,
+                     fmt::join(parts, ", ")),
+         "Same masks, everything else frozen" +
+             (bounds.empty()
+                  ? std::string(".")
+                  : fmt::format("; at b = 0 it is {} ({}).", words(reference.value), bounds)),
+         false});
+  }
+}
+
+}  // namespace kappascope::reports

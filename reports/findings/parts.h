@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/findings.h"
+#include "reports/words.h"
+
+namespace kappascope::reports {
+
+using Findings = std::vector<Finding>;
+
+// One question each; every function appends what the stores answer, or nothing.
+void find_trouble(const std::vector<Arm>& arms, Findings& out);
+void find_loss(const std::vector<Arm>& arms, Findings& out);
+void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out);
+void find_absorption(const std::vector<Arm>& arms, Findings& out);
+void find_arm_kappas(const std::vector<Arm>& arms, Findings& out);
+void find_curvature(const std::vector<Arm>& arms, Findings& out);
+void find_gradient_variance(const std::vector<Arm>& arms, Findings& out);
+void find_bias_choice(const std::vector<Arm>& arms, Findings& out);
+void find_unresolved(const std::vector<Arm>& arms, Findings& out);
+void find_broken_features(const std::vector<Arm>& arms, Findings& out);
+void find_cost(const std::vector<Arm>& arms, Findings& out);
+
+}  // namespace kappascope::reports

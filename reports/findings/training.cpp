@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the training did: trouble, the loss, what probing cost.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reports/figures/parts.h"
+#include "reports/findings/parts.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// The last κ of the W_d block at or before `step`, layer by layer.
+std::string kappa_before(const Arm& arm, std::int64_t step) {
+  std::vector<std::string> parts;
+  std::int64_t at = -1;
+  for (const auto& layer : layers_of({arm}, "kappa/")) {
+    const store::StepValue* before = nullptr;
+    for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {
+      if (point.step <= step && !std::isnan(point.scalar.value)) before = &point;
+    }
+    if (before == nullptr) continue;
+    at = std::max(at, before->step);
+    parts.push_back(words(before->scalar.value) + " in " + layer);
+  }
+  if (parts.empty()) return "No condition number was measured before it.";
+  return fmt::format("κ of the W_d block before it (step {}): {}.", at, listed(parts));
+}
+
+/// How far the last few test losses of an arm lie apart: a yardstick for a difference.
+double recent_spread(const Arm& arm) {
+  const auto& points = arm.series("loss/test");
+  if (points.size() < 5) return std::numeric_limits<double>::quiet_NaN();
+  const auto [low, high] =
+      std::minmax_element(points.end() - 5, points.end(), [](const auto& a, const auto& b) {
+        return a.scalar.value < b.scalar.value;
+      });
+  return high->scalar.value - low->scalar.value;
+}
+
+}  // namespace
+
+void find_trouble(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    for (const auto& [step, time, event] : arm.events) {
+      if (event.kind == "nan_loss") {
+        out.push_back(
+            {"nan_loss",
+             fmt::format("{}: the loss stopped being a number at step {}.", arm.label, step),
+             kappa_before(arm, step),
+             true});
+      } else if (event.kind == "probe_skipped") {
+        out.push_back({"probe_skipped",
+                       fmt::format("{}: a probe was skipped at step {}.", arm.label, step),
+                       event.message,
+                       true});
+      }
+    }
+    if (arm.state != "finished") {
+      const std::string meaning = arm.state == "running"       ? "is still running"
+                                  : arm.state == "interrupted" ? "was interrupted"
+                                  : arm.state == "failed"      ? "failed"
+                                                               : "ended without saying so";
+      out.push_back(
+          {"unfinished",
+           fmt::format("{} {}: the last stored step is {}.", arm.label, meaning, arm.last_step),
+           "Everything below is what was stored until then.",
+           arm.state != "running"});
+    }
+  }
+}
+
+void find_loss(const std::vector<Arm>& arms, Findings& out) {
+  const Arm* base = nullptr;
+  for (const Arm& arm : arms) {
+    const auto* point = arm.last("loss/test");
+    if (point == nullptr) continue;
+    if (base == nullptr) {
+      base = &arm;
+      if (arms.size() == 1) {
+        out.push_back({"test_loss",
+                       fmt::format("{}: test loss {} at step {}.",
+                                   arm.label,
+                                   words(point->scalar.value),
+                                   point->step),
+                       "One run: nothing to compare with.",
+                       false});
+      }
+      continue;
+    }
+    const auto* reference = base->last("loss/test");
+    const double difference = point->scalar.value - reference->scalar.value;
+    Finding finding{"test_loss", "", "One seed an arm: this cannot tell the arm from luck.", false};
+    finding.text = fmt::format("Test loss at the end: {} {}, {} {}",
+                               arm.label,
+                               words(point->scalar.value),
+                               base->label,
+                               words(reference->scalar.value));
+    if (point->step != reference->step) {
+      finding.text += fmt::format(" (steps {} and {})", point->step, reference->step);
+    }
+    finding.text += difference == 0
+                        ? ": equal."
+                        : fmt::format(": {} is {} {}.",
+                                      arm.label,
+                                      percent(std::abs(difference / reference->scalar.value)),
+                                      difference < 0 ? "lower" : "higher");
+    const double spread = recent_spread(*base);
+    if (std::isfinite(spread)) {
+      finding.certainty += fmt::format(
+          " For scale: they differ by {}, and the last five evaluations of {} alone span {}.",
+          words(std::abs(difference)),
+          base->label,
+          words(spread));
+    }
+    out.push_back(std::move(finding));
+  }
+}
+
+void find_cost(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const auto* total = arm.last("cost/total");
+    if (total == nullptr) continue;
+    std::vector<std::pair<double, std::string>> shares;
+    for (const auto& [key, points] : arm.scalars) {
+      if (key.name.rfind("cost/", 0) != 0 || key.name == "cost/total") continue;
+      const auto* point = arm.last(key.name, key.layer);
+      if (point != nullptr) shares.emplace_back(point->scalar.value, key.name.substr(5));
+    }
+    std::sort(shares.rbegin(), shares.rend());
+    std::vector<std::string> parts;
+    for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
+    out.push_back(
+        {"cost",
+         fmt::format(
+             "{}: probing took {} of the training time.", arm.label, percent(total->scalar.value)),
+         parts.empty() ? "Measured by the run itself." : listed(parts) + ".",
+         false});
+  }
+}
+
+}  // namespace kappascope::reports

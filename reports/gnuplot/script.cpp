@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/gnuplot/script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "reports/gnuplot/panel.h"
+
+namespace kappascope::reports {
+namespace {
+
+constexpr double kRow = 150, kGap = 52, kTop = 26, kBottom = 50;  // points, as is the width
+constexpr double kWidth = 900, kLeft = 84, kRight = 16, kKeyLine = 20;
+
+std::string axis_script(const Axis& axis, char name) {
+  std::string out = fmt::format("set {}range [{:.9g}:{:.9g}]\n{}set logscale {}\n",
+                                name,
+                                axis.min,
+                                axis.max,
+                                axis.log ? "" : "un",
+                                name);
+  if (axis.ticks.empty()) return out + fmt::format("set {}tics autofreq\n", name);
+  out += fmt::format("set {}tics (", name);
+  for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
+    out += fmt::format(
+        "{}{} {:.9g}", i == 0 ? "" : ", ", quoted(axis.ticks[i].label), axis.ticks[i].at);
+  }
+  return out + ")\n";
+}
+
+/// Where things stand on the page, in points from the upper left.
+struct Sheet {
+  std::vector<double> tops, heights;  // one a row of panels
+  double height = 0;
+
+  Sheet(const Figure& figure, std::size_t key_lines) {
+    double at = 30 + kKeyLine * static_cast<double>(key_lines) + kTop;
+    for (std::size_t p = 0; p < figure.panels.size(); p += figure.columns) {
+      double tallest = 0;
+      const std::size_t end = std::min(p + figure.columns, figure.panels.size());
+      for (std::size_t i = p; i < end; ++i) tallest = std::max(tallest, figure.panels[i].height);
+      tops.push_back(at);
+      heights.push_back(kRow * tallest);
+      at += kRow * tallest + kGap;
+    }
+    height = at - kGap + kBottom;
+  }
+};
+
+std::string terminal(FigureFormat format, double height) {
+  switch (format) {
+    case FigureFormat::kSvg:
+      return fmt::format(
+          "svg noenhanced size {:.0f},{:.0f} font 'sans-serif,13' background '#ffffff'",
+          kWidth,
+          height);
+    case FigureFormat::kPdf:
+      return fmt::format(
+          "pdfcairo noenhanced size {:.2f}in,{:.2f}in font 'sans,9'", kWidth / 100, height / 100);
+    case FigureFormat::kPng:
+      return fmt::format(
+          "pngcairo noenhanced size {:.0f},{:.0f} font 'sans,18' fontscale 1 "
+          "linewidth 2 pointscale 2 background '#ffffff'",
+          2 * kWidth,
+          2 * height);
+  }
+  return "";
+}
+
+/// The key: one line of arms (colour and marker), one of kinds of line where there are several.
+class Key {
+ public:
+  Key(const std::vector<Arm>& arms, const Figure& figure) {
+    std::map<std::pair<Dash, bool>, std::string> kinds;
+    std::vector<bool> shown(arms.size(), false);
+    for (const Series& series : figure.series) {
+      if (series.draw == Draw::kLine) {
+        std::string& names = kinds[{series.dash, series.faint}];
+        if (("," + names + ",").find("," + series.quantity + ",") == std::string::npos) {
+          names += (names.empty() ? "" : ",") + series.quantity;
+        }
+      }
+      if (shown[series.arm]) continue;
+      shown[series.arm] = true;
+      arms_ += fmt::format("{}NaN with linespoints lw 2 pt {} ps 0.9 lc rgb '{}' title {}",
+                           arms_.empty() ? "" : ", ",
+                           mark_of(series, false),
+                           colour_of(series),
+                           quoted(arms[series.arm].label));
+    }
+    if (kinds.size() < 2) return;
+    for (const auto& [kind, names] : kinds) {
+      kinds_ += fmt::format("{}NaN with lines lw {} dt {} lc rgb '{}' title {}",
+                            kinds_.empty() ? "" : ", ",
+                            kind.second ? 1 : 2,
+                            static_cast<int>(kind.first) + 1,
+                            kind.second ? "#999999" : "#333333",
+                            quoted(names));
+    }
+  }
+
+  [[nodiscard]] std::size_t lines() const { return kinds_.empty() ? 1 : 2; }
+
+  [[nodiscard]] std::string script(double sheet_height) const {
+    std::string out =
+        "unset border\nunset tics\nunset xlabel\nunset ylabel\n"
+        "set xrange [0:1]\nset yrange [0:1]\nunset logscale\n"
+        "set key at graph 0, 0.5 left center horizontal Left reverse samplen 2.5\n";
+    double top = 30;
+    for (const auto& line : {arms_, kinds_}) {
+      if (line.empty()) continue;
+      out += fmt::format(
+          "set lmargin at screen {:.5f}\nset rmargin at screen 0.98\n"
+          "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nplot {}\n",
+          12 / kWidth,
+          1 - top / sheet_height,
+          1 - (top + kKeyLine) / sheet_height,
+          line);
+      top += kKeyLine;
+    }
+    return out + "unset key\nset border 3\nset xtics nomirror out\nset ytics nomirror out\n";
+  }
+
+ private:
+  std::string arms_, kinds_;
+};
+
+}  // namespace
+
+std::string gnuplot_script(const std::vector<Arm>& arms,
+                           const Figure& figure,
+                           FigureFormat format,
+                           const std::filesystem::path& file) {
+  const Key key(arms, figure);
+  const Sheet sheet(figure, key.lines());
+  std::string out = "set encoding utf8\nset terminal " + terminal(format, sheet.height) +
+                    "\nset output " + quoted(file.string()) + "\nset datafile missing 'NaN'\n";
+  std::string data;
+  std::string panels;
+  std::size_t block = 0;
+  const double gap = figure.columns > 1 ? 46 : 0;
+  const auto columns = static_cast<double>(figure.columns);
+  const double width = (kWidth - kLeft - kRight - gap * (columns - 1)) / columns;
+  for (std::size_t p = 0; p < figure.panels.size(); ++p) {
+    const Panel& panel = figure.panels[p];
+    PanelScript script(panel.y, block);
+    for (const Series& series : figure.series) {
+      if (series.panel == p) script.add(series);
+    }
+    block = script.next_block();
+    data += script.data();
+    const std::size_t row = p / figure.columns;
+    const double left = kLeft + static_cast<double>(p % figure.columns) * (width + gap);
+    panels += fmt::format(
+        "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
+        "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
+        left / kWidth,
+        (left + width) / kWidth,
+        1 - sheet.tops[row] / sheet.height,
+        1 - (sheet.tops[row] + sheet.heights[row]) / sheet.height);
+    panels += axis_script(figure.x, 'x') + axis_script(panel.y, 'y');
+
+    const bool bottom = p + figure.columns >= figure.panels.size();
+    panels +=
+        fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n", quoted(panel.title));
+    panels += "set xlabel " + (bottom ? quoted(figure.x.title) : "''") + "\n";
+    panels +=
+        "set ylabel " +
+        (p % figure.columns == 0 ? quoted(panel.y.title + (panel.y.log ? " (log)" : "")) : "''") +
+        "\n";
+    std::string plot = script.plot();
+    for (const ReferenceLine& line : figure.lines) {
+      if (line.panel != p) continue;
+      plot += fmt::format("{}{:.9g} with lines dt 2 lw 0.8 lc rgb '#888888' notitle",
+                          plot.empty() ? "" : ", ",
+                          line.y);
+      panels += fmt::format(
+          "set label 1 {} at graph 0.99, first {:.9g} right offset 0,0.5 "
+          "textcolor rgb '#666666'\n",
+          quoted(line.label),
+          line.y);
+    }
+    panels += "plot " + (plot.empty() ? "NaN notitle" : plot) + "\nunset label\n";
+  }
+  out += data;
+  out += "set multiplot\nset label 99 " + quoted(figure.title) +
+         fmt::format(" at screen {:.5f}, {:.5f} left\n", 12 / kWidth, 1 - 16 / sheet.height);
+  out += key.script(sheet.height) + "unset label\n" + panels + "unset multiplot\nunset output\n";
+  return out;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of the page, put into the library as they are. CMake gives the paths.
+#define ASSET(name, file)                 \
+  .global kappascope_##name##_begin;      \
+  .global kappascope_##name##_end;        \
+  kappascope_##name##_begin: .incbin file; \
+  kappascope_##name##_end:
+
+  .section .rodata
+ASSET(page_html, KAPPASCOPE_PAGE_HTML)
+ASSET(page_css, KAPPASCOPE_PAGE_CSS)
+ASSET(page_js, KAPPASCOPE_PAGE_JS)
+ASSET(plotly_js, KAPPASCOPE_PLOTLY_JS)
+  .section .note.GNU-stack, "", @progbits

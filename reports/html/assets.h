@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+extern "C" {
+extern const char kappascope_page_html_begin[], kappascope_page_html_end[];
+extern const char kappascope_page_css_begin[], kappascope_page_css_end[];
+extern const char kappascope_page_js_begin[], kappascope_page_js_end[];
+extern const char kappascope_plotly_js_begin[], kappascope_plotly_js_end[];
+}
+
+namespace kappascope::reports {
+
+// The files as they were when the library was built (assets.S).
+inline std::string_view page_html() {
+  return {kappascope_page_html_begin, kappascope_page_html_end};
+}
+inline std::string_view page_css() {
+  return {kappascope_page_css_begin, kappascope_page_css_end};
+}
+inline std::string_view page_js() {
+  return {kappascope_page_js_begin, kappascope_page_js_end};
+}
+inline std::string_view plotly_js() {
+  return {kappascope_plotly_js_begin, kappascope_plotly_js_end};
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/figure_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace kappascope::reports {
+namespace {
+
+void append(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "null";
+  } else if (std::isinf(value)) {
+    out += value > 0 ? "\"inf\"" : "\"-inf\"";
+  } else {
+    fmt::format_to(std::back_inserter(out), "{:.9g}", value);
+  }
+}
+
+// Names come from users and need not be UTF-8.
+std::string text(const std::string& value) {
+  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+template <typename Range, typename One>
+void append_list(std::string& out, const Range& range, const One& one) {
+  out += '[';
+  bool first = true;
+  for (const auto& item : range) {
+    if (!first) out += ',';
+    first = false;
+    one(item);
+  }
+  out += ']';
+}
+
+void append_numbers(std::string& out, const char* key, const std::vector<double>& values) {
+  if (values.empty()) return;
+  out += fmt::format(",\"{}\":", key);
+  append_list(out, values, [&](double v) { append(out, v); });
+}
+
+void append_axis(std::string& out, const Axis& axis) {
+  out += "{\"title\":" + text(axis.title) + ",\"log\":" + (axis.log ? "true" : "false");
+  out += ",\"min\":";
+  append(out, axis.min);
+  out += ",\"max\":";
+  append(out, axis.max);
+  out += ",\"ticks\":";
+  append_list(out, axis.ticks, [&](const Tick& tick) {
+    out += '[';
+    append(out, tick.at);
+    out += ',' + text(tick.label) + ']';
+  });
+  out += fmt::format(",\"categories\":{}}}", axis.categories);
+}
+
+void append_series(std::string& out, const Series& series) {
+  static constexpr std::array<const char*, 4> kDashes = {"solid", "dash", "dot", "dashdot"};
+  out += fmt::format("{{\"arm\":{},\"panel\":{},\"points\":{},\"dash\":\"{}\",\"faint\":{}",
+                     series.arm,
+                     series.panel,
+                     series.draw == Draw::kPoints,
+                     kDashes[static_cast<std::size_t>(series.dash)],
+                     series.faint);
+  out += ",\"layer\":" + text(series.layer) + ",\"quantity\":" + text(series.quantity);
+  append_numbers(out, "x", series.x);
+  append_numbers(out, "y", series.y);
+  append_numbers(out, "lower", series.lower);
+  append_numbers(out, "upper", series.upper);
+  if (std::any_of(series.hollow.begin(), series.hollow.end(), [](auto h) { return h != 0; })) {
+    out += ",\"hollow\":";
+    append_list(out, series.hollow, [&](std::uint8_t h) { out += h != 0 ? '1' : '0'; });
+  }
+  const bool same =
+      std::adjacent_find(series.hover.begin(), series.hover.end(), std::not_equal_to<>()) ==
+      series.hover.end();
+  if (!series.hover.empty() && same) {
+    out += ",\"note\":" + text(series.hover.front());
+  } else if (!series.hover.empty()) {
+    out += ",\"notes\":";
+    append_list(out, series.hover, [&](const std::string& note) { out += text(note); });
+  }
+  out += '}';
+}
+
+void append_figure(std::string& out, const Figure& figure) {
+  out += "{\"id\":" + text(figure.id) + ",\"title\":" + text(figure.title) + ",\"x\":";
+  append_axis(out, figure.x);
+  out += fmt::format(",\"columns\":{},\"panels\":", figure.columns);
+  append_list(out, figure.panels, [&](const Panel& panel) {
+    out += "{\"title\":" + text(panel.title) + fmt::format(",\"height\":{},\"y\":", panel.height);
+    append_axis(out, panel.y);
+    out += '}';
+  });
+  out += ",\"series\":";
+  append_list(out, figure.series, [&](const Series& series) { append_series(out, series); });
+  out += ",\"lines\":";
+  append_list(out, figure.lines, [&](const ReferenceLine& line) {
+    out += fmt::format("{{\"panel\":{},\"label\":{},\"y\":", line.panel, text(line.label));
+    append(out, line.y);
+    out += '}';
+  });
+  out += '}';
+}
+
+}  // namespace
+
+std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>& figures) {
+  std::string out = "{\"arms\":";
+  append_list(out, arms, [&](const Arm& arm) { out += text(arm.label); });
+  const auto quote = [&](const char* colour) { out += fmt::format("\"{}\"", colour); };
+  out += ",\"light\":";
+  append_list(out, kLightColours, quote);
+  out += ",\"dark\":";
+  append_list(out, kDarkColours, quote);
+  out += ",\"figures\":";
+  std::vector<const Figure*> drawn;
+  for (const Figure& figure : figures) {
+    if (!figure.panels.empty()) drawn.push_back(&figure);
+  }
+  append_list(out, drawn, [&](const Figure* figure) { append_figure(out, *figure); });
+  return out + "}";
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "reports/html/text.h"
+#include "reports/words.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// A cell; long text folds away behind its first words.
+std::string cell(const std::string& text, const char* kind = "") {
+  constexpr std::size_t kLong = 160;
+  if (text.size() <= kLong) return fmt::format("<td{}>{}</td>", kind, escape_html(text));
+  std::size_t end = 60;  // not within a UTF-8 sequence
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return fmt::format("<td{}><details><summary>{}…</summary>{}</details></td>",
+                     kind,
+                     escape_html(text.substr(0, end)),
+                     escape_html(text));
+}
+
+std::string header(const std::vector<std::string>& names) {
+  std::string out = "<thead><tr>";
+  for (const auto& name : names) out += "<th scope=\"col\">" + escape_html(name) + "</th>";
+  return out + "</tr></thead>";
+}
+
+std::string table(const std::string& head, const std::string& body) {
+  return "<div class=\"scroll\" tabindex=\"0\"><table>" + head + "<tbody>" + body +
+         "</tbody></table></div>";
+}
+
+std::string field(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (found->is_number_integer()) return std::to_string(found->get<std::int64_t>());
+  if (found->is_number()) return words(found->get<double>());
+  return found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// "name = number (95 %: a–b)", as far as the verdict has them.
+std::string side(const nlohmann::json& json, const char* name, const char* value, bool bounds) {
+  std::string out = field(json, name);
+  const std::string number = field(json, value);
+  if (!number.empty()) out += (out.empty() ? "" : " = ") + number;
+  const std::string lower = field(json, "lower");
+  const std::string upper = field(json, "upper");
+  if (bounds && !lower.empty() && !upper.empty()) out += " (95 %: " + lower + "–" + upper + ")";
+  return out;
+}
+
+std::string verdict_row(const Arm& arm, const store::VerdictRow& verdict) {
+  auto json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) json = nlohmann::json::object();
+  std::string how = field(json, "route");
+  if (const auto cases = field(json, "cases"); !cases.empty()) how += ", " + cases + " cases";
+  if (const auto margin = field(json, "margin"); !margin.empty()) how += ", margin " + margin;
+  if (const auto seed = field(json, "seed"); !seed.empty()) how += ", seed " + seed;
+  std::string css = verdict.outcome.substr(0, verdict.outcome.find(' '));
+  css.erase(std::remove_if(css.begin(), css.end(), [](char c) { return c < 'a' || c > 'z'; }),
+            css.end());
+  return fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(verdict.claim)) +
+         cell(field(json, "statement")) +
+         fmt::format(
+             "<td><span class=\"outcome {}\">{}</span></td>", css, escape_html(verdict.outcome)) +
+         cell(verdict.condition) + cell(side(json, "left", "measured", true)) +
+         cell(side(json, "right", "predicted", false)) + cell(field(json, "witness")) + cell(how) +
+         cell(arm.label) + "</tr>";
+}
+
+std::string estimate_row(const Arm& arm,
+                         const std::string& layer,
+                         const char* name,
+                         const char* label) {
+  const auto* point = arm.last(name, layer);
+  const auto& all = arm.series(name, layer);
+  if (all.empty()) return "";
+  if (point == nullptr) point = &all.back();
+  const store::Scalar& s = point->scalar;
+  const auto* shrunk = arm.last(std::string(name) + "_shrunk", layer);
+  const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };
+  std::string bounds = interval(s);
+  if (bounds.empty()) bounds = "none";
+  return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" + cell(layer) + cell(label) +
+         cell(words(s.value), " class=\"number\"") + cell(bounds, " class=\"number\"") +
+         cell(shrunk == nullptr ? "" : words(shrunk->scalar.value), " class=\"number\"") +
+         cell(number(s.n), " class=\"number\"") + cell(number(s.n_effective), " class=\"number\"") +
+         cell(s.status) + cell(std::to_string(point->step), " class=\"number\"") + "</tr>";
+}
+
+}  // namespace
+
+std::string findings_html(const std::vector<Finding>& findings) {
+  if (findings.empty()) return "<p>Nothing was measured in these runs.</p>";
+  std::string out = "<dl class=\"findings\">";
+  std::string topic;
+  for (const Finding& finding : findings) {
+    if (finding.topic != topic) out += "<dt>" + escape_html(finding.topic) + "</dt>";
+    topic = finding.topic;
+    out += fmt::format("<dd data-finding=\"{}\"{}>",
+                       escape_html(finding.id),
+                       finding.warning ? " class=\"warning\"" : "");
+    out += "<span class=\"text\">" + escape_html(finding.text) + "</span>";
+    if (!finding.certainty.empty()) {
+      out += " <span class=\"certainty\">" + escape_html(finding.certainty) + "</span>";
+    }
+    out += "</dd>";
+  }
+  return out + "</dl>";
+}
+
+std::string figures_html(const std::vector<Figure>& figures) {
+  std::string out;
+  for (const Figure& figure : figures) {
+    out += fmt::format(
+        "<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
+        "<h2 id=\"{0}-title\">{1}</h2>",
+        figure.id,
+        escape_html(figure.title));
+    if (figure.panels.empty()) {
+      out += "<p class=\"missing\">" + escape_html(figure.missing) + "</p>";
+    } else {
+      out += fmt::format(
+          "<p class=\"caption\">{1}</p><div class=\"key\" data-key=\"{0}\"></div>"
+          "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
+          "aria-labelledby=\"{0}-title\"></div>"
+          "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" "
+          "data-csv=\"{0}\">Data of this figure (CSV)</a> <span>Drag to zoom, double-click to go "
+          "back.</span></p>",
+          figure.id,
+          escape_html(figure.caption));
+    }
+    out += "</section>";
+  }
+  return out;
+}
+
+std::string ledger_html(const std::vector<Arm>& arms) {
+  std::string rows;
+  for (const Arm& arm : arms) {
+    for (const auto& verdict : arm.verdicts) rows += verdict_row(arm, verdict);
+  }
+  if (rows.empty()) {
+    return "<p class=\"missing\">No claim was decided on these runs; <code>kappascope verify "
+           "--run RUN</code> adds the verdicts.</p>";
+  }
+  return table(header({"claim",
+                       "as published",
+                       "outcome",
+                       "condition",
+                       "measured",
+                       "predicted",
+                       "witness",
+                       "how it was decided",
+                       "run"}),
+               rows);
+}
+
+std::string estimates_html(const std::vector<Arm>& arms) {
+  static constexpr std::array<std::pair<const char*, const char*>, 3> kKinds = {
+      {{"kappa/sigma", "κ(Σ)"},
+       {"kappa/second_moment", "κ(Σ+μμᵀ)"},
+       {"kappa/with_bias", "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
+  std::string rows;
+  for (const auto& layer : layers_of(arms, "kappa/")) {
+    for (const Arm& arm : arms) {
+      for (const auto& [name, label] : kKinds) rows += estimate_row(arm, layer, name, label);
+    }
+  }
+  if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";
+  return table(header({"arm",
+                       "layer",
+                       "quantity",
+                       "last value",
+                       "interval",
+                       "shrinkage estimate",
+                       "n",
+                       "effective n",
+                       "status",
+                       "step"}),
+               rows);
+}
+
+std::string facts_html(const std::vector<Arm>& arms) {
+  std::vector<std::string> keys;
+  for (const Arm& arm : arms) {
+    for (const auto& [key, value] : arm.facts) {
+      if (key != "config" && key != "label" &&
+          std::find(keys.begin(), keys.end(), key) == keys.end()) {
+        keys.push_back(key);
+      }
+    }
+  }
+  std::vector<std::string> names = {"fact"};
+  for (const Arm& arm : arms) names.push_back(arm.label);
+  std::string rows;
+  const auto row = [&](const std::string& name, const auto& value_of) {
+    rows += "<tr><th scope=\"row\">" + escape_html(name) + "</th>";
+    for (const Arm& arm : arms) rows += cell(value_of(arm));
+    rows += "</tr>";
+  };
+  for (const auto& key : keys) row(key, [&](const Arm& arm) { return arm.fact(key); });
+  row("state", [](const Arm& arm) { return arm.state; });
+  row("last stored step", [](const Arm& arm) { return std::to_string(arm.last_step); });
+  std::string out = table(header(names), rows);
+  for (const Arm& arm : arms) {
+    if (const auto config = arm.fact("config"); !config.empty()) {
+      out += "<details><summary>Configuration of " + escape_html(arm.label) + "</summary><pre>" +
+             escape_html(config) + "</pre></details>";
+    }
+    if (arm.events.empty()) continue;
+    std::string events;
+    for (const auto& [step, time, event] : arm.events) {
+      events += "<tr>" + cell(std::to_string(step), " class=\"number\"") + cell(time) +
+                cell(event.kind) + cell(event.message) + "</tr>";
+    }
+    out += "<details><summary>Events of " + escape_html(arm.label) + "</summary>" +
+           table(header({"step", "time", "kind", "message"}), events) + "</details>";
+  }
+  return out;
+}
+
+}  // namespace kappascope::reports

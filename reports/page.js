@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws the figures from the JSON in #data. Nothing is fetched. The page writes what a test wants to
+// know into <html data-...>: figures drawn, errors, resources requested.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const problems = [];
+  addEventListener("error", (event) => problems.push(String(event.message)));
+  addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective));
+
+  const model = JSON.parse(document.getElementById("data").textContent);
+  const hidden = new Set();
+  const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
+  const kRow = 150, kGap = 54, kTop = 24, kBottom = 46, kLeft = 66;
+  // Plotly reads a little HTML in its texts; names are to be seen as they are.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const number = (v) => {
+    if (v === null) return "not available";
+    if (v === "inf") return "∞";
+    if (v === "-inf") return "−∞";
+    const size = Math.abs(v);
+    return size !== 0 && (size < 1e-3 || size >= 1e5) ? v.toExponential(3) : String(Number(v.toPrecision(5)));
+  };
+  const colour = (arm) => {
+    const list = root.dataset.theme === "dark" ? model.dark : model.light;
+    return list[arm % list.length];
+  };
+  const transparent = (hex, alpha) =>
+    "rgba(" + [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(",") + "," + alpha + ")";
+  const shape = (arm) => filled[(arm + Math.floor(arm / model.light.length)) % filled.length];
+  const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  const drawn = (value, axis) => (value === "inf" ? axis.max : value === "-inf" ? axis.min : value);
+
+  function noteOf(series, i) {
+    const note = series.notes ? series.notes[i] : series.note;
+    return note ? "<br>" + plain(note) : "";
+  }
+
+  function hoverTexts(figure, series) {
+    const name = plain(model.arms[series.arm]) + (series.layer ? ", " + plain(series.layer) : "");
+    return series.x.map((x, i) => {
+      const place = figure.x.categories ? figure.x.ticks[Math.round(x)][1] : figure.x.title + " " + number(x);
+      const known = series.lower && series.lower[i] !== null && series.upper[i] !== null;
+      const band = known ? " (" + number(series.lower[i]) + " to " + number(series.upper[i]) + ")" : "";
+      return name + "<br>" + plain(series.quantity) + " = <b>" + number(series.y[i]) + "</b>" + band + "<br>" +
+        plain(place) + noteOf(series, i);
+    });
+  }
+
+  // One closed outline for each stretch without a gap.
+  function bandTrace(series, axis, base) {
+    const x = [], y = [];
+    const low = (v) => (axis.log && !(v > 0) ? axis.min / 100 : drawn(v, axis));
+    let from = 0;
+    const close = (to) => {
+      for (let i = from; i < to; ++i) { x.push(series.x[i]); y.push(drawn(series.upper[i], axis)); }
+      for (let i = to - 1; i >= from; --i) { x.push(series.x[i]); y.push(low(series.lower[i])); }
+      if (to > from) { x.push(null); y.push(null); }
+    };
+    for (let i = 0; i <= series.x.length; ++i) {
+      if (i < series.x.length && series.lower[i] !== null && series.upper[i] !== null) continue;
+      close(i);
+      from = i + 1;
+    }
+    return { ...base, x, y, mode: "lines", fill: "toself", line: { width: 0 }, hoverinfo: "skip",
+             fillcolor: transparent(colour(series.arm), 0.2) };
+  }
+
+  function seriesTraces(figure, series) {
+    const axis = figure.panels[series.panel].y;
+    const suffix = series.panel === 0 ? "" : String(series.panel + 1);
+    const base = { type: "scatter", xaxis: "x" + suffix, yaxis: "y" + suffix, showlegend: false,
+                   meta: series.arm, visible: !hidden.has(series.arm) };
+    const mark = shape(series.arm), hex = colour(series.arm);
+    const isHollow = (i) => Boolean(series.hollow && series.hollow[i]);
+    const few = series.x.length <= 60 && series.dash === "solid";
+    const size = series.y.map((_, i) => (isHollow(i) ? 8 : few ? (series.faint ? 4 : 6) : 0));
+    const marked = series.points || size.some((s) => s > 0);
+    const hovertext = hoverTexts(figure, series);
+    const trace = {
+      ...base, x: series.x, y: series.y.map((v) => (typeof v === "string" ? null : v)),
+      name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext,
+      mode: series.points ? "markers" : marked ? "lines+markers" : "lines",
+      connectgaps: false, cliponaxis: !marked, opacity: series.faint ? 0.45 : 1,
+      line: { color: hex, dash: series.dash, width: series.faint ? 1.2 : 2 },
+    };
+    if (marked) {
+      trace.marker = { symbol: series.y.map((_, i) => (isHollow(i) ? mark + "-open" : mark)), size: series.points ? 10 : size,
+                       color: hex, opacity: 1, line: { width: series.points ? 1.5 : 1, color: hex } };
+    }
+    const traces = series.lower && !series.points ? [bandTrace(series, axis, base), trace] : [trace];
+    // A line up to infinity would look like a measured slope: a triangle at the edge stands alone.
+    const infinite = series.y.flatMap((v, i) => (typeof v === "string" ? [i] : []));
+    if (infinite.length) {
+      traces.push({ ...base, x: infinite.map((i) => series.x[i]), y: infinite.map((i) => drawn(series.y[i], axis)), mode: "markers",
+                    cliponaxis: false, hoverinfo: "text", hovertext: infinite.map((i) => hovertext[i]),
+                    marker: { symbol: infinite.map((i) => (series.y[i] === "inf" ? "triangle-up-open" : "triangle-down-open")),
+                              size: 11, color: hex, line: { width: 1.5, color: hex } } });
+    }
+    if (series.points && series.lower) {
+      const gap = (edge, i) => (edge === null || typeof edge === "string" || typeof series.y[i] !== "number"
+        ? 0 : Math.abs(edge - series.y[i]));
+      trace.error_y = { type: "data", symmetric: false, array: series.upper.map(gap),
+                        arrayminus: series.lower.map(gap), color: hex, thickness: 1.5, width: 5 };
+    }
+    return traces;
+  }
+
+  const ticksOf = (axis) => (axis.ticks.length ? {
+    tickmode: "array", tickvals: axis.ticks.map((tick) => tick[0]), ticktext: axis.ticks.map((tick) => plain(tick[1])),
+  } : {});
+
+  function layoutOf(figure) {
+    const rows = Math.ceil(figure.panels.length / figure.columns);
+    const heights = [];
+    for (let r = 0; r < rows; ++r) {
+      const row = figure.panels.slice(r * figure.columns, (r + 1) * figure.columns);
+      heights.push(kRow * Math.max(...row.map((panel) => panel.height)));
+    }
+    const inner = heights.reduce((a, b) => a + b, 0) + kGap * (rows - 1);
+    const ink = style("--ink"), soft = style("--soft"), grid = style("--grid");
+    const layout = {
+      height: inner + kTop + kBottom, margin: { l: kLeft, r: 14, t: kTop, b: kBottom },
+      paper_bgcolor: style("--card"), plot_bgcolor: style("--card"), font: { color: ink, size: 12.5 },
+      hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom",
+      hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
+    };
+    const gap = figure.columns > 1 ? 0.055 : 0;
+    const width = (1 - gap * (figure.columns - 1)) / figure.columns;
+    const common = { gridcolor: grid, linecolor: soft, zeroline: false, showline: true, ticks: "outside", tickcolor: soft };
+    let top = inner;
+    figure.panels.forEach((panel, p) => {
+      const row = Math.floor(p / figure.columns), column = p % figure.columns;
+      if (column === 0 && row > 0) top -= heights[row - 1] + kGap;
+      const left = column * (width + gap), suffix = p === 0 ? "" : String(p + 1);
+      const last = p + figure.columns >= figure.panels.length;
+      const domain = [Math.max(0, (top - heights[row]) / inner), Math.min(1, top / inner)];
+      layout["xaxis" + suffix] = {
+        ...common, domain: [left, left + width], anchor: "y" + suffix, range: [figure.x.min, figure.x.max],
+        title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || figure.x.categories,
+        ...(p > 0 ? { matches: "x" } : {}),
+        ...ticksOf(figure.x),
+      };
+      const log = panel.y.log;
+      layout["yaxis" + suffix] = {
+        ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
+        range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max],
+        title: { text: column === 0 ? plain(panel.y.title) + (log ? " (log)" : "") : "", standoff: 4 },
+        nticks: 6, ...ticksOf(panel.y),
+      };
+      layout.annotations.push({
+        text: "<b>" + plain(panel.title) + "</b>", x: left, xref: "paper", xanchor: "left", y: domain[1], yref: "paper",
+        yanchor: "bottom", showarrow: false, font: { size: 12.5, color: ink },
+      });
+    });
+    for (const line of figure.lines) {
+      const suffix = line.panel === 0 ? "" : String(line.panel + 1);
+      const log = figure.panels[line.panel].y.log;
+      layout.shapes.push({ type: "line", xref: "x" + suffix + " domain", x0: 0, x1: 1, yref: "y" + suffix, y0: line.y, y1: line.y,
+                           line: { color: soft, width: 1, dash: "dash" } });
+      layout.annotations.push({ text: plain(line.label), xref: "x" + suffix + " domain", x: 1, xanchor: "right", yref: "y" + suffix,
+                                y: log ? Math.log10(line.y) : line.y, yanchor: "bottom", showarrow: false, font: { size: 11, color: soft } });
+    }
+    return layout;
+  }
+
+  const config = { responsive: true, displayModeBar: false };
+  const plotOf = (figure) => document.getElementById("plot-" + figure.id);
+
+  function drawAll() {
+    for (const figure of model.figures) {
+      const traces = figure.series.flatMap((series) => seriesTraces(figure, series));
+      Plotly.react(plotOf(figure), traces, layoutOf(figure), config);
+    }
+    drawArms();
+    model.figures.forEach(drawKey);
+  }
+
+  function sample(dash, mark, hex) {
+    const pattern = { solid: "", dash: "6 4", dot: "2 3", dashdot: "6 3 2 3" }[dash];
+    const dots = { circle: '<circle cx="14" cy="6" r="4"/>', square: '<rect x="10" y="2" width="8" height="8"/>',
+                   diamond: '<path d="M14 1l5 5-5 5-5-5z"/>' }[mark] || (mark ? '<path d="M14 11l-5-9h10z"/>' : "");
+    return '<svg width="28" height="12" aria-hidden="true"><g fill="' + hex + '" stroke="' + hex + '">' +
+      '<line x1="0" y1="6" x2="28" y2="6" stroke-width="2" stroke-dasharray="' + pattern + '"/>' + dots + "</g></svg>";
+  }
+
+  function drawArms() {
+    const group = document.getElementById("arms");
+    const focused = document.activeElement && document.activeElement.dataset.arm;
+    group.replaceChildren(...model.arms.map((label, arm) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.arm = String(arm);
+      button.setAttribute("aria-pressed", String(!hidden.has(arm)));
+      button.innerHTML = sample("solid", shape(arm), colour(arm));
+      button.append(label);
+      button.addEventListener("click", () => toggleArm(arm));
+      return button;
+    }));
+    if (focused !== undefined && focused !== null) group.children[Number(focused)]?.focus();
+  }
+
+  // The arms stand in the bar above; a key is needed where one colour has several lines.
+  function drawKey(figure) {
+    const key = document.querySelector('[data-key="' + figure.id + '"]');
+    const kinds = new Map();
+    for (const series of figure.series) {
+      if (!series.points) kinds.set(series.dash + (series.faint ? " faint" : ""), [...(kinds.get(series.dash + (series.faint ? " faint" : "")) || []), series]);
+    }
+    key.replaceChildren(...(kinds.size < 2 ? [] : [...kinds.values()].map((all) => {
+      const span = document.createElement("span");
+      span.innerHTML = sample(all[0].dash, "", transparent(style("--ink"), all[0].faint ? 0.4 : 1));
+      span.append([...new Set(all.map((series) => series.quantity))].join(", "));
+      return span;
+    })));
+  }
+
+  function toggleArm(arm) {
+    if (!hidden.delete(arm)) hidden.add(arm);
+    for (const figure of model.figures) {
+      const div = plotOf(figure);
+      const mine = div.data.flatMap((trace, i) => (trace.meta === arm ? [i] : []));
+      if (mine.length) Plotly.restyle(div, { visible: !hidden.has(arm) }, mine);
+    }
+    drawArms();
+  }
+
+  function csv(id) {
+    const figure = model.figures.find((one) => one.id === id);
+    const field = (v) => (/[",\r\n]/.test(v) ? '"' + v.replace(/"/g, '""') + '"' : v);
+    const cell = (v) => (v === null || v === undefined ? "" : String(v));
+    const rows = [["arm", "layer", "quantity", "panel", figure.x.title || "choice", "value", "lower", "upper", "resolved", "note"]];
+    for (const series of figure.series) {
+      series.x.forEach((x, i) => rows.push([
+        model.arms[series.arm], series.layer, series.quantity, figure.panels[series.panel].title,
+        figure.x.categories ? figure.x.ticks[Math.round(x)][1] : cell(x), cell(series.y[i]),
+        cell(series.lower && series.lower[i]), cell(series.upper && series.upper[i]),
+        series.hollow && series.hollow[i] ? "no" : "yes", cell(series.notes ? series.notes[i] : series.note)]));
+    }
+    return rows.map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+  }
+
+  function setTheme(theme) {
+    root.dataset.theme = theme;
+    drawAll();
+  }
+
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const forced = location.hash === "#dark" || location.hash === "#light" ? location.hash.slice(1) : "";
+  let chosen = forced;
+  const current = () => chosen || (system.matches ? "dark" : "light");
+  setTheme(current());
+  system.addEventListener("change", () => setTheme(current()));
+  document.getElementById("theme").addEventListener("click", () => {
+    chosen = root.dataset.theme === "dark" ? "light" : "dark";
+    setTheme(chosen);
+  });
+  addEventListener("beforeprint", () => setTheme("light"));
+  addEventListener("afterprint", () => setTheme(current()));
+  for (const link of document.querySelectorAll("a[data-csv]")) {
+    link.addEventListener("click", () => {
+      const url = URL.createObjectURL(new Blob([csv(link.dataset.csv)], { type: "text/csv;charset=utf-8" }));
+      link.href = url;
+      setTimeout(() => URL.revokeObjectURL(url), 60000);
+    });
+  }
+
+  window.kappascope = { csv, toggleArm };
+  const report = () => {
+    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg")).length);
+    root.dataset.problems = problems.join("; ");
+    root.dataset.requests = String(performance.getEntriesByType("resource").length);
+  };
+  report();
+  addEventListener("load", report);
+})();

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kappascope/store/run.h"
+
+namespace kappascope::reports {
+
+/// A number for reading: three digits, "1.2×10⁷" when large or small, "∞", "not a number".
+std::string words(double value);
+/// A share as "12 %"; two digits below ten, so that 1.8 % is not 2 %.
+std::string percent(double share);
+/// "A", "A and B", "A, B and C".
+std::string listed(const std::vector<std::string>& items);
+/// "95 %: 31–52", or "" without an interval.
+std::string interval(const store::Scalar& scalar);
+
+}  // namespace kappascope::reports
