@@ -21,13 +21,9 @@ struct Verdict {
   std::string left, right;  ///< what the two numbers are, in words or symbols
   double measured = 0, predicted = 0;
   std::optional<double> lower, upper;  ///< interval of `measured`, where it is statistical
-<<<<<<< HEAD
-  double margin = 0;  ///< largest relative deviation (holds), or gap of the witness (refuted)
-=======
   double margin =
       0;  ///< largest relative deviation (holds), or gap of the witness (refuted, measured)
   double tolerance = 0;  ///< what margin may reach in a search in floating point; 0: exact only
->>>>>>> theory
   std::int64_t cases = 0;
   std::uint64_t seed = 0;
   std::string witness;  ///< numbers small enough to check by hand; empty when it holds
