@@ -15,13 +15,18 @@ namespace {
 struct Row {
   std::string run, label, state;
   int64_t steps = 0;
-  double loss = std::numeric_limits<double>::quiet_NaN(), kappa = loss;
+  double loss = std::numeric_limits<double>::quiet_NaN(),
+         kappa = std::numeric_limits<double>::quiet_NaN();
   std::string layer;
 };
 
 Row summarize(const std::filesystem::path& path) {
   const store::RunReader run(path);
-  Row row{path.string(), run.fact("label"), run.state(), run.last_step() + 1};
+  Row row;
+  row.run = path.string();
+  row.label = run.fact("label");
+  row.state = run.state();
+  row.steps = run.last_step() + 1;
   if (const auto losses = run.scalars({"loss/train", ""}); !losses.empty())
     row.loss = losses.back().scalar.value;
   for (const auto& key : run.series()) {

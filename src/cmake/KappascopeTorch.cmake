@@ -55,6 +55,13 @@ function(_kappascope_find_torch out)
           "-DKAPPASCOPE_TORCH=OFF builds the layers that do not need it.")
 endfunction()
 
+# As a script (cmake -DONLY_LOOK=ON -P) this file only tells by its exit status whether there is one.
+if(ONLY_LOOK)
+  cmake_path(SET PROJECT_SOURCE_DIR NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../..)
+  _kappascope_find_torch(KAPPASCOPE_TORCH_FOUND)
+  return()
+endif()
+
 if(NOT TARGET kappascope::torch)
   _kappascope_find_torch(KAPPASCOPE_TORCH_FOUND)
   set(KAPPASCOPE_TORCH_DIR ${KAPPASCOPE_TORCH_FOUND} CACHE PATH "Folder of LibTorch (has include/ and lib/)" FORCE)

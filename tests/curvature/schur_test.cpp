@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+#include "kappascope/curvature/operators.h"
+#include "kappascope/tensor/convert.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+TEST_CASE("eliminating the intercept from the joint Hessian leaves I ⊗ Σ") {
+  torch::manual_seed(5);
+  const int64_t n = 60, d = 4, m = 3;
+  const auto phi =
+      torch::randn({n, d}, torch::kDouble) + torch::tensor({3.0, 0.0, -1.0, 0.5}, torch::kDouble);
+  const auto target = torch::randn({n, m}, torch::kDouble);
+  torch::nn::Linear layer(d, m);  // weight [m, d] first, then the intercept [m]
+  layer->to(torch::kDouble);
+  const auto op = curvature::hessian(
+      [&] { return (layer->forward(phi) - target).square().sum(-1).mean().mul(0.5); },
+      curvature::select_parameters(*layer));
+  const auto schur = curvature::schur_complement(curvature::as_linear(*op), m);
+  const auto centred = phi - phi.mean(0);
+  const Eigen::MatrixXd sigma =
+      tensor::to_matrix(centred.t().matmul(centred)) / static_cast<double>(n);
+  Eigen::MatrixXd want = Eigen::MatrixXd::Zero(m * d, m * d);
+  for (int64_t k = 0; k < m; ++k) want.block(k * d, k * d, d, d) = sigma;
+  CHECK((curvature::to_dense(schur) - want).norm() < 1e-13 * want.norm());
+}
+
+TEST_CASE("a singular block is eliminated by its pseudo-inverse") {
+  Eigen::MatrixXd joint(3, 3);
+  joint << 2, 1, 1, 1, 1, 1, 1, 1, 1;  // the last two coordinates are one
+  const auto schur = curvature::schur_complement(linalg::dense_operator(joint), 2);
+  CHECK(curvature::to_dense(schur)(0, 0) == Approx(1).margin(1e-14));
+  CHECK_THROWS_AS(curvature::schur_complement(linalg::dense_operator(joint), 3), Error);
+}

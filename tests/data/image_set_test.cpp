@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/data/image_set.h"
+
+#include <torch/torch.h>
+#include <zlib.h>
+
+#include <iterator>
+
+#include "kappascope/core/error.h"
+#include "support/catch.h"
+#include "support/idx.h"
+
+using namespace kappascope;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read_bytes(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path());
+  const auto plain = data::load_idx(folder.path(), data::Split::kTrain);
+  CHECK(plain.size() == 600);
+  CHECK(plain.classes == 3);
+  CHECK(plain.images.sizes() == at::IntArrayRef({600, 36}));
+  CHECK(plain.images.max().item<float>() <= 1);
+  const auto bytes = read_bytes(folder.path() / "train-images-idx3-ubyte");
+  CHECK(plain.images[5][7].item<float>() ==
+        static_cast<float>(static_cast<unsigned char>(bytes[16 + 5 * 36 + 7])) / 255);
+
+  const auto zipped = folder.path() / "train-images-idx3-ubyte.gz";
+  auto* out = gzopen(zipped.c_str(), "wb");
+  gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(out);
+  fs::remove(folder.path() / "train-images-idx3-ubyte");
+  CHECK(torch::equal(data::load_idx(folder.path(), data::Split::kTrain).images, plain.images));
+
+  // A gzip file cut in the middle is named too.
+  const auto packed = read_bytes(zipped);
+  testing::write_bytes(zipped, packed.substr(0, packed.size() / 2));
+  CHECK_THROWS_WITH(data::load_idx(folder.path(), data::Split::kTrain),
+                    Contains("truncated") && Contains(".gz"));
+}
+
+TEST_CASE("each way a data set can be broken is named with its file") {
+  const testing::TemporaryFolder folder;
+  const auto load = [&] { return data::load_idx(folder.path(), data::Split::kTest); };
+  CHECK_THROWS_WITH(data::load_idx(folder.path() / "nowhere", data::Split::kTest),
+                    Contains("does not exist"));
+  CHECK_THROWS_WITH(load(), Contains("t10k-images-idx3-ubyte") && Contains("--data"));
+  testing::write_image_set(folder.path());
+  REQUIRE(load().size() == 90);
+  const auto images = folder.path() / "t10k-images-idx3-ubyte",
+             labels = folder.path() / "t10k-labels-idx1-ubyte";
+  const auto good = read_bytes(images), good_labels = read_bytes(labels);
+
+  testing::write_bytes(images, good.substr(0, good.size() - 1));
+  CHECK_THROWS_WITH(load(), Contains("truncated") && Contains("t10k-images"));
+  testing::write_bytes(images, good.substr(0, 3));
+  CHECK_THROWS_WITH(load(), Contains("truncated"));
+  testing::write_bytes(images, good + "x");
+  CHECK_THROWS_WITH(load(), Contains("more bytes"));
+  auto wrong = good;
+  wrong[3] = 2;
+  testing::write_bytes(images, wrong);
+  CHECK_THROWS_WITH(load(), Contains("magic number is 0x00000802, expected 0x00000803"));
+  testing::write_bytes(images, good);
+
+  testing::write_idx(folder.path() / "other", "t10k", 89, 3);
+  fs::copy_file(
+      folder.path() / "other/t10k-labels-idx1-ubyte", labels, fs::copy_options::overwrite_existing);
+  CHECK_THROWS_WITH(load(), Contains("90 images") && Contains("89 labels"));
+  testing::write_bytes(labels, good_labels);
+
+  testing::write_idx(folder.path(), "t10k", 0, 3);
+  CHECK_THROWS_WITH(load(), Contains("empty"));
+}

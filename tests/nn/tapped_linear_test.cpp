@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/nn/tapped_linear.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+#include "kappascope/nn/mlp_stack.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+TEST_CASE("a TappedLinear starts and computes as torch::nn::Linear does") {
+  torch::manual_seed(1);
+  torch::nn::Linear plain(5, 3);
+  torch::manual_seed(1);
+  nn::TappedLinear tapped(5, 3);
+  CHECK(torch::equal(plain->weight, tapped->weight));
+  CHECK(torch::equal(plain->bias, tapped->bias));
+  const auto x = torch::randn({4, 5});
+  CHECK(torch::equal(plain->forward(x), tapped->forward(x)));
+}
+
+TEST_CASE("the post-gating bias is added to the input") {
+  nn::TappedLinear layer(nn::TappedLinearOptions(4, 2).bias(false).post_gating_bias(true));
+  torch::NoGradGuard no_grad;
+  layer->post_gating_bias.copy_(torch::tensor({1.f, 2.f, 3.f, 4.f}));
+  const auto x = torch::randn({3, 4});
+  CHECK(
+      torch::allclose(layer->forward(x), (x + layer->post_gating_bias).matmul(layer->weight.t())));
+}
+
+TEST_CASE("a tap sees features, bias and output, and changes nothing") {
+  nn::TappedLinear layer(nn::TappedLinearOptions(4, 2).post_gating_bias(true).dropout(0.25));
+  const auto x = torch::randn({3, 4});
+  const auto quiet = layer->forward(x);
+  nn::TapView seen;
+  layer->tap.listen([&](const nn::TapView& view) { seen = view; });
+  const auto watched = layer->forward(x);
+  CHECK(torch::equal(quiet, watched));
+  CHECK(torch::equal(seen.features, x));
+  CHECK(torch::equal(seen.output, watched));
+  CHECK(torch::equal(seen.bias, layer->post_gating_bias));
+  CHECK(seen.dropout == 0.25);
+  layer->eval();
+  layer->forward(x);
+  CHECK(seen.dropout == 0);
+  seen = {};
+  layer->tap.silence();
+  layer->forward(x);
+  CHECK_FALSE(seen.features.defined());
+}
+
+TEST_CASE("every tapped layer of a model is found with its dotted name") {
+  nn::MlpStack model(nn::MlpStackOptions(6, 3).blocks(2));
+  const auto found = nn::find_tapped(*model);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].first == "blocks.0.down");
+  CHECK(found[1].first == "blocks.1.down");
+}
+
+TEST_CASE("a layer of zero width is refused") {
+  CHECK_THROWS_AS(nn::TappedLinear(0, 3), Error);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/tensor/convert.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+TEST_CASE("a matrix keeps its entries, also through a transposed view") {
+  const auto m = torch::arange(6, torch::kFloat).reshape({2, 3});
+  const auto host = tensor::to_matrix(m.t());
+  REQUIRE(host.rows() == 3);
+  REQUIRE(host.cols() == 2);
+  CHECK(host(2, 1) == 5);
+  CHECK(host(2, 0) == 2);
+  CHECK_THROWS_AS(tensor::to_matrix(torch::zeros({3})), Error);
+}
+
+TEST_CASE("a vector there and back is the same vector") {
+  const auto v = torch::tensor({1.5, -2.0, 1e300}, torch::kDouble);
+  CHECK(torch::equal(tensor::from_vector(tensor::to_vector(v)), v));
+}
+
+TEST_CASE("flatten and unflatten are inverse, and an undefined part counts as zeros") {
+  const std::vector<at::Tensor> like = {torch::zeros({2, 2}), torch::zeros({3})};
+  const auto flat = tensor::flatten({torch::ones({2, 2}), at::Tensor()}, like);
+  CHECK(torch::equal(flat, torch::tensor({1.f, 1.f, 1.f, 1.f, 0.f, 0.f, 0.f})));
+  const auto parts = tensor::unflatten(flat, like);
+  CHECK(parts[0].sizes() == like[0].sizes());
+  CHECK(parts[1].sizes() == like[1].sizes());
+  CHECK_THROWS_AS(tensor::unflatten(torch::zeros({8}), like), Error);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/tensor/moments.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "kappascope/core/error.h"
+#include "kappascope/tensor/convert.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+linalg::Moments reference(const at::Tensor& rows,
+                          const std::vector<std::uint8_t>& mask = {},
+                          int64_t group = 1) {
+  linalg::MomentAccumulator accumulator(rows.size(1));
+  const auto host = tensor::to_matrix(rows);
+  accumulator.update(linalg::RowMatrixD(host), mask, group);
+  return accumulator.result();
+}
+
+linalg::Moments fast(const at::Tensor& rows, const at::Tensor& mask = {}, int64_t group = 1) {
+  tensor::MomentAccumulator accumulator(rows.size(1));
+  accumulator.update(rows, mask, group);
+  return accumulator.result();
+}
+
+// Largest |Δc_ij| / √(c_ii c_jj).
+double relative_gap(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
+  const Eigen::VectorXd scale = b.diagonal().cwiseSqrt().cwiseMax(1e-300);
+  return ((a - b).array() / (scale * scale.transpose()).array()).abs().maxCoeff();
+}
+
+// The documented bound on an entry's error for float rows; the centred rows' own rounding is in it.
+constexpr double kFloatBound = (tensor::MomentAccumulator::kBlockRows + 2) * 0x1p-24;
+
+}  // namespace
+
+TEST_CASE("float rows give the host reference's moments within the float bound") {
+  torch::manual_seed(1);
+  for (const int64_t d : {1, 7, 129, 300}) {
+    // A mean a hundred times the deviation: about zero, E[x²] - E[x]² would lose four digits.
+    const auto rows = torch::randn({5000, d}) * 0.5 + 50;
+    const auto want = reference(rows), got = fast(rows);
+    REQUIRE(got.n == want.n);
+    CHECK(relative_gap(got.covariance, want.covariance) < kFloatBound);
+    CHECK((got.mean - want.mean).cwiseAbs().maxCoeff() < 50 * 0x1p-24);
+    CHECK(got.covariance.isApprox(got.covariance.transpose(), 0));
+  }
+}
+
+TEST_CASE("the float bound is not so wide that a wrong covariance would pass") {
+  torch::manual_seed(2);
+  const auto rows = torch::randn({5000, 20});
+  auto wrong = rows.clone();
+  wrong.index({torch::indexing::Slice(0, 50), 3}).mul_(1.1);
+  CHECK(relative_gap(fast(wrong).covariance, reference(rows).covariance) > kFloatBound);
+}
+
+TEST_CASE("double rows agree to double rounding") {
+  torch::manual_seed(3);
+  const auto rows = torch::randn({700, 150}, torch::kDouble) + 1000;
+  const auto want = reference(rows), got = fast(rows);
+  CHECK(relative_gap(got.covariance, want.covariance) < 700 * 0x1p-52);
+}
+
+TEST_CASE("many small updates equal one large one within the bound") {
+  torch::manual_seed(4);
+  const auto rows = torch::randn({9000, 40});
+  tensor::MomentAccumulator pieces(40);
+  for (const auto& piece : rows.split(37)) pieces.update(piece);
+  CHECK(relative_gap(pieces.result().covariance, reference(rows).covariance) < kFloatBound);
+  CHECK(pieces.result().n == 9000);
+}
+
+TEST_CASE("rows with NaN or infinity are counted and left out, masked rows are left out silently") {
+  torch::manual_seed(5);
+  auto rows = torch::randn({12, 3});
+  rows[4][1] = std::numeric_limits<float>::quiet_NaN();
+  rows[7][0] = std::numeric_limits<float>::infinity();
+  auto mask = torch::ones({12}, torch::kBool);
+  mask[7] = false;
+  mask[9] = false;
+  std::vector<std::uint8_t> host_mask(12, 1);
+  host_mask[7] = host_mask[9] = 0;
+  const auto got = fast(rows, mask), want = reference(rows, host_mask);
+  CHECK(got.n == 9);
+  CHECK(got.nonfinite_rows == want.nonfinite_rows);
+  CHECK(got.nonfinite_rows == 1);
+  CHECK(relative_gap(got.covariance, want.covariance) < kFloatBound);
+}
+
+TEST_CASE("dependent rows of one sequence lower the effective number as in the reference") {
+  torch::manual_seed(6);
+  // Every sequence of 8 tokens shares an offset: the rows say less than their number.
+  const auto rows =
+      (torch::randn({200, 1, 5}) + 0.3 * torch::randn({200, 8, 5})).reshape({1600, 5});
+  const auto got = fast(rows, {}, 8), want = reference(rows, {}, 8);
+  CHECK(got.n_effective == Approx(want.n_effective).epsilon(1e-4));
+  CHECK(got.n_effective < 400);
+  CHECK(fast(rows).n_effective == 1600);
+}
+
+TEST_CASE("a constant feature has variance exactly zero") {
+  auto rows = torch::randn({100, 4});
+  rows.select(1, 2).fill_(0.1f);
+  CHECK(fast(rows).covariance(2, 2) == 0);
+  CHECK(fast(rows).mean[2] == static_cast<double>(0.1f));
+}
+
+TEST_CASE("no rows, one row, and rows of the wrong width") {
+  tensor::MomentAccumulator accumulator(3);
+  CHECK(accumulator.result().n == 0);
+  accumulator.update(torch::randn({1, 3}));
+  CHECK(accumulator.result().n == 1);
+  CHECK(accumulator.result().covariance.norm() == 0);
+  CHECK_THROWS_AS(accumulator.update(torch::randn({2, 4})), Error);
+  CHECK_THROWS_AS(accumulator.update(torch::randn({5, 3}), {}, 2), Error);
+}
+
+TEST_CASE("a saved accumulator continues to the last bit") {
+  torch::manual_seed(7);
+  const auto rows = torch::randn({3000, 33});
+  tensor::MomentAccumulator whole(33), first(33);
+  whole.update(rows.narrow(0, 0, 1500));
+  first.update(rows.narrow(0, 0, 1500));
+  torch::serialize::OutputArchive out;
+  first.save(out);
+  std::stringstream buffer;
+  out.save_to(buffer);
+  torch::serialize::InputArchive in;
+  in.load_from(buffer);
+  tensor::MomentAccumulator second(33);
+  second.load(in);
+  whole.update(rows.narrow(0, 1500, 1500));
+  second.update(rows.narrow(0, 1500, 1500));
+  CHECK(whole.result().covariance == second.result().covariance);
+  CHECK(whole.result().sample == second.result().sample);
+}

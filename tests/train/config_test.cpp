@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/config.h"
+
+#include <limits>
+
+#include "kappascope/core/error.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using train::TrainConfig;
+
+TEST_CASE("the defaults are valid, and each wrong option is named") {
+  REQUIRE_NOTHROW(TrainConfig().validate());
+  const auto broken = [](auto change) {
+    TrainConfig config;
+    change(config);
+    try {
+      config.validate();
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(broken([](auto& c) { c.width = 0; }), Catch::Contains("model.width"));
+  CHECK_THAT(broken([](auto& c) { c.hidden = -1; }), Catch::Contains("model.hidden"));
+  CHECK_THAT(broken([](auto& c) { c.learning_rate = -0.1; }),
+             Catch::Contains("train.learning-rate"));
+  CHECK_THAT(broken([](auto& c) { c.learning_rate = std::numeric_limits<double>::quiet_NaN(); }),
+             Catch::Contains("positive"));
+  CHECK_THAT(broken([](auto& c) { c.dropout = 1; }), Catch::Contains("model.dropout"));
+  CHECK_THAT(broken([](auto& c) { c.bias = "pgb"; }), Catch::Contains("post-gating"));
+  CHECK_THAT(broken([](auto& c) { c.loss = "mse"; }), Catch::Contains("cross-entropy, squared"));
+  CHECK_THAT(broken([](auto& c) { c.momentum = 0.9; }), Catch::Contains("sgd"));
+  CHECK_THAT(broken([](auto& c) { c.batch = 0; }), Catch::Contains("train.batch"));
+  CHECK_THAT(broken([](auto& c) { c.epochs = 0; }), Catch::Contains("train.epochs"));
+}
+
+TEST_CASE("the learning rate warms up linearly, then falls along half a cosine to its floor") {
+  TrainConfig config;
+  config.learning_rate = 2;
+  config.final_learning_rate = 0.1;
+  config.warmup = 4;
+  CHECK(learning_rate_at(config, 0, 105) == Approx(0.5));
+  CHECK(learning_rate_at(config, 3, 105) == Approx(2));
+  CHECK(learning_rate_at(config, 4, 105) == Approx(2));
+  CHECK(learning_rate_at(config, 54, 105) == Approx(1.1));
+  CHECK(learning_rate_at(config, 104, 105) == Approx(0.2));
+  config.schedule = "constant";
+  CHECK(learning_rate_at(config, 104, 105) == 2);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training run small enough to repeat many times, with every probe there is.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "kappascope/probes/attach.h"
+#include "kappascope/train/trainer.h"
+#include "support/idx.h"
+
+namespace kappascope::testing {
+
+inline train::TrainConfig small_config(const std::filesystem::path& data) {
+  train::TrainConfig config;
+  config.data = data.string();
+  config.width = 6;
+  config.hidden = 10;
+  config.blocks = 2;
+  config.bias = "both";
+  config.dropout = 0.2;
+  config.batch = 32;
+  config.steps = 40;
+  config.eval_every = 10;
+  config.checkpoint_every = 7;
+  config.seed = 5;
+  return config;
+}
+
+inline probes::ProbeOptions all_probes(train::Task& task) {
+  probes::ProbeOptions options;
+  options.every = 10;
+  options.window = 4;
+  options.budget = 0;
+  options.hessian_every = 15;
+  options.last_step = task.steps - 1;
+  options.spectrum.top = 2;
+  options.spectrum.density_steps = 10;
+  options.spectrum.density_probes = 2;
+  options.curvature_loss = [&task] {
+    task.model->eval();
+    const auto outputs = task.model->forward(task.train_set.images.narrow(0, 0, 50));
+    const auto loss = train::loss_of(task.config, outputs, task.train_set.labels.narrow(0, 0, 50));
+    task.model->train();
+    return loss;
+  };
+  return options;
+}
+
+inline std::vector<double> values(const store::RunReader& run, const store::SeriesKey& key) {
+  std::vector<double> out;
+  for (const auto& row : run.scalars(key)) out.push_back(row.scalar.value);
+  return out;
+}
+
+inline at::Tensor weights(const train::Task& task) {
+  std::vector<at::Tensor> parts;
+  for (const auto& parameter : task.model->parameters())
+    parts.push_back(parameter.detach().flatten());
+  return torch::cat(parts);
+}
+
+}  // namespace kappascope::testing

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/session.h"
+
+#include "fixture.h"
+#include "kappascope/core/error.h"
+#include "kappascope/nn/tapped_linear.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+// Remembers what it was shown.
+class Witness final : public train::Probe {
+ public:
+  struct Memory {
+    std::vector<int64_t> observed, emitted;
+    std::vector<train::LayerView> layers;
+  };
+  Witness(Memory& memory, train::Needs needs) : memory_(memory), needs_(needs) {}
+  [[nodiscard]] std::string_view name() const override { return "witness"; }
+  [[nodiscard]] train::Needs needs() const override { return needs_; }
+  void observe(const train::StepView& view) override {
+    memory_.observed.push_back(view.step);
+    memory_.layers = *view.layers;
+    step_ = view.step;
+  }
+  void emit(store::Snapshot& /*out*/) override { memory_.emitted.push_back(step_); }
+  void save(torch::serialize::OutputArchive& /*archive*/) const override {}
+  void load(torch::serialize::InputArchive& /*archive*/) override {}
+
+ private:
+  Memory& memory_;
+  train::Needs needs_;
+  int64_t step_ = -1;
+};
+
+std::vector<train::ScheduledProbe> one(Witness::Memory& memory,
+                                       train::Needs needs,
+                                       train::Schedule schedule) {
+  std::vector<train::ScheduledProbe> probes;
+  probes.push_back({std::make_unique<Witness>(memory, needs), schedule});
+  return probes;
+}
+
+}  // namespace
+
+TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled back to one token") {
+  const testing::TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
+  Witness::Memory memory;
+  train::Session session(*layer,
+                         store::RunWriter::create(folder.path() / "run", {}),
+                         one(memory, {.features = true, .output_gradients = true}, {4, 2}));
+  const auto x = torch::randn({5, 3});
+  for (int step = 0; step < 9; ++step) {
+    {
+      torch::NoGradGuard no_grad;
+      layer->forward(torch::randn({7, 3}));  // an evaluation in between is not a token of training
+    }
+    layer->forward(x).sum(-1).mean().backward();
+    session.step(0.5, 0.1);
+  }
+  CHECK(memory.observed == std::vector<int64_t>{0, 1, 3, 4, 7, 8});
+  CHECK(memory.emitted == std::vector<int64_t>{1, 4, 8});
+  REQUIRE(memory.layers.size() == 1);
+  CHECK(torch::equal(memory.layers[0].features, x));
+  // d(mean of sums)/dz is 1/5 a token; scaled back it is that of one token's loss.
+  CHECK(torch::allclose(memory.layers[0].gradient, torch::ones({5, 2})));
+  session.close();
+  const store::RunReader run(folder.path() / "run");
+  CHECK(run.state() == "finished");
+  CHECK(testing::values(run, {"loss/train", ""}) == std::vector<double>(9, 0.5));
+  CHECK(run.scalars({"cost/witness", ""}).size() == 3);
+}
+
+TEST_CASE("gradient accumulation shows every pass; sequences keep their length") {
+  const testing::TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  Witness::Memory memory;
+  train::Session session(*layer,
+                         store::RunWriter::create(folder.path() / "run", {}),
+                         one(memory, {.features = true}, {1, 1}));
+  for (int pass = 0; pass < 2; ++pass) layer->forward(torch::randn({4, 6, 3})).mean().backward();
+  session.step(1);
+  REQUIRE(memory.layers.size() == 2);
+  CHECK(memory.layers[0].features.sizes() == at::IntArrayRef({24, 3}));
+  CHECK(memory.layers[0].rows_per_group == 6);
+  CHECK_FALSE(memory.layers[0].gradient.defined());
+}
+
+TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
+  const testing::TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  Witness::Memory memory;
+  train::Schedule schedule{2, 1};
+  schedule.budget = 1e-12;
+  train::Session session(*layer,
+                         store::RunWriter::create(folder.path() / "run", {}),
+                         one(memory, {.features = true}, schedule));
+  for (int step = 0; step < 9; ++step) {
+    layer->forward(torch::randn({4, 3})).mean().backward();
+    session.step(1);
+  }
+  session.close();
+  CHECK(memory.emitted == std::vector<int64_t>{0});
+  const auto events = store::RunReader(folder.path() / "run").events();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].event.kind == "probe_skipped");
+}
+
+TEST_CASE("a session that is forgotten is written as interrupted") {
+  const testing::TemporaryFolder folder;
+  {
+    nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+    train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
+    session.step(2.5);
+  }
+  const store::RunReader run(folder.path() / "run");
+  CHECK(run.state() == "interrupted");
+  CHECK(testing::values(run, {"loss/train", ""}) == std::vector<double>{2.5});
+}
+
+TEST_CASE("a model without a tapped layer is refused with the cure, and so is a wrong schedule") {
+  const testing::TemporaryFolder folder;
+  torch::nn::Linear plain(3, 2);
+  Witness::Memory memory;
+  CHECK_THROWS_WITH(train::Session(*plain,
+                                   store::RunWriter::create(folder.path() / "a", {}),
+                                   one(memory, {.features = true}, {})),
+                    Catch::Contains("TappedLinear"));
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  CHECK_THROWS_WITH(train::Session(*layer,
+                                   store::RunWriter::create(folder.path() / "b", {}),
+                                   one(memory, {.features = true}, {2, 3})),
+                    Catch::Contains("window"));
+}

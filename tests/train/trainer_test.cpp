@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/trainer.h"
+
+#include <atomic>
+#include <cmath>
+
+#include "fixture.h"
+#include "kappascope/train/checkpoint.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+namespace fs = std::filesystem;
+using testing::values;
+
+namespace {
+
+struct Outcome {
+  train::TrainResult result;
+  at::Tensor weights;
+};
+
+// Trains in `dir` from the start and keeps every checkpoint.
+Outcome run_once(const train::TrainConfig& config, const fs::path& dir, bool probed) {
+  auto task = train::make_task(config);
+  auto probes = probed ? probes::standard_probes(*task.model, testing::all_probes(task))
+                       : std::vector<train::ScheduledProbe>();
+  train::Session session(*task.model, store::RunWriter::create(dir, {}), std::move(probes));
+  train::TrainOptions options;
+  options.keep_checkpoints = 99;
+  const auto result = train::train(task, session, options);
+  return {result, testing::weights(task)};
+}
+
+Outcome resume(const train::TrainConfig& config, const fs::path& dir) {
+  auto task = train::make_task(config);
+  const auto checkpoint = train::find_checkpoint(dir);
+  REQUIRE(checkpoint.has_value());
+  auto writer = store::RunWriter::resume(dir, train::checkpoint_step(*checkpoint) - 1);
+  train::Session session(*task.model,
+                         std::move(writer),
+                         probes::standard_probes(*task.model, testing::all_probes(task)));
+  train::load_checkpoint(*checkpoint, *task.model, *task.optimizer, session);
+  const auto result = train::train(task, session);
+  return {result, testing::weights(task)};
+}
+
+}  // namespace
+
+TEST_CASE("training with every probe attached is bit-identical to training without, dropout on") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto config = testing::small_config(folder.path() / "data");
+  const auto with = run_once(config, folder.path() / "with", true);
+  const auto without = run_once(config, folder.path() / "without", false);
+  CHECK(torch::equal(with.weights, without.weights));
+  const store::RunReader a(folder.path() / "with"), b(folder.path() / "without");
+  for (const auto* name : {"loss/train", "loss/test"})
+    CHECK(values(a, {name, ""}) == values(b, {name, ""}));
+  REQUIRE(values(a, {"loss/train", ""}).size() == 40);
+  // The comparison sees a difference: another seed gives another curve.
+  auto other = config;
+  other.seed = 6;
+  run_once(other, folder.path() / "other", false);
+  CHECK(values(store::RunReader(folder.path() / "other"), {"loss/train", ""}) !=
+        values(b, {"loss/train", ""}));
+  // And the probes did measure.
+  for (const auto* name : {"kappa/sigma",
+                           "kappa/second_moment",
+                           "kappa/with_bias",
+                           "bias/residual",
+                           "gradvar/measured"}) {
+    CHECK(values(a, {name, "blocks.1.down"}).size() == 5);
+  }
+  CHECK(values(a, {"hessian/lambda_1", ""}).size() == 4);
+  CHECK(a.arrays({"hessian/density", ""}).size() == 4);
+}
+
+TEST_CASE("the loss falls on data that can be learned") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.steps = 120;
+  config.learning_rate = 0.01;
+  for (const auto* loss : {"cross-entropy", "squared"}) {
+    config.loss = loss;
+    run_once(config, folder.path() / loss, false);
+    const auto accuracy = values(store::RunReader(folder.path() / loss), {"accuracy/test", ""});
+    CHECK(accuracy.back() > 0.9);
+  }
+}
+
+TEST_CASE("a run killed at any moment and resumed equals one never killed, to the last bit") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto config = testing::small_config(folder.path() / "data");
+  const auto whole = run_once(config, folder.path() / "whole", true);
+  const store::RunReader want(folder.path() / "whole");
+  // What a kill leaves behind is a database that may be ahead of the newest checkpoint, at every
+  // distance: inside a window of the probes, right after a checkpoint, before an emission.
+  for (const int64_t kept : {7, 14, 21, 28, 35}) {
+    CAPTURE(kept);
+    const auto dir = folder.path() / ("killed-" + std::to_string(kept));
+    run_once(config, dir, true);
+    for (const auto& entry : fs::directory_iterator(dir / "checkpoints")) {
+      if (train::checkpoint_step(entry.path()) > kept) fs::remove(entry.path());
+    }
+    const auto resumed = resume(config, dir);
+    CHECK(torch::equal(resumed.weights, whole.weights));
+    const store::RunReader got(dir);
+    for (const auto& key : want.series()) {
+      if (key.name.rfind("cost/", 0) == 0) continue;  // seconds are not reproducible
+      CAPTURE(key.name, key.layer);
+      CHECK(values(got, key) == values(want, key));
+    }
+  }
+}
+
+TEST_CASE("a loss that becomes NaN stops the run before the update, with its state saved") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.optimizer = "sgd";
+  config.learning_rate = 1e18;
+  config.dropout = 0;
+  const auto outcome = run_once(config, folder.path() / "run", true);
+  CHECK(outcome.result.state == "failed");
+  CHECK_THAT(outcome.result.message, Catch::Contains("at step"));
+  const store::RunReader run(folder.path() / "run");
+  CHECK(run.state() == "failed");
+  const auto losses = values(run, {"loss/train", ""});
+  REQUIRE(losses.size() >= 2);
+  CHECK(std::isfinite(losses.front()));
+  CHECK(std::isnan(losses.back()));
+  const auto events = run.events();
+  CHECK(std::any_of(
+      events.begin(), events.end(), [](const auto& e) { return e.event.kind == "nan_loss"; }));
+  CHECK(train::find_checkpoint(folder.path() / "run").has_value());
+}
+
+TEST_CASE("a stop request ends after the step with a checkpoint, and the run can go on") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto config = testing::small_config(folder.path() / "data");
+  const auto whole = run_once(config, folder.path() / "whole", true);
+  const auto dir = folder.path() / "stopped";
+  {
+    auto task = train::make_task(config);
+    train::Session session(*task.model,
+                           store::RunWriter::create(dir, {}),
+                           probes::standard_probes(*task.model, testing::all_probes(task)));
+    const std::atomic<bool> stop{true};
+    train::TrainOptions options;
+    options.stop = &stop;
+    const auto result = train::train(task, session, options);
+    CHECK(result.state == "interrupted");
+    CHECK(result.steps == 1);
+  }
+  CHECK(store::RunReader(dir).state() == "interrupted");
+  CHECK(torch::equal(resume(config, dir).weights, whole.weights));
+}
