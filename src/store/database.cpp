@@ -59,9 +59,8 @@ Diagnosis diagnose(const SQLite::Exception& exception) {
       return {"another program holds it locked", "close that program (a sqlite3 shell?) and retry"};
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH:
     case SQLITE_CANTOPEN:
-      return {"the file or its directory may not be written",
+      return {"the file may not be opened, or its directory may not be written",
               "check the permissions, or copy the run to a directory of your own"};
     default:
       return {exception.what(), "check the file with: sqlite3 FILE 'PRAGMA integrity_check'"};

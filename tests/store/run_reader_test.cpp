@@ -63,7 +63,6 @@ TEST_CASE("a hundred thousand scalars are found by their key, not by a scan") {
   constexpr int kSteps = 5000;
   const ScratchDir scratch;
   {
-    // Many snapshots in one transaction would hide what one costs; their number is kept small.
     auto writer = RunWriter::create(scratch.path(), {});
     for (int step = 0; step < kSteps; ++step) writer.write(snapshot(step));
   }
