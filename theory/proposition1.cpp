@@ -23,12 +23,12 @@ constexpr const char* kTopCondition =
     "> 1";
 constexpr const char* kKernelCondition = "exactly when μ lies in the range of Σ";
 constexpr const char* kKappaCondition =
-    "Σ > 0, κ(Σ+μμᵀ) >= κ(Σ): exactly when λ_d is repeated, or v_dᵀμ = 0, or s = t·λ_d/λ1 reaches "
-    "λ_{d-1}, or ψ(s) >= 0, with ψ(x) = 1 + Σ (v_iᵀμ)²/(λ_i-x) and t = λmax(Σ+μμᵀ) its largest "
-    "root, or λ1; for d = 2: (1 + |μ|²/tr Σ)² >= 1 + μᵀΣ⁻¹μ. Singular Σ: as there on its range "
-    "when "
-    "μ lies in it (κ over nonzero eigenvalues) or ∞ = ∞ (κ = λmax/λmin); for μ outside the range "
-    "always, but with κ = λmax/λmin not when the nullity is one";
+    "for Σ > 0, κ(Σ+μμᵀ) >= κ(Σ) exactly when λ_d is repeated, or v_dᵀμ = 0, or s = t·λ_d/λ1 >= "
+    "λ_{d-1}, or ψ(s) >= 0, where ψ(x) = 1 + Σ (v_iᵀμ)²/(λ_i-x) and t = λmax(Σ+μμᵀ) is ψ's root "
+    "above λ1, or λ1; for d = 2: (1 + |μ|²/tr Σ)² >= 1 + μᵀΣ⁻¹μ. For singular Σ and μ in its "
+    "range: "
+    "the same on the range (κ over nonzero eigenvalues), always (κ = λmax/λmin, ∞ = ∞). For μ "
+    "outside the range: always, but with κ = λmax/λmin not when the nullity is one";
 constexpr const char* kSchurCondition =
     "as what is left for W_d once an intercept is eliminated: always for a free intercept c on Z; "
     "for c = bW_d at a b with ∂L/∂b = 0, exactly when rank W_d = d_model (so d_ff >= d_model), or "
@@ -77,11 +77,16 @@ Verdict decide_kappa_condition(const CheckContext& context) {
       return std::optional(kappa_at_least(one, convention));
     };
   };
-  return conjunction(
-      {check_kappa(
-           says(Convention::kInfinite), Relation::kAtLeast, Convention::kInfinite, context.seed),
-       check_kappa(
-           says(Convention::kNonzero), Relation::kAtLeast, Convention::kNonzero, context.seed)});
+  const auto in_plane = [](const GramCase& one) {
+    return one.dimension() == 2 && one.rank() == 2 ? std::optional(kappa_at_least_in_plane(one))
+                                                   : std::nullopt;
+  };
+  std::vector<Verdict> parts;
+  for (const auto convention : {Convention::kInfinite, Convention::kNonzero}) {
+    parts.push_back(check_kappa(says(convention), Relation::kAtLeast, convention, context.seed));
+  }
+  parts.push_back(check_kappa(in_plane, Relation::kAtLeast, Convention::kInfinite, context.seed));
+  return conjunction(parts);
 }
 
 /// The verdict with the condition that its corrected claim proves.

@@ -26,10 +26,10 @@ struct GramCase {
   [[nodiscard]] std::string text() const;                ///< "Σ = [2 0; 0 1], μ = (0, 1)"
 };
 
-/// First every small diagonal case in order of size (d = 1, 2, 3), then 2,400 seeded ones up to
+/// First every small diagonal case in order of size (d = 1, 2, 3), then 3,200 seeded ones up to
 /// d = 5 in general position: anisotropic, singular, rank one, repeated eigenvalues at the top, at
 /// the bottom and everywhere, crossed with means that are zero, generic, along or orthogonal to
-/// the ends of the spectrum, in the range and in the kernel.
+/// the ends of the spectrum, mostly at the bottom, in the range and in the kernel.
 std::vector<GramCase> gram_cases(std::uint64_t seed);
 
 }  // namespace kappascope::theory

@@ -205,13 +205,13 @@ Verdict check_kappa(const Prediction& says,
     const double after = kappa_of_ascending(eigenvalues(to_double(updated)), convention);
     const bool agrees = related(after, before, relation) == *predicted;
     if (agrees || tally.has_witness()) {
-      tally.record_rounded(agrees);
+      tally.record_rounded(agrees, after, before, kTie);
       continue;
     }
     const auto exact_before = exact_eigenvalues(one.sigma);
     const auto exact_after = exact_eigenvalues(updated);
     if (!exact_before || !exact_after) {
-      tally.record_rounded(false);
+      tally.record_rounded(false, after, before, kTie);
       continue;
     }
     const double left = kappa_of_ascending(*exact_after, convention);
@@ -233,7 +233,7 @@ Verdict check_kappa(const Prediction& says,
                      right};
     });
   }
-  return tally.verdict("κ(Σ+μμᵀ)", "κ(Σ)", "search");
+  return tally.verdict("κ(Σ+μμᵀ)", "κ(Σ)", "search, witness exact");
 }
 
 Rational published_top_bound(const GramCase& one) {
@@ -262,6 +262,15 @@ bool kappa_at_least(const GramCase& one, Convention convention) {
     return convention == Convention::kInfinite || kappa_at_least_on_range(one);
   }
   return convention == Convention::kNonzero || nullity > 1;
+}
+
+bool kappa_at_least_in_plane(const GramCase& one) {
+  assert(one.dimension() == 2 && one.rank() == 2);
+  const Rational length = one.mean.dot(one.mean);
+  const Rational leverage =
+      one.mean(0) * one.mean(0) / one.lambda(0) + one.mean(1) * one.mean(1) / one.lambda(1);
+  const Rational growth = 1 + length / (one.lambda(0) + one.lambda(1));
+  return growth * growth >= 1 + leverage;
 }
 
 }  // namespace kappascope::theory

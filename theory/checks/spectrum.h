@@ -49,5 +49,8 @@ bool top_grows(const GramCase& one);
 /// (kNonzero), or both are infinite; with μ outside it is always true (kNonzero, by interlacing),
 /// or true unless the nullity is one (kInfinite).
 bool kappa_at_least(const GramCase& one, Convention convention);
+/// The same for d = 2 and Σ > 0 in closed form, exactly: (1 + |μ|²/tr Σ)² >= 1 + μᵀΣ⁻¹μ, because
+/// κ grows with (tr)²/det.
+bool kappa_at_least_in_plane(const GramCase& one);
 
 }  // namespace kappascope::theory

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <compare>
 #include <concepts>
+#include <ostream>
 #include <string>
 
 // g++ 12 takes the small-number buffer of cpp_int for uninitialised where Eigen copies blocks.
@@ -49,6 +50,9 @@ class Rational {
 
   [[nodiscard]] double to_double() const { return value_.convert_to<double>(); }
   [[nodiscard]] std::string text() const { return value_.str(); }  ///< "-3", "1/2"
+  friend std::ostream& operator<<(std::ostream& out, const Rational& value) {
+    return out << value.text();
+  }
 
  private:
   boost::multiprecision::cpp_rational value_;
@@ -67,6 +71,7 @@ struct Eigen::NumTraits<kappascope::theory::Rational>
   using Real = kappascope::theory::Rational;
   using NonInteger = kappascope::theory::Rational;
   using Nested = kappascope::theory::Rational;
+  static constexpr int digits10() { return 0; }  // Eigen prints exact scalars in full then
   enum {
     IsInteger = 0,
     IsSigned = 1,

@@ -11,14 +11,16 @@ namespace kappascope::theory {
 void Tally::compare_rounded(double actual, double stated, double scale, double tolerance) {
   const double gap = std::abs(actual - stated);
   const double deviation = gap == 0 ? 0 : gap / scale;
-  record_rounded(deviation <= tolerance);
+  const bool agrees = deviation <= tolerance;
+  count(agrees);
   tolerance_ = std::max(tolerance_, tolerance);
-  if (deviation <= tolerance) largest_deviation_ = std::max(largest_deviation_, deviation);
+  if (agrees) largest_deviation_ = std::max(largest_deviation_, deviation);
 }
 
-void Tally::record_rounded(bool agrees) {
-  ++cases_;
-  if (!agrees) ++disagreements_;
+void Tally::record_rounded(bool agrees, double actual, double stated, double tolerance) {
+  count(agrees);
+  tolerance_ = std::max(tolerance_, tolerance);
+  if (agrees && specimen_.measured == 0) specimen_ = {{}, actual, stated};
 }
 
 Verdict Tally::verdict(std::string left, std::string right, std::string route) const {
@@ -38,6 +40,8 @@ Verdict Tally::verdict(std::string left, std::string right, std::string route) c
     verdict.outcome = Outcome::kUndecided;
   } else {
     verdict.outcome = Outcome::kHolds;
+    verdict.measured = specimen_.measured;
+    verdict.predicted = specimen_.predicted;
     verdict.margin = largest_deviation_;
   }
   return verdict;

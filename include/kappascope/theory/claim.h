@@ -33,7 +33,7 @@ struct Verdict {
 
 struct CheckContext {
   std::uint64_t seed = 1;
-  std::optional<std::filesystem::path> run;  ///< for claims decided on a stored run
+  std::optional<std::filesystem::path> run{};  ///< for claims decided on a stored run
 };
 
 /// One statement of the four documents, as data and a check.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "kappascope/core/error.h"
+#include "kappascope/theory/claim.h"
+#include "support/catch.h"
+
+using namespace kappascope::theory;
+
+TEST_CASE("every claim is complete and its id is its own") {
+  std::set<std::string> ids;
+  for (const auto& claim : all_claims()) {
+    CAPTURE(claim.id);
+    CHECK(ids.insert(claim.id).second);
+    CHECK_FALSE(claim.source.empty());
+    CHECK_FALSE(claim.statement.empty());
+    CHECK_FALSE(claim.assumptions.empty());
+    CHECK_FALSE(claim.derivation.empty());
+    CHECK(claim.check);
+  }
+}
+
+TEST_CASE("every refuted claim has a witness, a condition and a corrected claim that holds") {
+  std::map<std::string, Verdict> verdicts;
+  for (const auto& claim : all_claims()) {
+    if (!claim.needs_run) verdicts[claim.id] = claim.check({});
+  }
+  for (const auto& [id, verdict] : verdicts) {
+    CAPTURE(id);
+    CHECK(verdict.cases > 0);
+    CHECK_FALSE(verdict.route.empty());
+    CHECK(verdict.outcome != Outcome::kUndecided);
+    if (verdict.outcome == Outcome::kHolds) {
+      CHECK(verdict.witness.empty());
+      CHECK(verdict.margin <= verdict.tolerance);
+      continue;
+    }
+    CHECK_FALSE(verdict.witness.empty());
+    CHECK_FALSE(verdict.condition.empty());
+    REQUIRE(verdicts.count(id + "'") == 1);
+    CHECK(verdicts[id + "'"].outcome == Outcome::kHolds);
+  }
+}
+
+TEST_CASE("no verdict changes with the seed") {
+  for (const auto& claim : all_claims()) {
+    if (claim.needs_run) continue;
+    CAPTURE(claim.id);
+    const auto first = claim.check({.seed = 1});
+    for (const std::uint64_t seed : {2U, 3U}) {
+      const auto other = claim.check({.seed = seed});
+      CHECK(other.outcome == first.outcome);
+      CHECK(other.condition == first.condition);
+      CHECK(other.witness == first.witness);
+      CHECK(other.seed == seed);
+    }
+  }
+}
+
+TEST_CASE("a measured claim refuses to be decided without a run") {
+  for (const auto& claim : all_claims()) {
+    if (claim.needs_run) CHECK_THROWS_AS(claim.check({}), kappascope::Error);
+  }
+}
+
+TEST_CASE("a verdict is one JSON object, and infinity survives it") {
+  Claim claim;
+  claim.id = "P-X";
+  Verdict verdict;
+  verdict.outcome = Outcome::kRefuted;
+  verdict.measured = std::numeric_limits<double>::infinity();
+  verdict.predicted = std::numeric_limits<double>::quiet_NaN();
+  verdict.lower = 0.5;
+  verdict.witness = "\"Σ\" = 1";
+  const auto json = nlohmann::json::parse(verdict_json(claim, verdict));
+  CHECK(json["claim"] == "P-X");
+  CHECK(json["outcome"] == "refuted");
+  CHECK(json["measured"] == "inf");
+  CHECK(json["predicted"].is_null());
+  CHECK(json["lower"] == 0.5);
+  CHECK(json["upper"].is_null());
+  CHECK(json["witness"] == verdict.witness);
+}
