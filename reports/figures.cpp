@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "reports/figures/parts.h"
 #include "reports/words.h"
@@ -14,143 +14,7 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-struct Range {
-  double min = kInf, max = -kInf;
-  void add(double v) {
-    if (!std::isfinite(v)) return;
-    min = std::min(min, v);
-    max = std::max(max, v);
-  }
-  [[nodiscard]] bool empty() const { return min > max; }
-};
-
-/// Limits of a linear axis with a margin that keeps markers off the frame.
-void set_linear(Axis& axis, Range range) {
-  if (range.empty()) range = {0, 1};
-  double span = range.max - range.min;
-  if (!(span > 0)) span = std::max(1e-12, std::abs(range.max)) * 0.5;
-  axis.log = false;
-  axis.min = range.min - 0.06 * span;
-  axis.max = range.max + 0.08 * span;
-}
-
-/// 1, 2, 5 within a narrow axis, whole decades within a wide one.
-std::vector<Tick> log_ticks(double min, double max) {
-  const double decades = std::log10(max / min);
-  const std::vector<double> within =
-      decades > 2.5   ? std::vector<double>{1}
-      : decades > 0.7 ? std::vector<double>{1, 2, 5}
-                      : std::vector<double>{1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
-  const int every = decades > 6 ? 2 : 1;
-  std::vector<Tick> ticks;
-  const int last = static_cast<int>(std::ceil(std::log10(max)));
-  for (int e = static_cast<int>(std::floor(std::log10(min))); e <= last; ++e) {
-    if (within.size() == 1 && e % every != 0) continue;
-    for (const double m : within) {
-      const double at = m * std::pow(10, e);
-      if (at >= min && at <= max) ticks.push_back({at, words(at)});
-    }
-  }
-  return ticks;
-}
-
-void set_log(Axis& axis, Range range) {
-  if (range.empty()) range = {1, 10};
-  const double decades = std::max(0.3, std::log10(range.max / range.min));
-  axis.log = true;
-  axis.min = range.min * std::pow(10, -0.08 * decades);
-  axis.max = range.max * std::pow(10, 0.10 * decades);
-  axis.ticks = log_ticks(axis.min, axis.max);
-}
-
-/// Values decide the axis; bands may widen it only so far that the values can still be read.
-Range with_bands(const Figure& figure, std::size_t panel, Range values, bool log) {
-  Range all = values;
-  for (const Series& series : figure.series) {
-    if (series.panel != panel) continue;
-    for (const auto* side : {&series.lower, &series.upper}) {
-      for (const double v : *side) {
-        if (log && !(v > 0)) continue;
-        const double reach = values.max - values.min;
-        all.add(std::isfinite(v) ? std::clamp(v,
-                                              log ? values.min / 10 : values.min - reach,
-                                              log ? values.max * 10 : values.max + reach)
-                                 : kNan);
-      }
-    }
-  }
-  return all;
-}
-
-void set_y_axis(Figure& figure, std::size_t panel) {
-  Axis& axis = figure.panels[panel].y;
-  Range all;
-  Range positive;
-  for (const Series& series : figure.series) {
-    if (series.panel != panel) continue;
-    for (const double v : series.y) {
-      all.add(v);
-      if (v > 0) positive.add(v);
-    }
-  }
-  const bool wanted = axis.log || (axis.may_log && all.min > 0 && all.max > 5 * all.min);
-  if (wanted && !positive.empty() && (all.min > 0 || axis.decades > 0)) {
-    const bool cut = axis.decades > 0;
-    if (cut) positive.min = std::max(positive.min, positive.max * std::pow(10, -axis.decades));
-    set_log(axis, cut ? positive : with_bands(figure, panel, positive, true));
-    return;
-  }
-  for (const auto& line : figure.lines) {
-    if (line.panel == panel) all.add(line.y);
-  }
-  set_linear(axis, all.empty() ? all : with_bands(figure, panel, all, false));
-}
-
-/// One scale a row, so that the panels of a row can be compared by eye.
-void share_rows(Figure& figure) {
-  for (std::size_t row = 0; row < figure.panels.size(); row += figure.columns) {
-    const std::size_t end = std::min(row + figure.columns, figure.panels.size());
-    Range range;
-    for (std::size_t p = row; p < end; ++p) {
-      const bool used = std::any_of(figure.series.begin(),
-                                    figure.series.end(),
-                                    [&](const Series& s) { return s.panel == p; });
-      if (!used) continue;
-      range.add(figure.panels[p].y.min);
-      range.add(figure.panels[p].y.max);
-    }
-    if (range.empty()) continue;
-    for (std::size_t p = row; p < end; ++p) {
-      Axis& axis = figure.panels[p].y;
-      axis.min = range.min;
-      axis.max = range.max;
-      axis.log = true;
-      axis.ticks = log_ticks(range.min, range.max);
-    }
-  }
-}
-
-void set_axes(Figure& figure) {
-  for (std::size_t p = 0; p < figure.panels.size(); ++p) set_y_axis(figure, p);
-  if (figure.share_rows) share_rows(figure);
-  if (figure.x.categories) {
-    figure.x.min = -0.5;
-    figure.x.max = static_cast<double>(figure.x.ticks.size()) - 0.5;
-    return;
-  }
-  Range x;
-  for (const Series& series : figure.series) {
-    for (const double v : series.x) x.add(v);
-  }
-  set_linear(figure.x, x);
-  if (!x.empty() && x.max > x.min) {
-    figure.x.min = x.min - 0.02 * (x.max - x.min);
-    figure.x.max = x.max + 0.02 * (x.max - x.min);
-  }
-}
 
 /// Which points of a long series stay: the ends, the smallest and largest of each stretch, and
 /// everything that is unresolved, missing or infinite.
@@ -184,20 +48,40 @@ void keep(std::vector<T>& values, const std::vector<std::size_t>& kept) {
   values = std::move(out);
 }
 
-void thin(std::vector<Figure>& figures, std::size_t max_points) {
+/// How many numbers of text a point costs in the page; a note is as long as three.
+std::size_t cost_of(const Series& series) {
+  return 2 + (series.lower.empty() ? 0 : 2) + (series.hover.empty() ? 0 : 3);
+}
+
+void thin(std::vector<Figure>& figures, std::size_t max_numbers) {
   std::size_t total = 0;
-  for (const auto& figure : figures) {
-    for (const auto& series : figure.series) total += series.x.size();
-  }
-  if (total <= max_points) return;
   std::size_t count = 0;
-  for (const auto& figure : figures) count += figure.series.size();
-  const std::size_t target =
-      std::max<std::size_t>(100, max_points / std::max<std::size_t>(1, count));
+  for (const auto& figure : figures) {
+    for (const auto& series : figure.series) total += cost_of(series) * series.x.size();
+    count += figure.series.size();
+  }
+  if (total <= max_numbers) return;
+  // An even share each; what short series leave over goes to the long ones, in a few rounds.
+  std::size_t share = max_numbers / std::max<std::size_t>(1, count);
+  for (int round = 0; round < 4; ++round) {
+    std::size_t left = max_numbers;
+    std::size_t longer = 0;
+    for (const auto& figure : figures) {
+      for (const auto& series : figure.series) {
+        const std::size_t cost = cost_of(series) * series.x.size();
+        if (cost > share)
+          ++longer;
+        else
+          left -= std::min(left, cost);
+      }
+    }
+    if (longer > 0) share = std::max(share, left / longer);
+  }
   for (auto& figure : figures) {
     std::size_t before = 0;
     std::size_t after = 0;
     for (auto& series : figure.series) {
+      const std::size_t target = std::max<std::size_t>(20, share / cost_of(series));
       if (series.x.size() <= target) continue;
       const auto kept = kept_points(series, target);
       before += series.x.size();
@@ -286,7 +170,7 @@ bool add_series(
   return true;
 }
 
-std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_points) {
+std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_numbers) {
   std::vector<Figure> figures = {loss_and_kappa(arms),
                                  condition_numbers(arms),
                                  intercept_absorption(arms),
@@ -298,7 +182,7 @@ std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_
     set_axes(figure);
     add_notes(figure);
   }
-  thin(figures, max_points);
+  thin(figures, max_numbers);
   return figures;
 }
 

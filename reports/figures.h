@@ -77,8 +77,9 @@ inline constexpr std::array<const char*, 6> kLightColours = {
 inline constexpr std::array<const char*, 6> kDarkColours = {
     "#56b4e9", "#ff9550", "#2ed3a5", "#e79bc4", "#e6c229", "#d0d0d0"};
 
-/// Every figure of the report, in the order of the page. More than `max_points` points in all:
-/// long series are thinned (ends, extremes and unresolved points stay) and their captions say so.
-std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_points = 150'000);
+/// Every figure of the report, in the order of the page. Where they hold more than `max_numbers`
+/// numbers in all (values, steps, bounds; the default keeps the page under 8 MB), long series are
+/// thinned: ends, extremes and unresolved points stay, and the captions say so.
+std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_numbers = 220'000);
 
 }  // namespace kappascope::reports

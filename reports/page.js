@@ -11,7 +11,7 @@
   const model = JSON.parse(document.getElementById("data").textContent);
   const hidden = new Set();
   const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
-  const kRow = 150, kGap = 54, kTop = 24, kBottom = 46, kLeft = 66;
+  const kRow = 150, kGap = 54, kTop = 24, kBottom = 46, kLeft = 84;
   // Plotly reads a little HTML in its texts; names are to be seen as they are.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const number = (v) => {
@@ -126,7 +126,7 @@
       hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom",
       hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
     };
-    const gap = figure.columns > 1 ? 0.055 : 0;
+    const gap = figure.columns > 1 ? 0.068 : 0;
     const width = (1 - gap * (figure.columns - 1)) / figure.columns;
     const common = { gridcolor: grid, linecolor: soft, zeroline: false, showline: true, ticks: "outside", tickcolor: soft };
     let top = inner;

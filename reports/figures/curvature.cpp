@@ -84,7 +84,7 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
         const std::string rank = std::to_string(k);
         add_series(figure,
                    1,
-                   series_of(arms, a, "hessian/lambda_min_" + rank, "", "smallest, λmin" + rank),
+                   series_of(arms, a, "hessian/lambda_min_" + rank, "", "λmin" + rank),
                    Dash::kSolid,
                    k > 1);
       }
@@ -112,8 +112,9 @@ Figure hessian_density(const std::vector<Arm>& arms) {
                  [](const auto& entry) { return is_density(entry.second); });
     if (valid.empty()) continue;
     if (figure.panels.empty()) {
-      figure.panels.push_back(
-          {.title = "spectral density", .y = {.title = "density", .log = true, .decades = 7}});
+      figure.panels.push_back({.title = "spectral density",
+                               .y = {.title = "density", .log = true, .decades = 7},
+                               .height = 2});
     }
     figure.series.push_back(density_series(valid.back().second, a, "at the last measurement"));
     figure.series.back().hover.assign(figure.series.back().x.size(),

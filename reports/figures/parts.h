@@ -18,6 +18,9 @@ Figure hessian_density(const std::vector<Arm>& arms);
 Figure gradient_variance(const std::vector<Arm>& arms);
 Figure variance_by_bias(const std::vector<Arm>& arms);
 
+/// Ranges, scales and ticks of every panel, from the series and reference lines in it.
+void set_axes(Figure& figure);
+
 /// The series of one arm, or nothing when the run has no such series.
 std::optional<Series> series_of(const std::vector<Arm>& arms,
                                 std::size_t arm,

@@ -73,13 +73,13 @@ std::string terminal(FigureFormat format, double height) {
 class Key {
  public:
   Key(const std::vector<Arm>& arms, const Figure& figure) {
-    std::map<std::pair<Dash, bool>, std::string> kinds;
+    std::map<std::pair<Dash, bool>, std::vector<std::string>> kinds;
     std::vector<bool> shown(arms.size(), false);
     for (const Series& series : figure.series) {
       if (series.draw == Draw::kLine) {
-        std::string& names = kinds[{series.dash, series.faint}];
-        if (("," + names + ",").find("," + series.quantity + ",") == std::string::npos) {
-          names += (names.empty() ? "" : ",") + series.quantity;
+        auto& names = kinds[{series.dash, series.faint}];
+        if (std::find(names.begin(), names.end(), series.quantity) == names.end()) {
+          names.push_back(series.quantity);
         }
       }
       if (shown[series.arm]) continue;
@@ -97,7 +97,7 @@ class Key {
                             kind.second ? 1 : 2,
                             static_cast<int>(kind.first) + 1,
                             kind.second ? "#999999" : "#333333",
-                            quoted(names));
+                            quoted(fmt::format("{}", fmt::join(names, ", "))));
     }
   }
 

@@ -13,13 +13,13 @@
 namespace kappascope::reports {
 namespace {
 
-void append(std::string& out, double value) {
+void append(std::string& out, double value, int digits = 9) {
   if (std::isnan(value)) {
     out += "null";
   } else if (std::isinf(value)) {
     out += value > 0 ? "\"inf\"" : "\"-inf\"";
   } else {
-    fmt::format_to(std::back_inserter(out), "{:.9g}", value);
+    fmt::format_to(std::back_inserter(out), "{:.{}g}", value, digits);
   }
 }
 
@@ -40,10 +40,13 @@ void append_list(std::string& out, const Range& range, const One& one) {
   out += ']';
 }
 
-void append_numbers(std::string& out, const char* key, const std::vector<double>& values) {
+void append_numbers(std::string& out,
+                    const char* key,
+                    const std::vector<double>& values,
+                    int digits = 9) {
   if (values.empty()) return;
   out += fmt::format(",\"{}\":", key);
-  append_list(out, values, [&](double v) { append(out, v); });
+  append_list(out, values, [&](double v) { append(out, v, digits); });
 }
 
 void append_axis(std::string& out, const Axis& axis) {
@@ -72,8 +75,8 @@ void append_series(std::string& out, const Series& series) {
   out += ",\"layer\":" + text(series.layer) + ",\"quantity\":" + text(series.quantity);
   append_numbers(out, "x", series.x);
   append_numbers(out, "y", series.y);
-  append_numbers(out, "lower", series.lower);
-  append_numbers(out, "upper", series.upper);
+  append_numbers(out, "lower", series.lower, 6);
+  append_numbers(out, "upper", series.upper, 6);
   if (std::any_of(series.hollow.begin(), series.hollow.end(), [](auto h) { return h != 0; })) {
     out += ",\"hollow\":";
     append_list(out, series.hollow, [&](std::uint8_t h) { out += h != 0 ? '1' : '0'; });

@@ -1,2 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
+// The page in headless Chromium, cut off from the network.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "kappascope/reports/report.h"
+#include "reports/sample_run.h"
 #include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::reports;
+
+namespace {
+
+std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+bool has_chromium() {
+  // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): a fixed command
+  if (std::system("command -v chromium > /dev/null 2>&1") == 0) return true;
+  WARN("skipped: chromium is not installed (apt-get install chromium)");
+  return false;
+}
+
+struct Visit {
+  std::string dom, messages;
+};
+
+/// Opens the page with `script` run at its end; the DOM after that, and what the console said.
+Visit visit(const TemporaryFolder& folder, std::string page, const std::string& script = "") {
+  const auto at = page.rfind("</body>");
+  REQUIRE(at != std::string::npos);
+  page.insert(at, "<script>" + script + "</script>");
+  std::ofstream(folder / "page.html", std::ios::binary) << page;
+  const std::string command =
+      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "
+      "--host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
+      (folder / "profile").string() + " --dump-dom 'file://" + (folder / "page.html").string() +
+      "#dark' > " + (folder / "dom").string() + " 2> " + (folder / "messages").string();
+  // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): a command of our own making
+  REQUIRE(std::system(command.c_str()) == 0);
+  return {read_file(folder / "dom"), read_file(folder / "messages")};
+}
+
+std::vector<std::filesystem::path> sample_pair(const TemporaryFolder& folder) {
+  return {write_sample_run(folder / "a"),
+          write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})};
+}
+
+}  // namespace
+
+TEST_CASE("the page draws every figure, asks for nothing and does not complain", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const Visit seen = visit(folder, html_report(sample_pair(folder)));
+  CHECK(seen.dom.find("data-figures=\"7\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
+  CHECK(seen.dom.find("data-requests=\"0\"") != std::string::npos);
+  CHECK(seen.dom.find("data-theme=\"dark\"") != std::string::npos);
+  CHECK(seen.messages.find("CONSOLE") == std::string::npos);
+  for (const char* expected : {"post-gating bias", "κ(Σ+(μ+b)(μ+b)ᵀ)", "data-unformatted"}) {
+    INFO(expected);
+    CHECK(seen.dom.find(expected) != std::string::npos);
+  }
+}
+
+TEST_CASE("a complaint of the page would be seen", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const Visit seen = visit(folder,
+                           html_report({write_sample_run(folder / "a")}),
+                           "new Image().src = 'https://example.org/x.png'; undefinedName();");
+  CHECK(seen.messages.find("CONSOLE") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") == std::string::npos);
+}
+
+TEST_CASE("a click on an arm hides it in every figure, and a second one brings it back",
+          "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
+    const shown = () => [0, 1].map((arm) => [...document.querySelectorAll(".plot")]
+      .flatMap((plot) => plot.data).filter((trace) => trace.meta === arm && trace.visible !== false).length);
+    const before = shown();
+    document.querySelector('#arms button[data-arm="1"]').click();
+    const during = shown();
+    const pressed = document.querySelector('#arms button[data-arm="1"]').getAttribute("aria-pressed");
+    document.querySelector('#arms button[data-arm="1"]').click();
+    const after = shown();
+    document.body.dataset.click = [before[0] === during[0], during[1], pressed, String(after) === String(before)].join();
+  )js");
+  CHECK(seen.dom.find("data-click=\"true,0,false,true\"") != std::string::npos);
+}
+
+TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const auto run =
+      write_sample_run(folder / "a", {.label = "say \"a,b\"", .bias = true, .layer_suffix = "\n"});
+  const Visit seen = visit(folder, html_report({run}), R"js(
+    const csv = window.kappascope.csv("condition_numbers");
+    const link = document.querySelector('a[data-csv="condition_numbers"]');
+    link.addEventListener("click", (event) => event.preventDefault());
+    link.click();
+    document.body.dataset.csv = [csv.split("\r\n").length, csv.includes('"say ""a,b"""'),
+      csv.includes(",inf,"), csv.includes(",no,"), link.href.startsWith("blob:")].join();
+  )js");
+  // 9 series of 20 points, a header, and the empty end of the last line.
+  CHECK(seen.dom.find("data-csv=\"182,true,true,true,true\"") != std::string::npos);
+}
+
+TEST_CASE("hostile names run nothing in the browser", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const std::string evil =
+      "</script><img src=x onerror=\"document.body.dataset.owned=1\"><b>&amp;%{x}";
+  const auto run =
+      write_sample_run(folder / "a", {.label = evil, .bias = true, .layer_suffix = evil});
+  const Visit seen = visit(folder, html_report({run}), R"js(
+    const title = document.querySelector(".plot .annotation-text, .plot .annotation");
+    document.body.dataset.name = String(title.textContent.includes("<b>&amp;%{x}"));
+    document.body.dataset.arm = String(document.querySelector("#arms button").textContent.includes("<img src=x"));
+  )js");
+  CHECK(seen.dom.find("data-owned") == std::string::npos);
+  CHECK(seen.dom.find("data-arm=\"true\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
+}

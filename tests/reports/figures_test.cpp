@@ -1,2 +1,190 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "reports/figures.h"
+
+#include <algorithm>
+#include <set>
+
+#include "reports/sample_run.h"
 #include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::reports;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::vector<Arm> sample_arms(const TemporaryFolder& folder) {
+  return read_arms({write_sample_run(folder / "a"),
+                    write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})});
+}
+
+const Figure& figure(const std::vector<Figure>& figures, const std::string& id) {
+  const auto found =
+      std::find_if(figures.begin(), figures.end(), [&](const Figure& f) { return f.id == id; });
+  REQUIRE(found != figures.end());
+  return *found;
+}
+
+void check_consistent(const Figure& figure) {
+  INFO(figure.id);
+  std::set<std::size_t> used;
+  for (const Series& series : figure.series) {
+    used.insert(series.panel);
+    CHECK(series.panel < figure.panels.size());
+    CHECK(series.y.size() == series.x.size());
+    CHECK(series.hollow.size() == series.x.size());
+    for (const auto* side : {&series.lower, &series.upper}) {
+      CHECK((side->empty() || side->size() == series.x.size()));
+    }
+    CHECK((series.hover.empty() || series.hover.size() == series.x.size()));
+  }
+  for (const Panel& panel : figure.panels) {
+    CHECK(std::isfinite(panel.y.min));
+    CHECK(std::isfinite(panel.y.max));
+    CHECK(panel.y.min < panel.y.max);
+    CHECK((!panel.y.log || panel.y.min > 0));
+    CHECK(!panel.y.title.empty());
+  }
+  CHECK(used.size() == figure.panels.size());
+  CHECK(figure.panels.empty() == !figure.missing.empty());
+}
+
+store::Snapshot at_step(std::int64_t step, store::Scalar scalar) {
+  store::Snapshot snapshot;
+  snapshot.step = step;
+  snapshot.scalars.push_back(std::move(scalar));
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figures]") {
+  const TemporaryFolder folder;
+  const auto figures = build_figures(sample_arms(folder));
+  std::string approved;
+  for (const Figure& one : figures) {
+    check_consistent(one);
+    approved += one.id + ": " + std::to_string(one.panels.size()) + " panels, " +
+                std::to_string(one.series.size()) + " series\n";
+  }
+  CHECK(approved ==
+        "loss_and_kappa: 4 panels, 10 series\n"
+        "condition_numbers: 9 panels, 15 series\n"
+        "intercept_absorption: 6 panels, 6 series\n"
+        "hessian_eigenvalues: 2 panels, 12 series\n"
+        "hessian_density: 1 panels, 4 series\n"
+        "gradient_variance: 3 panels, 18 series\n"
+        "variance_by_bias: 3 panels, 6 series\n");
+}
+
+TEST_CASE("the W_d block of an arm is that of its bias where it has one", "[figures]") {
+  const TemporaryFolder folder;
+  const auto arms = sample_arms(folder);
+  const auto figures = build_figures(arms);
+  const Figure& overview = figure(figures, "loss_and_kappa");
+  std::size_t compared = 0;
+  for (const Series& series : overview.series) {
+    if (series.panel != 1) continue;
+    const std::string name = series.arm == 1 ? "kappa/with_bias" : "kappa/second_moment";
+    CHECK(series.y.back() == arms[series.arm].last(name, "blocks.0.down")->scalar.value);
+    ++compared;
+  }
+  CHECK(compared == 2);
+}
+
+TEST_CASE("unresolved values are hollow and infinite ones stay", "[figures]") {
+  const TemporaryFolder folder;
+  const auto figures = build_figures(sample_arms(folder));
+  const Figure& kappas = figure(figures, "condition_numbers");
+  std::size_t hollow = 0;
+  std::size_t infinite = 0;
+  for (const Series& series : kappas.series) {
+    hollow += static_cast<std::size_t>(std::count(series.hollow.begin(), series.hollow.end(), 1));
+    infinite += static_cast<std::size_t>(std::count(series.y.begin(), series.y.end(), kInf));
+  }
+  CHECK(hollow == 6);
+  CHECK(infinite == 2);
+  CHECK(kappas.caption.find("Hollow: not resolved (6)") != std::string::npos);
+  CHECK(kappas.caption.find("infinite (2)") != std::string::npos);
+}
+
+TEST_CASE("a series of nothing but infinity and gaps still has an axis", "[figures]") {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "a", {});
+    run.write(at_step(0, sample::plain("kappa/sigma", "x", kInf)));
+    run.write(at_step(1, sample::plain("kappa/sigma", "x", std::nan(""))));
+  }
+  const auto figures = build_figures(read_arms({folder / "a"}));
+  const Figure& kappas = figure(figures, "condition_numbers");
+  REQUIRE(kappas.panels.size() == 3);
+  CHECK(kappas.panels[0].y.max > kappas.panels[0].y.min);
+  CHECK(kappas.caption.find("Gaps: no number could be given (1)") != std::string::npos);
+}
+
+TEST_CASE("what was not measured says so in one sentence", "[figures]") {
+  const TemporaryFolder folder;
+  const auto arms = read_arms({write_sample_run(folder / "a", {.hessian = false})});
+  const auto figures = build_figures(arms);
+  CHECK(figure(figures, "hessian_eigenvalues").missing.find("did not run") != std::string::npos);
+  CHECK(figure(figures, "hessian_density").panels.empty());
+  CHECK(figure(figures, "intercept_absorption").missing ==
+        "No arm has a post-gating bias to measure.");
+  store::RunWriter::create(folder / "empty", {});
+  for (const Figure& one : build_figures(read_arms({folder / "empty"}))) {
+    INFO(one.id);
+    CHECK(one.panels.empty());
+    CHECK(one.missing.back() == '.');
+  }
+}
+
+TEST_CASE("a band widens the axis but cannot flatten the values", "[figures]") {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "a", {});
+    for (int step = 0; step < 3; ++step) {
+      store::Scalar s = sample::scalar("kappa/sigma", "x", 10 + step, 0.1);
+      s.upper = step == 1 ? 1e300 : 14;
+      run.write(at_step(step, s));
+    }
+  }
+  const Axis y = figure(build_figures(read_arms({folder / "a"})), "condition_numbers").panels[0].y;
+  CHECK(y.max > 14);
+  CHECK(y.max < 1000);
+}
+
+TEST_CASE("thinning keeps ends, peaks and every unresolved point, and is admitted", "[figures]") {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kSteps = 20'000;
+  {
+    auto run = store::RunWriter::create(folder / "a", {});
+    store::Snapshot many;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      auto loss = sample::plain("loss/train", "", step == 12'345 ? 50 : 1 + 1e-6 * (step % 97));
+      if (step == 777) loss.status = "suspicious";
+      run.write(at_step(step, loss));
+    }
+  }
+  const auto arms = read_arms({folder / "a"});
+  CHECK(build_figures(arms, 100'000)[0].series[0].x.size() == kSteps);
+  const auto figures = build_figures(arms, 1000);
+  const Series& thinned = figures[0].series[0];
+  CHECK(thinned.x.size() <= 1100);
+  CHECK(thinned.x.front() == 0);
+  CHECK(thinned.x.back() == kSteps - 1);
+  CHECK(*std::max_element(thinned.y.begin(), thinned.y.end()) == 50);
+  CHECK(std::count(thinned.hollow.begin(), thinned.hollow.end(), 1) == 1);
+  CHECK(figures[0].caption.find("of 20000 values") != std::string::npos);
+}
+
+TEST_CASE("a density of the wrong shape is left out instead of misread", "[figures]") {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "a", {});
+    store::Snapshot snapshot;
+    snapshot.arrays.push_back({"hessian/density", "", {3, 2}, {0, 1, 2, 3, 4, 5}});
+    run.write(snapshot);
+  }
+  CHECK(figure(build_figures(read_arms({folder / "a"})), "hessian_density").panels.empty());
+}

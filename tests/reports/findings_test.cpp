@@ -1,2 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "reports/findings.h"
+
+#include <algorithm>
+
+#include "reports/sample_run.h"
+#include "reports/words.h"
 #include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::reports;
+
+namespace {
+
+const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
+  const auto found =
+      std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+std::string text_of(const std::vector<Finding>& findings, const std::string& id) {
+  const Finding* found = find(findings, id);
+  return found == nullptr ? "" : found->text + "|" + found->certainty;
+}
+
+/// A run of one snapshot at step 10.
+std::vector<Arm> one_snapshot(const TemporaryFolder& folder,
+                              const std::vector<store::Scalar>& scalars) {
+  {
+    auto run = store::RunWriter::create(folder / "one", {{"label", "one"}});
+    store::Snapshot snapshot;
+    snapshot.step = 10;
+    snapshot.scalars = scalars;
+    run.write(snapshot);
+    run.set_state("finished");
+  }
+  return read_arms({folder / "one"});
+}
+
+}  // namespace
+
+TEST_CASE("numbers read well in words", "[findings]") {
+  CHECK(words(0) == "0");
+  CHECK(words(3) == "3");
+  CHECK(words(-1.5) == "−1.5");
+  CHECK(words(39.96) == "40");
+  CHECK(words(1234.4) == "1234");
+  CHECK(words(15'400) == "1.54×10⁴");
+  CHECK(words(1e-7) == "10⁻⁷");
+  CHECK(words(9.9999e6) == "10⁷");
+  CHECK(words(std::numeric_limits<double>::infinity()) == "∞");
+  CHECK(words(std::nan("")) == "not a number");
+  CHECK(percent(0.1234) == "12 %");
+  CHECK(percent(0.0165) == "1.7 %");
+  CHECK(percent(-0.4) == "−40 %");
+  CHECK(percent(1e-9) == "under 0.01 %");
+  CHECK(listed({"a", "b", "c"}) == "a, b and c");
+}
+
+TEST_CASE("the ratio of two kappas carries the interval that follows from theirs", "[findings]") {
+  const TemporaryFolder folder;
+  auto below = sample::scalar("kappa/sigma", "x", 10, 0.2);           // 8 to 12
+  auto above = sample::scalar("kappa/second_moment", "x", 400, 0.1);  // 360 to 440
+  const auto found = find_findings(one_snapshot(folder, {below, above}));
+  CHECK(text_of(found, "kappa_ratio") ==
+        "one: κ(Σ+μμᵀ) is 40× κ(Σ) in x, the layer where the mean costs most.|"
+        "At least 90 %: 30–55× (from the two 95 % intervals, step 10).");
+}
+
+TEST_CASE("a ratio with an unresolved side is not invented", "[findings]") {
+  const TemporaryFolder folder;
+  auto below = sample::scalar("kappa/sigma", "x", 10, 0.2, "not_resolvable");
+  auto above = sample::scalar("kappa/second_moment", "x", 400, 0.1);
+  const auto found = find_findings(one_snapshot(folder, {below, above}));
+  CHECK(text_of(found, "kappa_ratio").find("cannot be told") != std::string::npos);
+  CHECK(text_of(found, "unresolved").find("kappa/sigma of x: not_resolvable 1 of 1 times") !=
+        std::string::npos);
+  CHECK(find(found, "unresolved")->warning);
+}
+
+TEST_CASE("absorption is the share of the mean's length that is gone", "[findings]") {
+  const TemporaryFolder folder;
+  const auto found = find_findings(one_snapshot(folder,
+                                                {sample::plain("bias/residual", "x", 0.88),
+                                                 sample::plain("bias/residual", "y", 1.5),
+                                                 sample::plain("bias/cos", "x", 0.5)}));
+  CHECK(text_of(found, "absorption") ==
+        "one: the bias has absorbed 12 % in x and none in y (the mean grew by 50 %) of the mean's "
+        "length.|cos(b, −μ): 0.5 in x.");
+}
+
+TEST_CASE("sharpness is compared with the learning rate of its own step", "[findings]") {
+  const TemporaryFolder folder;
+  auto lambda = sample::scalar("hessian/lambda_1", "", 50, 0.01, "converged");
+  auto rate = sample::plain("learning_rate", "", 0.1);
+  const auto found = find_findings(one_snapshot(folder, {lambda, rate}));
+  CHECK(
+      text_of(found, "sharpness") ==
+      "one: the sharpest curvature is λ1 = 50 at step 10, 250 % of 2/learning rate = 20; it stood "
+      "above that limit at step 10 first.|Residual bound: 49.5 to 50.5. The limit is that of plain "
+      "gradient descent; Adam has another.");
+}
+
+TEST_CASE("a loss that is no number is told with its step and the kappa before it", "[findings]") {
+  const TemporaryFolder folder;
+  const auto found = find_findings(read_arms({write_sample_run(folder / "a", {.nan_loss = true})}));
+  REQUIRE(!found.empty());
+  CHECK(found.front().id == "nan_loss");
+  CHECK(found.front().warning);
+  CHECK(found.front().text == "no bias: the loss stopped being a number at step 1500.");
+  CHECK(found.front().certainty.find("before it (step 1470)") != std::string::npos);
+  CHECK(find(found, "unfinished") != nullptr);
+}
+
+TEST_CASE("the sample runs give the approved findings", "[findings]") {
+  const TemporaryFolder folder;
+  const auto found = find_findings(
+      read_arms({write_sample_run(folder / "a"),
+                 write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})}));
+  std::string approved;
+  for (const Finding& one : found) approved += one.topic + ": " + one.id + "\n";
+  CHECK(approved ==
+        "Loss: test_loss\n"
+        "Conditioning: arm_kappa\nConditioning: kappa_ratio\nConditioning: kappa_ratio\n"
+        "Conditioning: kappa_left\n"
+        "Bias: absorption\nBias: bias_choice\nBias: bias_choice\n"
+        "Curvature: sharpness\nCurvature: sharpness\n"
+        "Lemma 2: gradient_variance\nLemma 2: gradient_variance\n"
+        "Reliability: unresolved\nReliability: unresolved\n"
+        "Reliability: broken_features\nReliability: broken_features\n"
+        "Cost: cost\nCost: cost\n");
+  CHECK(text_of(found, "test_loss").find("One seed an arm: this cannot tell the arm from luck.") !=
+        std::string::npos);
+  CHECK(text_of(found, "gradient_variance").find("42 % of the measured gradient variance") !=
+        std::string::npos);
+  CHECK(text_of(found, "gradient_variance").find("in 0 of 3 layers") != std::string::npos);
+  CHECK(text_of(found, "bias_choice").find("the best b −40 %") != std::string::npos);
+  CHECK(text_of(found, "cost") ==
+        "no bias: probing took 1.7 % of the training time.|feature_moments 0.90 % and hessian "
+        "0.75 %.");
+}

@@ -1,2 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "kappascope/core/error.h"
+#include "kappascope/reports/report.h"
+#include "reports/gnuplot/panel.h"
+#include "reports/gnuplot/script.h"
+#include "reports/sample_run.h"
 #include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::reports;
+
+namespace {
+
+std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+bool has_gnuplot() {
+  // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): a fixed command
+  if (std::system("gnuplot --version > /dev/null 2>&1") == 0) return true;
+  WARN("skipped: gnuplot is not installed (apt-get install gnuplot-nox)");
+  return false;
+}
+
+/// Sets PATH for the length of a test.
+class PathGuard {
+ public:
+  explicit PathGuard(const std::string& path) : before_(std::getenv("PATH")) {
+    setenv("PATH", path.c_str(), 1);
+  }
+  PathGuard(const PathGuard&) = delete;
+  PathGuard& operator=(const PathGuard&) = delete;
+  ~PathGuard() { setenv("PATH", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+}  // namespace
+
+TEST_CASE("a gnuplot string cannot be left from within", "[gnuplot]") {
+  CHECK(quoted("it's") == "'it''s'");
+  CHECK(quoted("a\nb\\") == "'a b\\'");
+}
+
+TEST_CASE("every figure is written in every format with its magic bytes", "[gnuplot]") {
+  if (!has_gnuplot()) return;
+  const TemporaryFolder folder;
+  const std::vector<std::filesystem::path> runs = {
+      write_sample_run(folder / "a"),
+      write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})};
+  const struct {
+    FigureFormat format;
+    std::string extension, magic;
+  } formats[] = {{FigureFormat::kSvg, ".svg", "<?xml"},
+                 {FigureFormat::kPdf, ".pdf", "%PDF-"},
+                 {FigureFormat::kPng, ".png", "\x89PNG\r\n\x1a\n"}};
+  for (const auto& [format, extension, magic] : formats) {
+    INFO(extension);
+    const auto files = write_figures(runs, folder / "out dir's", format);
+    CHECK(files.size() == 7);
+    for (const auto& file : files) {
+      CHECK(file.extension() == extension);
+      const std::string bytes = read_file(file);
+      CHECK(bytes.size() > 2000);
+      CHECK(bytes.rfind(magic, 0) == 0);
+    }
+  }
+}
+
+TEST_CASE("hostile names are letters in a figure", "[gnuplot]") {
+  if (!has_gnuplot()) return;
+  const TemporaryFolder folder;
+  const std::string label = "50% of_a^b {/:Bold x} `touch boo` @y \\n 'q' \"z\" é";
+  const std::string target = (folder / "touched").string();
+  const auto run = write_sample_run(
+      folder / "a",
+      {.label = label, .bias = true, .layer_suffix = "'; system('touch " + target + "'); '"});
+  const auto files = write_figures({run}, folder / "out", FigureFormat::kSvg);
+  CHECK(!std::filesystem::exists(target));
+  const std::string svg = read_file(files.front());
+  CHECK(svg.find("50% of_a^b {/:Bold x} `touch boo` @y \\n ") != std::string::npos);
+  CHECK(svg.find("é") != std::string::npos);
+}
+
+TEST_CASE("a hollow mark and a triangle reach the script", "[gnuplot]") {
+  const TemporaryFolder folder;
+  const auto arms = read_arms({write_sample_run(folder / "a")});
+  const auto figures = build_figures(arms);
+  const std::string script = gnuplot_script(arms, figures[1], FigureFormat::kSvg, "x.svg");
+  CHECK(script.find("with points pt 6") != std::string::npos);
+  CHECK(script.find("with points pt 8") != std::string::npos);
+  CHECK(script.find("inf") == std::string::npos);
+}
+
+TEST_CASE("a missing gnuplot is named with its package", "[gnuplot]") {
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a");
+  const PathGuard guard("/nonexistent");
+  CHECK_THROWS_WITH(write_figures({run}, folder / "out", FigureFormat::kSvg),
+                    Catch::Contains("apt-get install gnuplot-nox"));
+}
+
+TEST_CASE("what gnuplot complains about is passed on", "[gnuplot]") {
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a");
+  std::filesystem::create_directory(folder / "bin");
+  const auto fake = folder / "bin/gnuplot";
+  std::ofstream(fake) << "#!/bin/sh\necho 'no such terminal' >&2\nexit 3\n";
+  std::filesystem::permissions(fake, std::filesystem::perms::owner_all);
+  const PathGuard guard((folder / "bin").string());
+  CHECK_THROWS_WITH(write_figures({run}, folder / "out", FigureFormat::kSvg),
+                    Catch::Contains("exit 3") && Catch::Contains("no such terminal"));
+}
+
+TEST_CASE("a folder that cannot be made is named", "[gnuplot]") {
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a");
+  std::ofstream(folder / "file") << "x";
+  CHECK_THROWS_WITH(write_figures({run}, folder / "file/out", FigureFormat::kSvg),
+                    Catch::Contains("file/out"));
+}

@@ -1,2 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "reports/html/figure_json.h"
+#include "reports/html/tables.h"
+#include "reports/html/text.h"
+#include "reports/sample_run.h"
 #include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::reports;
+
+TEST_CASE("markup in text loses its meaning", "[html]") {
+  CHECK(escape_html("<a href='x'>\"&\"</a>\x01") ==
+        "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;&lt;/a&gt;");
+  CHECK(escape_json_for_script(R"({"a":"</script><!--&"})") ==
+        R"({"a":"\u003c/script\u003e\u003c!--\u0026"})");
+}
+
+TEST_CASE("a template is filled once", "[html]") {
+  CHECK(fill_template("a {{x}} b {{y}}{{x}}", {{"x", "{{y}}"}, {"y", "1"}}) == "a {{y}} b 1{{y}}");
+}
+
+TEST_CASE("figures survive JSON with gaps, infinities and names that are not UTF-8", "[html]") {
+  const double inf = std::numeric_limits<double>::infinity();
+  Figure figure;
+  figure.id = "f";
+  figure.panels.resize(1);
+  Series series;
+  series.layer = "bad \xff name";
+  series.x = {0, 1, 2, 3};
+  series.y = {0.1F, std::nan(""), inf, -inf};
+  series.hollow = {0, 1, 0, 0};
+  figure.series = {series};
+  const auto json = nlohmann::json::parse(figures_json({}, {figure, Figure{}}));
+  REQUIRE(json["figures"].size() == 1);
+  const auto& one = json["figures"][0]["series"][0];
+  CHECK(static_cast<float>(one["y"][0].get<double>()) == 0.1F);
+  CHECK(one["y"][1].is_null());
+  CHECK(one["y"][2] == "inf");
+  CHECK(one["y"][3] == "-inf");
+  CHECK(one["hollow"] == nlohmann::json({0, 1, 0, 0}));
+  CHECK(one["layer"] == "bad \xEF\xBF\xBD name");
+}
+
+TEST_CASE("the ledger shows both sides, the condition and the witness", "[html]") {
+  const TemporaryFolder folder;
+  const std::string ledger = ledger_html(read_arms({write_sample_run(folder / "a")}));
+  for (const char* expected : {"P-P1f",
+                               "holds under a condition",
+                               "the top eigenvector of Σ is not orthogonal to μ",
+                               "κ falls from 4 to 1.23",
+                               "search, 10000 cases",
+                               "class=\"outcome refuted\"",
+                               "Var(g) = 0.75 (95 %: 0.74–0.76)",
+                               "formula = 1"}) {
+    INFO(expected);
+    CHECK(ledger.find(expected) != std::string::npos);
+  }
+}
+
+TEST_CASE("a verdict that is not JSON is shown as far as it goes", "[html]") {
+  Arm arm;
+  arm.verdicts = {{"X-1", "undecided", "", "{not json"}};
+  const std::string ledger = ledger_html({arm});
+  CHECK(ledger.find("X-1") != std::string::npos);
+  CHECK(ledger.find("undecided") != std::string::npos);
+  CHECK(ledger_html({Arm{}}).find("No claim was decided") != std::string::npos);
+}
+
+TEST_CASE("estimates and facts stand in their tables", "[html]") {
+  const TemporaryFolder folder;
+  const auto arms = read_arms({write_sample_run(folder / "a")});
+  const std::string estimates = estimates_html(arms);
+  CHECK(estimates.find("6×10⁴") != std::string::npos);
+  CHECK(estimates.find("resolved") != std::string::npos);
+  const std::string facts = facts_html(arms);
+  CHECK(facts.find("Fashion-MNIST, 60000 images") != std::string::npos);
+  CHECK(facts.find("ffn = swiglu") != std::string::npos);
+  CHECK(facts.find("finished") != std::string::npos);
+}

@@ -43,6 +43,15 @@ struct SampleOptions {
 
 namespace sample {
 
+/// A number without an interval.
+inline store::Scalar plain(const std::string& name, const std::string& layer, double value) {
+  store::Scalar s;
+  s.name = name;
+  s.layer = layer;
+  s.value = value;
+  return s;
+}
+
 inline store::Scalar scalar(const std::string& name,
                             const std::string& layer,
                             double value,
