@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/kappa.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,9 +16,7 @@ namespace {
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 Eigen::VectorXd eigenvalues_of(const Eigen::MatrixXd& matrix, const KappaOptions& options) {
-  if (options.eigenvalues) return options.eigenvalues(matrix);
-  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(matrix, Eigen::EigenvaluesOnly)
-      .eigenvalues();
+  return options.eigenvalues ? options.eigenvalues(matrix) : symmetric_eigenvalues(matrix);
 }
 
 /// Σ and what every one of the six estimates shares.
@@ -164,18 +161,6 @@ Conditioning without_spectrum(const Moments& moments, const KappaOptions& option
 }
 
 }  // namespace
-
-SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix) {
-  require(matrix.rows() == matrix.cols(),
-          "a symmetric matrix must be square, got ",
-          matrix.rows(),
-          " x ",
-          matrix.cols());
-  require(matrix.allFinite(), "a matrix with NaN or infinity has no eigenvalues");
-  if (matrix.size() == 0) return {};
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(matrix);
-  return {solver.eigenvalues(), solver.eigenvectors()};
-}
 
 Conditioning conditioning(const Moments& moments,
                           const Eigen::VectorXd& bias,

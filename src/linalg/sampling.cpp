@@ -63,7 +63,8 @@ RowTails extrapolate(const std::vector<double>& ascending, double n, double conf
   double log_excess = 0;  // 1/α of Hill's estimate
   for (std::size_t i = k - tail; i < k; ++i)
     log_excess += std::max(0.0, std::log(ascending[i] / threshold));
-  log_excess /= static_cast<double>(tail);
+  // One standard error of Hill's estimate on the safe side: the whole extrapolation hangs on it.
+  log_excess *= (1 + 1 / std::sqrt(static_cast<double>(tail))) / static_cast<double>(tail);
 
   std::vector<double> weights(ascending.begin(), ascending.end() - static_cast<long>(tail));
   std::vector<double> masses(weights.size(), 1 / static_cast<double>(k));

@@ -48,22 +48,58 @@ MomentSums wishart_sums(Eigen::Index n, Eigen::Index d, Engine& engine) {
   return sums;
 }
 
+/// Standard normals, two at a time (Marsaglia's polar method): the draws are what the coverage test
+/// spends its time on, and the standard library's are several times slower.
+template <typename Engine>
+class FastNormal {
+ public:
+  explicit FastNormal(Engine& engine) : engine_(engine) {}
+  float operator()() {
+    if (have_spare_) {
+      have_spare_ = false;
+      return spare_;
+    }
+    float u = 0;
+    float v = 0;
+    const float s = point_in_disc(u, v);
+    const float factor = std::sqrt(-2 * std::log(s) / s);
+    have_spare_ = true;
+    spare_ = v * factor;
+    return u * factor;
+  }
+  /// Student's t with 5 degrees of freedom at unit variance (Bailey 1994; its variance is 5/3).
+  float student() {
+    float u = 0;
+    float v = 0;
+    const float s = point_in_disc(u, v);
+    return u * std::sqrt(3 * (std::pow(s, -0.4F) - 1) / s);
+  }
+
+ private:
+  float point_in_disc(float& u, float& v) {
+    for (;;) {
+      const std::uint64_t bits = engine_();
+      u = static_cast<float>(static_cast<std::int32_t>(bits >> 32)) * 0x1.0p-31F;
+      v = static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1.0p-31F;
+      const float s = u * u + v * v;
+      if (s > 0 && s < 1) return s;
+    }
+  }
+  Engine& engine_;
+  float spare_ = 0;
+  bool have_spare_ = false;
+};
+
 template <typename Engine>
 RowMatrixF rows_of(Rows kind, Eigen::Index n, Eigen::Index d, Engine& engine) {
-  std::normal_distribution<float> normal;
-  RowMatrixF rows(n, d);
-  // A Student t with 5 degrees of freedom has the variance 5/3.
+  FastNormal<Engine> normal(engine);
   if (kind == Rows::kIndependentT) {
-    std::student_t_distribution<float> student(5);
-    const float unit = std::sqrt(0.6F);
-    return RowMatrixF::NullaryExpr(n, d, [&] { return unit * student(engine); });
+    return RowMatrixF::NullaryExpr(n, d, [&] { return normal.student(); });
   }
-  for (Eigen::Index i = 0; i < n; ++i) {
-    for (Eigen::Index j = 0; j < d; ++j) rows(i, j) = normal(engine);
-    if (kind == Rows::kEllipticalT) {
-      std::chi_squared_distribution<float> chi_squared(5);
-      rows.row(i) *= std::sqrt(3 / chi_squared(engine));
-    }
+  RowMatrixF rows = RowMatrixF::NullaryExpr(n, d, [&] { return normal(); });
+  if (kind == Rows::kEllipticalT) {
+    std::chi_squared_distribution<float> chi_squared(5);
+    for (Eigen::Index i = 0; i < n; ++i) rows.row(i) *= std::sqrt(3 / chi_squared(engine));
   }
   return rows;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/symmetric_eigen.h"
 
 namespace kappascope::linalg {
 
@@ -46,15 +47,6 @@ struct KappaEstimate {
   std::string reason;  ///< why not resolved, in words; empty when resolved
 };
 
-/// Eigenvalues ascending and orthonormal eigenvectors (columns) of a symmetric matrix.
-struct SymmetricEigen {
-  Eigen::VectorXd values;
-  Eigen::MatrixXd vectors;
-};
-/// By Eigen's dense solver, about 9 d³ operations. Throws when the matrix is not square or not
-/// finite.
-SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix);
-
 /// Everything Kappascope says of the features that enter one down-projection.
 /// κ(Σ) is that of centred features; κ(Σ+μμᵀ) that of the W_d block without a bias (PGB,
 /// Proposition 1); κ(Σ+(μ+b)(μ+b)ᵀ) that of the W_d block at the bias b of this moment.
@@ -82,7 +74,7 @@ struct KappaOptions {
   double confidence = 0.95;
   /// Eigenvalues, ascending, of a dense symmetric matrix; empty: Eigen's solver (4/3 d³ operations,
   /// memory bound). A layer that has LAPACK or a device puts its own here.
-  std::function<Eigen::VectorXd(const Eigen::MatrixXd&)> eigenvalues;
+  std::function<Eigen::VectorXd(const Eigen::MatrixXd&)> eigenvalues = {};
 };
 
 /// Condition numbers with their errors. `bias` is empty for a layer without one (with_bias then

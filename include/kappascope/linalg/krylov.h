@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "kappascope/linalg/random.h"
+#include "kappascope/linalg/symmetric_eigen.h"
+
+namespace kappascope::linalg {
+
+/// The vectors of a Krylov method, wherever they live: columns v_0, v_1, … of order n, one work
+/// vector w, and a symmetric operator A. Everything large happens behind these members; what
+/// crosses to the host is short. Every reduction (project, dot, norm) must accumulate in double:
+/// float32 sums are wrong by 1e-4 at 4 million elements, and an eigenvalue is such a sum.
+template <typename B>
+concept KrylovBasis = requires(B basis,
+                               Eigen::Index i,
+                               std::uint64_t seed,
+                               double x,
+                               const Eigen::VectorXd& c,
+                               const Eigen::MatrixXd& y) {
+  { basis.size() } -> std::convertible_to<Eigen::Index>;         // n
+  basis.random(seed);                                            // w = independent standard normals
+  basis.multiply(i);                                             // w = A v_i
+  { basis.project(i) } -> std::convertible_to<Eigen::VectorXd>;  // [v_0 … v_{i-1}]ᵀ w
+  basis.subtract(c);                                             // w -= Σ c_j v_j, j < c.size()
+  { basis.dot(i) } -> std::convertible_to<double>;               // v_i · w
+  { basis.norm() } -> std::convertible_to<double>;               // ‖w‖
+  basis.axpy(x, i);                                              // w += x v_i
+  basis.store(i, x);  // v_i = x w; columns grow as needed
+  basis.rotate(y);    // the first columns become [v_0 …] y
+  basis.swap(i, i);   // exchanges two columns
+};
+
+/// An orthonormal basis that grows by products with A, and A's projection on it. Plain algebra
+/// behind lanczos() and spectral_density(): what is asked of it and when to stop is theirs.
+///
+/// V are the m expanded columns, P behind them the pending ones, whose product is still to come:
+///   A V = V H + P C,  [V P] orthonormal.
+/// Classic Lanczos has one pending column and one entry β in C; a second starting vector adds a
+/// second one. For u = V y, ‖A u - θ u‖ = ‖C y‖ without a product. All of H is computed, not only
+/// three diagonals: orthogonalisation needs these projections anyway ("twice is enough", Parlett
+/// 1998).
+template <KrylovBasis Basis>
+class KrylovSpace {
+ public:
+  /// `noise` as in SymmetricOperator; `seed` of the random vectors.
+  KrylovSpace(Basis& basis, double noise, std::uint64_t seed)
+      : basis_(basis), noise_(std::max(noise, 1e-15)), random_(seed) {}
+
+  [[nodiscard]] Eigen::Index expanded() const { return h_.rows(); }
+  [[nodiscard]] Eigen::Index pending() const { return c_.rows(); }
+  /// There is no direction left.
+  [[nodiscard]] bool complete() const { return expanded() == basis_.size(); }
+  /// No product leaves the space; the next direction would be a random one.
+  [[nodiscard]] bool invariant() const { return pending() == 0; }
+  [[nodiscard]] bool finite() const { return finite_; }
+  [[nodiscard]] int products() const { return products_; }
+  [[nodiscard]] const Eigen::MatrixXd& projection() const { return h_; }
+  [[nodiscard]] const Eigen::MatrixXd& coupling() const { return c_; }
+
+  /// Adds a random pending column, if there is a direction left for one.
+  void inject() {
+    while (finite_ && columns() < basis_.size()) {
+      basis_.random(random_.next());
+      if (orthonormalise(0, 2) > 0) return add_pending(0);
+    }
+  }
+  /// Makes w a pending column; a random vector where w is zero or in the space already.
+  void start_from_work() {
+    if (orthonormalise(0, 2) == 0) return inject();
+    add_pending(0);
+  }
+
+  /// One product, with pending column number `which`: it joins V, and what is new of its product
+  /// becomes the last pending column. Needs pending() > which.
+  void expand(Eigen::Index which) {
+    const Eigen::Index m = expanded();
+    if (which != 0) {
+      basis_.swap(m, m + which);
+      c_.row(0).swap(c_.row(which));
+    }
+    basis_.multiply(m);
+    ++products_;
+    const Eigen::VectorXd column = basis_.project(columns());
+    basis_.subtract(column);
+    finite_ = column.allFinite() && std::isfinite(basis_.norm());
+    if (!finite_) return;
+    scale_ = std::max(scale_, column.norm());
+    h_.conservativeResize(m + 1, m + 1);
+    h_.col(m) = column.head(m + 1);
+    h_.row(m) = column.head(m + 1).transpose();
+    const Eigen::Index left = pending() - 1;
+    Eigen::MatrixXd c(left, m + 1);
+    c << c_.bottomRows(left), column.tail(left);
+    c_ = std::move(c);
+    const double beta = orthonormalise(10 * noise_ * scale_, 1);
+    if (beta > 0) add_pending(beta);
+  }
+
+  /// Ritz values ascending, and coordinates of the Ritz vectors in V.
+  [[nodiscard]] SymmetricEigen ritz() const { return symmetric_eigen(h_); }
+
+  /// Thick restart (Wu and Simon 2000): keeps the Ritz vectors `y` (columns) with their values, and
+  /// every pending column.
+  void restart(const Eigen::VectorXd& values, const Eigen::MatrixXd& y) {
+    const Eigen::Index m = expanded();
+    basis_.rotate(y);
+    for (Eigen::Index i = 0; i < pending() && m != y.cols(); ++i) {
+      basis_.swap(m + i, y.cols() + i);
+    }
+    h_ = values.asDiagonal();
+    c_ = (c_ * y).eval();
+  }
+
+ private:
+  [[nodiscard]] Eigen::Index columns() const { return expanded() + pending(); }
+
+  /// Makes w orthogonal to all columns, in `passes`, and stores it behind them. Returns the length
+  /// that was new, or 0 where nothing but rounding is (then nothing is stored).
+  double orthonormalise(double threshold, int passes) {
+    const Eigen::Index count = columns();
+    const double before = basis_.norm();
+    for (int pass = 0; pass < passes && count > 0; ++pass) basis_.subtract(basis_.project(count));
+    const double length = basis_.norm();
+    finite_ = finite_ && std::isfinite(length);
+    if (!(length > threshold) || length <= 1e-14 * before || count == basis_.size()) return 0;
+    basis_.store(count, 1 / length);
+    return length;
+  }
+
+  /// The column just stored is reached from the last expanded one, with β.
+  void add_pending(double beta) {
+    const Eigen::Index rows = pending();
+    c_.conservativeResize(rows + 1, expanded());
+    c_.row(rows).setZero();
+    if (expanded() > 0) c_(rows, expanded() - 1) = beta;
+  }
+
+  Basis& basis_;
+  double noise_;
+  Random random_;
+  Eigen::MatrixXd h_ = Eigen::MatrixXd(0, 0);
+  Eigen::MatrixXd c_ = Eigen::MatrixXd(0, 0);
+  double scale_ = 0;
+  int products_ = 0;
+  bool finite_ = true;
+};
+
+}  // namespace kappascope::linalg

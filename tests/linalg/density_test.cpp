@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/density.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "kappascope/core/error.h"
+#include "support/catch.h"
+#include "support/matrices.h"
+
+using namespace kappascope::linalg;
+using namespace kappascope::test;
+
+namespace {
+
+/// A third of the mass below zero, a heavy zero, and a tail: a small Hessian.
+Eigen::VectorXd hessian_like(Eigen::Index n) {
+  Eigen::VectorXd values = Eigen::VectorXd::Zero(n);
+  values.head(n / 4) = Eigen::VectorXd::LinSpaced(n / 4, -2, -0.5);
+  values.tail(n / 2) = Eigen::VectorXd::LinSpaced(n / 2, 1, 6);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("weights sum to one and the first moment is the trace, to rounding") {
+  const Eigen::MatrixXd matrix = with_spectrum(hessian_like(80), 1);
+  const Density density = spectral_density(dense_operator(matrix), {.steps = 30});
+  CHECK(density.weights.sum() == Approx(1).epsilon(1e-13));
+  CHECK(80 * density.weights.dot(density.nodes) == Approx(density.trace).epsilon(1e-13));
+  CHECK(density.products == 120);
+  const double step = density.grid(1) - density.grid(0);
+  CHECK(density.density.sum() * step == Approx(1).epsilon(1e-3));
+  CHECK((density.lower.array() <= density.density.array()).all());
+  CHECK((density.upper.array() >= density.density.array()).all());
+  CHECK(density.lower.minCoeff() >= 0);
+}
+
+TEST_CASE("moments up to the degree of the quadrature are exact for each probe") {
+  const Eigen::MatrixXd matrix = with_spectrum(hessian_like(60), 2);
+  const auto op = dense_operator(matrix);
+  HostBasis basis(op);
+  const DensityOptions options{.steps = 5, .probes = 1, .seed = 4};
+  const Quadrature probe = quadratures_in(basis, op.product_noise, options)[0];
+  const Eigen::VectorXd v = basis.columns(1);  // the probe itself
+  Eigen::VectorXd power = v;
+  for (int degree = 0; degree <= 9; ++degree) {
+    const double expected = v.dot(power);
+    const double moment = probe.weights.dot(probe.nodes.array().pow(degree).matrix());
+    CHECK(moment == Approx(expected).epsilon(1e-11));
+    power = matrix * power;
+  }
+  // Degree 2m is the first that m nodes miss.
+  CHECK(probe.weights.dot(probe.nodes.array().pow(10).matrix()) !=
+        Approx(v.dot(power)).epsilon(1e-11));
+}
+
+TEST_CASE("the trace lies within its error, and the band covers the smoothed spectrum") {
+  // 60 seeds. |trace error| > t(9; 97.5 %) standard errors happens in 5 % of seeds for normal
+  // probes: P(Binomial(60, 0.05) > 9) = 1e-3. The pointwise band is of the same kind, but a density
+  // over few eigenvalues is skewed; 85 % of all points is what it may lose to that.
+  const Eigen::Index n = 120;
+  const Eigen::VectorXd spectrum = hessian_like(n);
+  const Eigen::MatrixXd matrix = with_spectrum(spectrum, 3);
+  const DensityOptions shape{.steps = 60, .probes = 10, .points = 100, .bandwidth = 0.04};
+  int trace_misses = 0;
+  double covered = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    DensityOptions options = shape;
+    options.seed = seed;
+    const Density density = spectral_density(dense_operator(matrix), options);
+    if (std::abs(density.trace - spectrum.sum()) > 2.262 * density.trace_stderr) ++trace_misses;
+    const double sigma = 0.04 * (density.nodes.maxCoeff() - density.nodes.minCoeff());
+    for (Eigen::Index i = 0; i < 100; ++i) {
+      const Eigen::ArrayXd z = (spectrum.array() - density.grid(i)) / sigma;
+      const double truth =
+          (-0.5 * z.square()).exp().mean() / (sigma * std::sqrt(2 * std::numbers::pi));
+      if (density.lower(i) <= truth + 1e-6 && truth <= density.upper(i) + 1e-6)
+        covered += 1 / 6000.0;
+    }
+  }
+  CHECK(trace_misses <= 9);
+  CHECK(covered >= 0.85);
+}
+
+TEST_CASE("negative and near-zero mass are the shares of the spectrum") {
+  // 40 probes over 200 eigenvalues: the share 1/4 has a standard error below
+  // sqrt(2 · 0.25 · 0.75 / 200 / 40) = 0.007; five of them.
+  const Eigen::MatrixXd matrix = with_spectrum(hessian_like(200), 4);
+  const Density density = spectral_density(dense_operator(matrix), {.steps = 200, .probes = 40});
+  CHECK(std::abs(density.negative_mass - 0.25) < 0.035);
+  CHECK(std::abs(density.near_zero_mass - 0.25) < 0.035);
+}
+
+TEST_CASE("the zero operator, the identity and n = 1 are single peaks") {
+  for (double value : {0.0, 3.0, -2.0}) {
+    for (Eigen::Index n : {1, 30}) {
+      const Density density =
+          spectral_density(dense_operator(value * Eigen::MatrixXd::Identity(n, n)));
+      CHECK(density.status == KrylovStatus::kConverged);
+      CHECK(density.nodes.size() == 4);
+      CHECK((density.nodes.array() - value).abs().maxCoeff() < 1e-14);
+      CHECK(density.trace == Approx(value * static_cast<double>(n)).margin(1e-14));
+      CHECK(density.trace_stderr < 1e-12);
+      CHECK(density.density.allFinite());
+      CHECK(density.negative_mass == Approx(value < 0 ? 1 : 0));
+      CHECK(density.near_zero_mass == Approx(value == 0 ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("one probe has no band: its error is unknown, not zero") {
+  const Density density =
+      spectral_density(dense_operator(with_spectrum(hessian_like(40), 5)), {.probes = 1});
+  CHECK(std::isnan(density.trace_stderr));
+  CHECK(density.upper.array().isNaN().all());
+  CHECK(density.lower.array().isNaN().all());
+  CHECK(density.density.allFinite());
+}
+
+TEST_CASE("an operator that returns NaN gives a status and no numbers") {
+  const SymmetricOperator op{.size = 5, .apply = [](const auto& x, auto& y) {
+                               y = x * std::numeric_limits<double>::quiet_NaN();
+                             }};
+  const Density density = spectral_density(op);
+  CHECK(density.status == KrylovStatus::kNonFinite);
+  CHECK(std::isnan(density.trace));
+  CHECK(density.nodes.size() == 0);
+  CHECK(density.products == 1);
+}
+
+TEST_CASE("options that make no density are refused") {
+  const auto op = dense_operator(Eigen::MatrixXd::Identity(3, 3));
+  CHECK_THROWS_AS(spectral_density(op, {.steps = 0}), kappascope::Error);
+  CHECK_THROWS_AS(spectral_density(op, {.probes = 0}), kappascope::Error);
+  CHECK_THROWS_AS(spectral_density(op, {.points = 1}), kappascope::Error);
+  CHECK_THROWS_AS(spectral_density(op, {.bandwidth = 0}), kappascope::Error);
+}

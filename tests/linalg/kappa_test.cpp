@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/kappa.h"
+
+#include <Eigen/Cholesky>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "kappascope/core/error.h"
+#include "linalg/planted.h"
+#include "support/catch.h"
+#include "support/matrices.h"
+
+using namespace kappascope::linalg;
+using namespace kappascope::test;
+
+namespace {
+
+Moments moments_of(const RowMatrixD& rows, Eigen::Index sample_rows = 512) {
+  MomentAccumulator accumulator(rows.cols(), {.sample_rows = sample_rows});
+  accumulator.update(rows);
+  return accumulator.result();
+}
+
+Conditioning of_rows(const RowMatrixD& rows) {
+  return conditioning(moments_of(rows), {});
+}
+
+bool says(const KappaEstimate& estimate, const std::string& words) {
+  return estimate.reason.find(words) != std::string::npos;
+}
+
+double dense_kappa(const Eigen::MatrixXd& matrix) {
+  const Eigen::VectorXd values = dense_eigenvalues(matrix);
+  return values(values.size() - 1) / values(0);
+}
+
+Eigen::MatrixXd unit_diagonal(const Eigen::MatrixXd& matrix) {
+  const Eigen::VectorXd scale = matrix.diagonal().cwiseSqrt().cwiseInverse();
+  return scale.asDiagonal() * matrix * scale.asDiagonal();
+}
+
+}  // namespace
+
+TEST_CASE("all six values are those of the dense matrices") {
+  const RowMatrixD rows =
+      (gaussian_matrix(400, 6, 1) * with_spectrum(geometric_spectrum(6, 30), 2)).array() + 2;
+  const Moments moments = moments_of(rows);
+  const Eigen::VectorXd bias = -0.7 * moments.mean + gaussian_matrix(6, 1, 3);
+  const Conditioning c = conditioning(moments, bias);
+  const Eigen::MatrixXd sigma = moments.covariance;
+  const Eigen::MatrixXd second = sigma + moments.mean * moments.mean.transpose();
+  const Eigen::VectorXd mb = moments.mean + bias;
+  const Eigen::MatrixXd with_bias = sigma + mb * mb.transpose();
+  CHECK(c.sigma.value == Approx(dense_kappa(sigma)).epsilon(1e-10));
+  CHECK(c.second_moment.value == Approx(dense_kappa(second)).epsilon(1e-10));
+  CHECK(c.with_bias.value == Approx(dense_kappa(with_bias)).epsilon(1e-10));
+  CHECK(c.sigma_scaled.value == Approx(dense_kappa(unit_diagonal(sigma))).epsilon(1e-10));
+  CHECK(c.second_moment_scaled.value == Approx(dense_kappa(unit_diagonal(second))).epsilon(1e-10));
+  CHECK(c.with_bias_scaled.value == Approx(dense_kappa(unit_diagonal(with_bias))).epsilon(1e-10));
+  const double m = moments.mean.dot(sigma.ldlt().solve(moments.mean));
+  CHECK(c.mean_leverage == Approx(m / (1 + m)).epsilon(1e-10));
+  CHECK(c.second_moment.lambda_max == Approx(dense_eigenvalues(second)(5)).epsilon(1e-12));
+  CHECK_FALSE(c.assumed_gaussian);
+}
+
+TEST_CASE("a bias of minus the mean brings the block back to sigma, and none leaves it") {
+  const RowMatrixD rows = gaussian_matrix(300, 5, 4).array() + 3;
+  const Moments moments = moments_of(rows);
+  const Conditioning centred = conditioning(moments, -moments.mean);
+  CHECK(centred.with_bias.value == Approx(centred.sigma.value).epsilon(1e-12));
+  CHECK(centred.with_bias_scaled.value == Approx(centred.sigma_scaled.value).epsilon(1e-12));
+  const Conditioning none = conditioning(moments, {});
+  CHECK(none.with_bias.value == none.second_moment.value);
+  CHECK(none.with_bias.value > 5 * none.sigma.value);
+}
+
+TEST_CASE("the eigenvectors and the solver of the caller are used") {
+  const Moments moments = moments_of(gaussian_matrix(100, 4, 5));
+  const SymmetricEigen eigen = symmetric_eigen(moments.covariance);
+  int calls = 0;
+  KappaOptions options;
+  options.eigenvalues = [&](const Eigen::MatrixXd& matrix) {
+    ++calls;
+    return dense_eigenvalues(matrix);
+  };
+  const Conditioning mine = conditioning(moments, moments.mean, options, &eigen);
+  const Conditioning own = conditioning(moments, moments.mean);
+  CHECK(calls == 3);
+  CHECK(mine.with_bias.value == own.with_bias.value);
+  CHECK(mine.with_bias_scaled.value == Approx(own.with_bias_scaled.value).epsilon(1e-12));
+}
+
+TEST_CASE("ranks and isotropy of known spectra") {
+  Moments moments;
+  moments.n = 1000;
+  moments.n_effective = 1000;
+  moments.mean = Eigen::VectorXd::Zero(4);
+  moments.covariance = 3 * Eigen::MatrixXd::Identity(4, 4);
+  const Conditioning isotropic = conditioning(moments, {});
+  CHECK(isotropic.effective_rank == Approx(4));
+  CHECK(isotropic.stable_rank == Approx(4));
+  CHECK(isotropic.isotropy == Approx(1));
+  CHECK(isotropic.mean_leverage == 0);
+  moments.covariance = Eigen::Vector4d(5, 5, 0, 0).asDiagonal();
+  const Conditioning half = conditioning(moments, {});
+  CHECK(half.effective_rank == Approx(2));
+  CHECK(half.stable_rank == Approx(2));
+  CHECK(half.isotropy == Approx(0.5));
+}
+
+TEST_CASE("no rows and one row have no kappa, and say so") {
+  for (Eigen::Index n : {0, 1}) {
+    const Conditioning c = of_rows(RowMatrixD::Ones(n, 3));
+    for (const KappaEstimate* estimate : {&c.sigma, &c.second_moment, &c.with_bias_scaled}) {
+      CHECK(std::isnan(estimate->value));
+      CHECK(std::isnan(estimate->shrunk));
+      CHECK(estimate->lower == 1);
+      CHECK(std::isinf(estimate->upper));
+      CHECK(estimate->resolution == Resolution::kDegenerate);
+      CHECK(says(*estimate, n == 0 ? "no row was seen" : "a single row"));
+    }
+    CHECK(c.constant_features == 0);
+  }
+  CHECK(says(of_rows(RowMatrixD(5, 0)).sigma, "no features"));
+}
+
+TEST_CASE("a single feature is perfectly conditioned, unless it is zero") {
+  const Conditioning c = of_rows(gaussian_matrix(10, 1, 6));
+  CHECK(c.sigma.value == 1);
+  CHECK(c.sigma.lower == 1);
+  CHECK(c.sigma.upper == 1);
+  CHECK(c.sigma.resolution == Resolution::kResolved);
+  const Conditioning zero = of_rows(RowMatrixD::Zero(10, 1));
+  CHECK(std::isnan(zero.sigma.value));
+  CHECK(zero.sigma.resolution == Resolution::kDegenerate);
+  CHECK(zero.sigma.null_dimension == 1);
+}
+
+TEST_CASE("a dead unit and a constant feature are counted, and the rest keeps its kappa") {
+  RowMatrixD rows = gaussian_matrix(600, 6, 7);
+  rows.col(1).setZero();
+  rows.col(4).setConstant(0.1);
+  const Conditioning c = of_rows(rows);
+  CHECK(c.constant_features == 2);
+  CHECK(c.dead_features == 1);
+  CHECK(c.sigma.resolution == Resolution::kDegenerate);
+  CHECK(std::isinf(c.sigma.value));
+  CHECK(c.sigma.null_dimension == 2);
+  CHECK(says(c.sigma, "2 of 6 directions are null"));
+  RowMatrixD alive(600, 4);
+  alive << rows.col(0), rows.col(2), rows.col(3), rows.col(5);
+  const KappaEstimate rest = of_rows(alive).sigma;
+  CHECK(c.sigma.on_range == Approx(rest.value).epsilon(1e-10));
+  CHECK(c.sigma.lower == Approx(rest.lower).epsilon(1e-6));
+  CHECK(std::isinf(c.sigma.upper));
+  // The constant feature's mean makes any constant, and gives the second moment one direction more.
+  CHECK(c.mean_leverage == 1);
+  CHECK(c.second_moment.null_dimension == 1);
+  CHECK(c.second_moment_scaled.null_dimension == 1);
+}
+
+TEST_CASE("a linear dependence between features is a null space, found with its threshold") {
+  RowMatrixD rows = gaussian_matrix(500, 5, 8);
+  rows.col(4) = rows.col(0) - 2 * rows.col(2);
+  const KappaEstimate sigma = of_rows(rows).sigma;
+  CHECK(sigma.null_dimension == 1);
+  CHECK(sigma.resolution == Resolution::kDegenerate);
+  CHECK(sigma.null_threshold ==
+        Approx(sigma.lambda_max * 5 * std::numeric_limits<double>::epsilon()));
+}
+
+TEST_CASE("fewer rows than features resolve nothing, but the shrunk kappa is finite") {
+  const Conditioning c = of_rows(gaussian_matrix(20, 40, 9));
+  CHECK(c.sigma.resolution == Resolution::kNotResolvable);
+  CHECK(says(c.sigma, "20 effective rows for 40 features"));
+  CHECK(std::isinf(c.sigma.value));
+  CHECK(c.sigma.null_dimension == 21);
+  CHECK(c.sigma.lower == 1);
+  CHECK(std::isinf(c.sigma.upper));
+  CHECK(c.sigma.shrunk < 3);
+  // Barely more rows than features: finite, and off by orders of magnitude.
+  const KappaEstimate barely = of_rows(gaussian_matrix(72, 64, 10)).sigma;
+  CHECK(barely.resolution == Resolution::kNotResolvable);
+  CHECK(barely.value > 100);
+  CHECK(says(barely, "72 effective rows for 64 features: the sampling factor is"));
+}
+
+TEST_CASE("n_effective, not n, decides") {
+  Moments moments = whitened_moments(Rows::kGaussian, 6400, 16, 1);
+  CHECK(conditioning(moments, {}).sigma.resolution == Resolution::kResolved);
+  moments.n_effective = 60;
+  CHECK(conditioning(moments, {}).sigma.resolution == Resolution::kBiased);
+  moments.n_effective = 12;
+  const KappaEstimate sigma = conditioning(moments, {}).sigma;
+  CHECK(sigma.resolution == Resolution::kNotResolvable);
+  CHECK(std::isinf(sigma.upper));
+  CHECK(sigma.value < 2);
+}
+
+TEST_CASE("without kept rows the tails are taken for Gaussian, and that is said") {
+  Moments moments = whitened_moments(Rows::kEllipticalT, 640, 16, 2);
+  const Conditioning seen = conditioning(moments, {});
+  moments.sample.resize(0, 16);
+  const Conditioning unseen = conditioning(moments, {});
+  CHECK(unseen.assumed_gaussian);
+  CHECK(unseen.kurtosis == 3);
+  CHECK(seen.kurtosis > 4);
+  CHECK(unseen.sigma.upper < seen.sigma.upper);
+}
+
+TEST_CASE("a mean a million times larger leaves the digits of the smallest eigenvalue") {
+  // κ(Σ+μμᵀ) of Σ = diag(1e-6, 1) and μ = 1e6 e_2: the smallest eigenvalue stays 1e-6.
+  Moments moments;
+  moments.n = 100000;
+  moments.n_effective = 100000;
+  moments.mean = Eigen::Vector2d(0, 1e6);
+  moments.covariance = Eigen::Vector2d(1e-6, 1).asDiagonal();
+  const KappaEstimate second = conditioning(moments, {}).second_moment;
+  CHECK(second.value == Approx((1 + 1e12) / 1e-6).epsilon(1e-14));
+  CHECK(second.resolution == Resolution::kResolved);
+}
+
+TEST_CASE("moments that overflowed are named") {
+  Moments moments = moments_of(gaussian_matrix(10, 2, 11));
+  moments.covariance(0, 0) = std::numeric_limits<double>::infinity();
+  const KappaEstimate sigma = conditioning(moments, {}).sigma;
+  CHECK(sigma.resolution == Resolution::kDegenerate);
+  CHECK(says(sigma, "not finite"));
+}
+
+TEST_CASE("inputs that do not fit are refused") {
+  const Moments moments = moments_of(gaussian_matrix(10, 2, 12));
+  CHECK_THROWS_AS(conditioning(moments, Eigen::VectorXd::Ones(3)), kappascope::Error);
+  KappaOptions options;
+  options.confidence = 1;
+  CHECK_THROWS_AS(conditioning(moments, {}, options), kappascope::Error);
+  const SymmetricEigen other = symmetric_eigen(Eigen::MatrixXd::Identity(3, 3));
+  CHECK_THROWS_AS(conditioning(moments, {}, {}, &other), kappascope::Error);
+}

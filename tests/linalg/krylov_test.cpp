@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/krylov.h"
+
+#include "kappascope/linalg/lanczos.h"
+#include "support/catch.h"
+#include "support/matrices.h"
+
+using namespace kappascope::linalg;
+using namespace kappascope::test;
+
+namespace {
+
+/// ‖A V - V H - P C‖ + ‖[V P]ᵀ[V P] - I‖: what a KrylovSpace promises.
+template <typename Space>
+double broken_promises(const Eigen::MatrixXd& a, const HostBasis& basis, const Space& space) {
+  const Eigen::Index m = space.expanded();
+  const Eigen::Index count = m + space.pending();
+  const Eigen::MatrixXd all = basis.columns(count);
+  const Eigen::MatrixXd v = all.leftCols(m);
+  const Eigen::MatrixXd p = all.rightCols(space.pending());
+  return (a * v - v * space.projection() - p * space.coupling()).norm() +
+         (all.transpose() * all - Eigen::MatrixXd::Identity(count, count)).norm();
+}
+
+}  // namespace
+
+TEST_CASE("A V = V H + P C holds through products, injected columns and restarts") {
+  const Eigen::MatrixXd a = with_spectrum(geometric_spectrum(60, 100), 1);
+  const SymmetricOperator op = dense_operator(a);
+  HostBasis basis(op);
+  KrylovSpace<HostBasis> space(basis, op.product_noise, 5);
+  space.inject();
+  for (int i = 0; i < 12; ++i) space.expand(0);
+  CHECK(broken_promises(a, basis, space) < 1e-11);
+  space.inject();
+  CHECK(space.pending() == 2);
+  for (Eigen::Index which : {1, 1, 0, 1, 0, 0}) space.expand(which);
+  CHECK(broken_promises(a, basis, space) < 1e-11);
+  const SymmetricEigen ritz = space.ritz();
+  space.restart(ritz.values.tail(7), ritz.vectors.rightCols(7));
+  CHECK(space.expanded() == 7);
+  CHECK(broken_promises(a, basis, space) < 1e-11);
+  for (int i = 0; i < 9; ++i) space.expand(0);
+  CHECK(broken_promises(a, basis, space) < 1e-11);
+  CHECK(space.products() == 27);
+}
+
+TEST_CASE("an invariant space has nothing pending, and a full one takes nothing more") {
+  const SymmetricOperator op = dense_operator(Eigen::MatrixXd::Identity(3, 3));
+  HostBasis basis(op);
+  KrylovSpace<HostBasis> space(basis, op.product_noise, 5);
+  basis.load(Eigen::Vector3d(0, 0, 2));
+  space.start_from_work();
+  space.expand(0);
+  CHECK(space.invariant());
+  basis.load(Eigen::Vector3d(0, 0, 1));
+  space.start_from_work();  // in the space already: a random one instead
+  CHECK(space.pending() == 1);
+  space.expand(0);
+  space.inject();
+  space.expand(0);
+  CHECK(space.complete());
+  space.inject();
+  CHECK(space.pending() == 0);
+}

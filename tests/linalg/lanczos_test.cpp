@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/lanczos.h"
+
+#include <Spectra/MatOp/DenseSymMatProd.h>
+#include <Spectra/SymEigsSolver.h>
+
+#include <limits>
+
+#include "kappascope/core/error.h"
+#include "support/catch.h"
+#include "support/matrices.h"
+
+using namespace kappascope::linalg;
+using namespace kappascope::test;
+
+namespace {
+
+/// 1 … n - planted in equal steps inside (-1, 1), and the planted values.
+Eigen::VectorXd bulk_and(std::initializer_list<double> planted, Eigen::Index n) {
+  Eigen::VectorXd values(n);
+  const auto count = static_cast<Eigen::Index>(planted.size());
+  std::copy(planted.begin(), planted.end(), values.data());
+  values.tail(n - count) = Eigen::VectorXd::LinSpaced(n - count, -1, 1);
+  return values;
+}
+
+/// What lanczos() has to find: the ends, descending, each eigenvalue once.
+Eigen::VectorXd ends_of(Eigen::VectorXd values, Eigen::Index top, Eigen::Index bottom) {
+  std::sort(values.begin(), values.end(), std::greater<>());
+  const Eigen::Index n = values.size();
+  if (top + bottom >= n) return values;
+  Eigen::VectorXd ends(top + bottom);
+  ends << values.head(top), values.tail(bottom);
+  return ends;
+}
+
+/// Values, true residuals recomputed from the vectors, orthonormality and status.
+LanczosResult check_ends(const Eigen::VectorXd& spectrum, LanczosOptions options) {
+  const Eigen::MatrixXd matrix = with_spectrum(spectrum, 17);
+  options.vectors = true;
+  const LanczosResult result = lanczos(dense_operator(matrix), options);
+  CHECK(result.status == KrylovStatus::kConverged);
+  const Eigen::Index top = options.which == SpectrumEnd::kSmallest ? 0 : options.top;
+  const Eigen::Index bottom = options.which == SpectrumEnd::kLargest ? 0 : options.top;
+  const Eigen::VectorXd expected = ends_of(spectrum, top, bottom);
+  const double scale = spectrum.cwiseAbs().maxCoeff();
+  REQUIRE(result.eigenvalues.size() == expected.size());
+  CHECK((result.eigenvalues - expected).cwiseAbs().maxCoeff() <= options.tolerance * scale);
+  const Eigen::MatrixXd& v = result.eigenvectors;
+  const Eigen::MatrixXd gram = v.transpose() * v;
+  CHECK((gram - Eigen::MatrixXd::Identity(v.cols(), v.cols())).norm() < 1e-12);
+  for (Eigen::Index i = 0; i < v.cols(); ++i) {
+    const double residual = (matrix * v.col(i) - result.eigenvalues(i) * v.col(i)).norm();
+    CHECK(residual <= 1.1 * options.tolerance * scale + 1e-14);
+    CHECK(result.residuals(i) == Approx(residual).margin(1e-13 * scale + 1e-300));
+  }
+  return result;
+}
+
+constexpr double kSharp = 1e-9;
+
+}  // namespace
+
+TEST_CASE("both ends of an ordinary spectrum agree with Spectra") {
+  const Eigen::MatrixXd matrix = with_spectrum(geometric_spectrum(150, 1e3).array() - 20, 5);
+  const LanczosResult result =
+      lanczos(dense_operator(matrix), {.top = 4, .tolerance = kSharp, .max_products = 3000});
+  Spectra::DenseSymMatProd<double> product(matrix);
+  Spectra::SymEigsSolver<Spectra::DenseSymMatProd<double>> solver(product, 8, 60);
+  solver.init();
+  REQUIRE(solver.compute(Spectra::SortRule::BothEnds, 1000, 1e-12) == 8);
+  Eigen::VectorXd oracle = solver.eigenvalues();
+  std::sort(oracle.begin(), oracle.end(), std::greater<>());
+  REQUIRE(result.status == KrylovStatus::kConverged);
+  CHECK((result.eigenvalues - oracle).norm() < 1e-7 * oracle.norm());
+}
+
+TEST_CASE("largest means by value: the spectra on which power iteration goes wrong") {
+  check_ends(bulk_and({10, -10}, 200), {.top = 2, .tolerance = kSharp});
+  check_ends(bulk_and({-20, 10}, 200),
+             {.top = 1, .which = SpectrumEnd::kLargest, .tolerance = kSharp});
+  check_ends(bulk_and({10, 9.9}, 200), {.top = 2, .tolerance = kSharp});
+  check_ends(bulk_and({-50, -49.99, 3}, 200),
+             {.top = 3, .which = SpectrumEnd::kSmallest, .tolerance = kSharp});
+}
+
+TEST_CASE("a repeated eigenvalue comes as often as it is there") {
+  check_ends(bulk_and({10, 10, 10, 9}, 200),
+             {.top = 5, .which = SpectrumEnd::kLargest, .tolerance = kSharp});
+  check_ends(bulk_and({10, 10, -7, -7, -7, -7}, 300), {.top = 4, .tolerance = 1e-6});
+  // I ⊗ S, the Hessian of a linear layer: every eigenvalue ten times.
+  Eigen::VectorXd block(200);
+  for (Eigen::Index i = 0; i < 200; ++i) block(i) = 1.0 + static_cast<double>(i / 10);
+  check_ends(block, {.top = 12, .tolerance = 1e-6, .max_products = 3000});
+}
+
+TEST_CASE("without the search for repeated eigenvalues a copy is missed, and products are saved") {
+  const Eigen::MatrixXd matrix = with_spectrum(bulk_and({10, 10, 5}, 200), 3);
+  LanczosOptions options{.top = 2, .which = SpectrumEnd::kLargest, .tolerance = 1e-6};
+  const LanczosResult with = lanczos(dense_operator(matrix), options);
+  options.find_repeated = false;
+  const LanczosResult without = lanczos(dense_operator(matrix), options);
+  CHECK(with.eigenvalues(1) == Approx(10));
+  CHECK(without.eigenvalues(1) == Approx(5));
+  CHECK(without.products < with.products);
+}
+
+TEST_CASE("no ghosts: a converged top does not come twice, however long the iteration runs on") {
+  // The top pair converges at once and the clustered rest keeps the iteration going; without
+  // reorthogonalisation copies of 1000 would fill the list.
+  Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(300, 0, 1);
+  spectrum(0) = 1000;
+  check_ends(spectrum,
+             {.top = 4, .which = SpectrumEnd::kLargest, .tolerance = 1e-9, .max_products = 3000});
+}
+
+TEST_CASE("a clustered top converges through thick restarts of a small basis") {
+  Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(250, -1, 1);
+  spectrum.head(5) << 1.05, 1.0501, 1.0502, 1.0503, 1.0504;
+  const LanczosResult result = check_ends(spectrum,
+                                          {.top = 5,
+                                           .which = SpectrumEnd::kLargest,
+                                           .tolerance = 1e-7,
+                                           .max_products = 3000,
+                                           .max_basis = 30});
+  CHECK(result.products > 60);
+}
+
+TEST_CASE("n = 1, all pairs of a small operator, and where both ends meet") {
+  check_ends(Eigen::VectorXd::Constant(1, -3), {.top = 5, .tolerance = kSharp});
+  check_ends(Eigen::VectorXd::LinSpaced(7, -2, 5),
+             {.top = 7, .which = SpectrumEnd::kLargest, .tolerance = kSharp});
+  check_ends(Eigen::VectorXd::LinSpaced(7, -2, 5), {.top = 4, .tolerance = kSharp});
+}
+
+TEST_CASE("the zero operator and multiples of the identity are ordinary") {
+  const LanczosResult zero = check_ends(Eigen::VectorXd::Zero(50), {.top = 3, .tolerance = kSharp});
+  CHECK(zero.residuals.isZero(0));
+  check_ends(Eigen::VectorXd::Constant(50, 2.5), {.top = 3, .tolerance = kSharp});
+}
+
+TEST_CASE("an operator that returns NaN or infinity is named, and no pair is invented") {
+  for (double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    int calls = 0;
+    const SymmetricOperator op{.size = 20, .apply = [&](const auto& x, auto& y) {
+                                 y = x;
+                                 y(0) = 2 * x(0);
+                                 if (++calls > 2) y(3) = bad;
+                               }};
+    const LanczosResult result = lanczos(op, {.top = 2});
+    CHECK(result.status == KrylovStatus::kNonFinite);
+    CHECK(result.eigenvalues.size() == 0);
+    CHECK(result.products == 3);
+  }
+}
+
+TEST_CASE("a budget that ends first is said, with residuals that tell how far each pair came") {
+  const Eigen::MatrixXd matrix = with_spectrum(Eigen::VectorXd::LinSpaced(300, 0, 1), 2);
+  const LanczosResult result =
+      lanczos(dense_operator(matrix), {.top = 3, .tolerance = kSharp, .max_products = 20});
+  CHECK(result.status == KrylovStatus::kMaxProducts);
+  CHECK(result.products == 26);
+  CHECK(result.residuals.maxCoeff() > kSharp);
+  CHECK(lanczos(dense_operator(matrix), {.top = 3, .max_products = 1}).eigenvalues.size() == 1);
+}
+
+TEST_CASE("an operator that is not symmetric is not called converged") {
+  Eigen::MatrixXd matrix = with_spectrum(Eigen::VectorXd::LinSpaced(60, 0, 1), 2);
+  matrix(3, 40) += 0.5;
+  CHECK(lanczos(dense_operator(matrix), {.top = 2, .tolerance = 1e-6}).status ==
+        KrylovStatus::kInconsistent);
+}
+
+TEST_CASE("products with the noise of float32 stop at that noise") {
+  const Eigen::MatrixXf matrix = with_spectrum(bulk_and({10, 9, -5}, 300), 8).cast<float>();
+  const SymmetricOperator op{
+      .size = 300,
+      .apply = [&](const Eigen::VectorXd& x,
+                   Eigen::VectorXd& y) { y = (matrix * x.cast<float>()).cast<double>(); },
+      .product_noise = 1e-6};
+  const LanczosResult result =
+      lanczos(op, {.top = 2, .which = SpectrumEnd::kLargest, .tolerance = 1e-15});
+  CHECK(result.status == KrylovStatus::kConverged);
+  CHECK(result.products < 100);
+  CHECK(result.residuals.maxCoeff() < 1e-4);
+}
+
+TEST_CASE("a start near the answer saves products, and the same seed gives the same bits") {
+  const Eigen::MatrixXd matrix = with_spectrum(geometric_spectrum(400, 1e2), 4);
+  LanczosOptions options{.top = 2,
+                         .which = SpectrumEnd::kLargest,
+                         .tolerance = 1e-8,
+                         .vectors = true,
+                         .find_repeated = false};
+  const LanczosResult cold = lanczos(dense_operator(matrix), options);
+  CHECK(lanczos(dense_operator(matrix), options).eigenvalues == cold.eigenvalues);
+  options.start = cold.eigenvectors.rowwise().sum();
+  const LanczosResult warm = lanczos(dense_operator(matrix), options);
+  CHECK(warm.products < cold.products / 2);
+  CHECK((warm.eigenvalues - cold.eigenvalues).norm() < 1e-8 * cold.eigenvalues.norm());
+}
+
+TEST_CASE("the caller's mistakes are refused") {
+  CHECK_THROWS_AS(lanczos(dense_operator(Eigen::MatrixXd(0, 0))), kappascope::Error);
+  CHECK_THROWS_AS(dense_operator(Eigen::MatrixXd::Zero(2, 3)), kappascope::Error);
+  const auto op = dense_operator(Eigen::MatrixXd::Identity(4, 4));
+  CHECK_THROWS_AS(lanczos(op, {.top = 0}), kappascope::Error);
+  CHECK_THROWS_AS(lanczos(op, {.max_products = 0}), kappascope::Error);
+  CHECK_THROWS_AS(lanczos(op, {.start = Eigen::VectorXd::Ones(3)}), kappascope::Error);
+  CHECK_THROWS_AS(lanczos(SymmetricOperator{.size = 3}), kappascope::Error);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/sampling.h"
+
+#include <Eigen/Cholesky>
+#include <cmath>
+
+#include "kappascope/core/error.h"
+#include "linalg/planted.h"
+#include "support/catch.h"
+#include "support/matrices.h"
+
+using namespace kappascope::linalg;
+using namespace kappascope::test;
+
+TEST_CASE("quantiles agree with the tables") {
+  CHECK(normal_quantile(0.975) == Approx(1.959963985).epsilon(1e-9));
+  CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));
+  // Tracy and Widom's F1: Bejan (2005), table 1.
+  CHECK(tracy_widom_quantile(0.95) == Approx(0.9793).margin(0.01));
+  CHECK(tracy_widom_quantile(0.99) == Approx(2.0234).margin(0.01));
+  CHECK(tracy_widom_quantile(0.5) == Approx(-1.2686).margin(0.01));
+  CHECK_THROWS_AS(normal_quantile(1), kappascope::Error);
+}
+
+TEST_CASE("equal weights give the edges of Marchenko and Pastur") {
+  RowTails equal;
+  equal.weights = Eigen::VectorXd::Ones(3);
+  equal.masses = Eigen::VectorXd::Constant(3, 1.0 / 3);
+  const SamplingBounds with = sampling_bounds(equal, 501, 50, 50, 0.01);
+  const SamplingBounds without = sampling_bounds({}, 501, 50, 50, 0.01);
+  CHECK(with.top == Approx(without.top).epsilon(1e-8));
+  CHECK(with.bottom == Approx(without.bottom).epsilon(1e-8));
+  equal.weights << 0.5, 1, 1.5;
+  CHECK(sampling_bounds(equal, 501, 50, 50, 0.01).top > with.top);
+  CHECK(sampling_bounds(equal, 501, 50, 50, 0.01).bottom < with.bottom);
+}
+
+TEST_CASE("each Gaussian bound fails as often as it says") {
+  // 2000 draws of 5 % failures: between 2.9 % and 7.3 % with probability 1 - 1e-5; the laws are
+  // asymptotic, so that a bound may also be safer than it says at small d.
+  for (auto [n, d] : {std::pair{24, 8}, std::pair{160, 16}, std::pair{40, 3}}) {
+    const SamplingBounds bounds = sampling_bounds({}, n, d, d, 0.05);
+    int top = 0;
+    int bottom = 0;
+    int low = 0;
+    const int draws = 2000;
+    for (int draw = 0; draw < draws; ++draw) {
+      const Eigen::MatrixXd w = whitened_moments(Rows::kGaussian, n, d, 5000 + draw).covariance *
+                                (static_cast<double>(n) / (n - 1));
+      const Eigen::VectorXd values = dense_eigenvalues(w);
+      if (values(d - 1) > bounds.top) ++top;
+      if (values(0) < bounds.bottom) ++bottom;
+      if (w(0, 0) < bounds.along_low) ++low;
+    }
+    INFO("n = " << n << ", d = " << d << ": top " << top << ", bottom " << bottom << ", along "
+                << low);
+    CHECK(top <= 0.073 * draws);
+    CHECK(bottom <= 0.073 * draws);
+    CHECK(low <= 0.073 * draws);
+    CHECK(top + bottom + low >= 0.05 * draws);
+  }
+}
+
+TEST_CASE("tails are read off the rows: Gaussian rows give none, Student rows give theirs") {
+  const auto tails_of = [](Rows rows, Eigen::Index d) {
+    const Moments moments = whitened_moments(rows, 20 * d, d, 3);
+    const RowMatrixD centred = moments.sample.cast<double>().rowwise() - moments.mean.transpose();
+    const Eigen::LLT<Eigen::MatrixXd> root(moments.covariance);
+    const RowMatrixF whitened = root.matrixL().solve(centred.transpose()).transpose().cast<float>();
+    return row_tails(whitened, static_cast<double>(moments.n), 0.95);
+  };
+  const RowTails gaussian = tails_of(Rows::kGaussian, 100);
+  CHECK(gaussian.weights.maxCoeff() < 1.5);
+  CHECK(gaussian.kurtosis == Approx(3).epsilon(0.2));
+  CHECK(gaussian.masses.sum() == Approx(1));
+  // The largest of 2000 weights 3/χ²(5) lies above 10 in 99.9 % of all draws.
+  const RowTails student = tails_of(Rows::kEllipticalT, 100);
+  CHECK(student.weights.maxCoeff() > 10);
+  CHECK(student.masses.sum() == Approx(1));
+  CHECK(row_tails(RowMatrixF::Ones(7, 3), 100, 0.95).weights.size() == 0);
+}
+
+TEST_CASE("a concentrated spectrum has a sharper top, and few rows have no bottom") {
+  CHECK(sampling_bounds({}, 400, 100, 2, 0.01).top <
+        0.7 * sampling_bounds({}, 400, 100, 100, 0.01).top);
+  CHECK(sampling_bounds({}, 50, 50, 50, 0.01).bottom == 0);
+  CHECK(variance_ratio({}, 400, 100, 0.01) > variance_ratio({}, 400, 1, 0.01));
+  CHECK(variance_ratio({}, 1e12, 10, 0.01) == Approx(1).margin(1e-4));
+}
