@@ -44,15 +44,14 @@ class Database {
     try {
       return std::forward<Body>(body)(sql_);
     } catch (const SQLite::Exception& exception) {
-      fail(file_, action, exception, sql_.getHandle());
+      fail(file_, action, exception);
     }
   }
 
  private:
   [[noreturn]] static void fail(const std::filesystem::path& file,
                                 std::string_view action,
-                                const SQLite::Exception& exception,
-                                sqlite3* handle);
+                                const SQLite::Exception& exception);
   static SQLite::Database open(const std::filesystem::path& file, Access access);
   void check_schema();
   void choose_journal();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/store/run_writer.h"
 
+#include <fstream>
+
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_reader.h"
 #include "store/fixture.h"
@@ -100,6 +102,16 @@ TEST_CASE("a directory that holds a run is refused, and the run stays") {
       Contains(scratch.path().string()) && Contains("--out") && Contains("--resume"));
   CHECK(RunReader(scratch.path()).fact("label") == "first");
   CHECK(RunReader(scratch.path()).last_step() == 5);
+}
+
+TEST_CASE("other files in the directory do not disturb, a file in its place does") {
+  const ScratchDir scratch;
+  std::ofstream(scratch / "notes.txt") << "mine";
+  RunWriter::create(scratch.path(), {}).write(snapshot(5));
+  CHECK(RunReader(scratch.path()).last_step() == 5);
+  CHECK(std::filesystem::file_size(scratch / "notes.txt") == 4);
+  REQUIRE_THROWS_WITH(RunWriter::create(scratch / "notes.txt", {}),
+                      Contains((scratch / "notes.txt").string()) && Contains("Not a directory"));
 }
 
 TEST_CASE("the second writer of a run is refused with the holder named, readers are not") {

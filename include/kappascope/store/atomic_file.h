@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+namespace kappascope::store {
+
+/// Writes a file that is there whole or not at all, whatever ends the process and even the power:
+/// `write` fills a file under a temporary name in the same directory ("FILE.partial"), which is
+/// then flushed to the disk and renamed to `file`. Readers see the old file or the new one.
+///
+/// When `write` throws, or the disk refuses, the old file stays, the temporary one is removed and
+/// the error goes on to the caller (the system's as kappascope::Error with path and cause). A
+/// process that is killed leaves FILE.partial, which the next write replaces. One writer a file at
+/// a time. Costs the writing, and two flushes.
+void write_atomically(const std::filesystem::path& file,
+                      const std::function<void(const std::filesystem::path& temporary)>& write);
+
+}  // namespace kappascope::store

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "kappascope/core/error.h"
+
+namespace fs = std::filesystem;
+
+namespace kappascope::store {
+namespace {
+
+/// Flushes a file or, so that a rename lasts, a directory.
+void flush(const fs::path& path, int flags) {
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+  require(descriptor >= 0, "cannot open ", path.string(), ": ", std::strerror(errno));
+  const int result = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  // Some file systems cannot flush a directory, and say so with EINVAL; theirs lasts anyway.
+  require(result == 0 || error == EINVAL,
+          "cannot write ",
+          path.string(),
+          " to the disk: ",
+          std::strerror(error));
+}
+
+}  // namespace
+
+void write_atomically(const fs::path& file, const std::function<void(const fs::path&)>& write) {
+  const fs::path temporary = file.string() + ".partial";
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code error;
+  require(fs::is_directory(directory, error),
+          "cannot write ",
+          file.string(),
+          ": there is no directory ",
+          directory.string());
+  try {
+    write(temporary);
+    flush(temporary, O_RDONLY);
+    fs::rename(temporary, file, error);
+    require(!error, "cannot write ", file.string(), ": ", error.message());
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
+  flush(directory, O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace kappascope::store

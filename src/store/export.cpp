@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/export.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "kappascope/core/error.h"
+#include "store/npz.h"
+
+namespace kappascope::store {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string csv_number(std::optional<double> number) {
+  return number && !std::isnan(*number) ? fmt::format("{}", *number) : std::string();
+}
+
+/// Sets object[key], and object["nonfinite"][key] where JSON has no such number.
+void set_number(Json& object, const char* key, std::optional<double> number) {
+  if (!number) return;
+  object[key] = std::isfinite(*number) ? Json(*number) : Json(nullptr);
+  if (std::isinf(*number)) object["nonfinite"][key] = fmt::format("{}", *number);
+}
+
+void write_line(std::ostream& out, const Json& object) {
+  // Names may come from anywhere; bytes that are no UTF-8 become U+FFFD rather than an error.
+  out << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+void write_scalar(std::ostream& out, const StepValue& row) {
+  Json object = {{"type", "scalar"},
+                 {"step", row.step},
+                 {"name", row.scalar.name},
+                 {"layer", row.scalar.layer}};
+  set_number(object, "value", row.scalar.value);
+  set_number(object, "lower", row.scalar.lower);
+  set_number(object, "upper", row.scalar.upper);
+  set_number(object, "n", row.scalar.n);
+  set_number(object, "n_effective", row.scalar.n_effective);
+  object["status"] = row.scalar.status;
+  write_line(out, object);
+}
+
+void write_array(std::ostream& out, std::int64_t step, const Array& array) {
+  Json object = {{"type", "array"},
+                 {"step", step},
+                 {"name", array.name},
+                 {"layer", array.layer},
+                 {"shape", array.shape},
+                 {"data", Json::array()}};
+  for (std::size_t i = 0; i < array.data.size(); ++i) {
+    const double number = array.data[i];
+    object["data"].push_back(std::isfinite(number) ? Json(number) : Json(nullptr));
+    if (!std::isfinite(number)) {
+      object["nonfinite"][std::to_string(i)] =
+          std::isnan(number) ? "nan" : fmt::format("{}", number);
+    }
+  }
+  write_line(out, object);
+}
+
+/// The verdict as JSON where it is, otherwise as the text that it is.
+Json detail_of(const VerdictRow& verdict) {
+  Json detail = Json::parse(verdict.json, nullptr, false);
+  return detail.is_discarded() ? Json(verdict.json) : detail;
+}
+
+void require_written(std::ostream& out) {
+  out.flush();
+  require(out.good(), "cannot write the export: the output refused the data; is the disk full?");
+}
+
+std::string member_name(const SeriesKey& key) {
+  return key.layer.empty() ? key.name : key.name + "@" + key.layer;
+}
+
+void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& rows) {
+  const std::string name = member_name(key);
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const auto column = [&](auto&& get) {
+    std::vector<double> numbers(rows.size());
+    std::transform(rows.begin(), rows.end(), numbers.begin(), [&](const StepValue& row) {
+      return std::optional<double>(get(row.scalar))
+          .value_or(std::numeric_limits<double>::quiet_NaN());
+    });
+    return numbers;
+  };
+  std::vector<std::int64_t> steps;
+  std::vector<std::string> statuses;
+  for (const StepValue& row : rows) {
+    steps.push_back(row.step);
+    statuses.push_back(row.scalar.status);
+  }
+  npz.add(name + ".step", steps);
+  npz.add(name + ".value", {count}, column([](const Scalar& s) { return s.value; }));
+  npz.add(name + ".lower", {count}, column([](const Scalar& s) { return s.lower; }));
+  npz.add(name + ".upper", {count}, column([](const Scalar& s) { return s.upper; }));
+  npz.add(name + ".n", {count}, column([](const Scalar& s) { return s.n; }));
+  npz.add(name + ".n_effective", {count}, column([](const Scalar& s) { return s.n_effective; }));
+  npz.add(name + ".status", statuses);
+}
+
+void add_arrays(Npz& npz,
+                const SeriesKey& key,
+                const std::vector<std::pair<std::int64_t, Array>>& rows) {
+  const std::string name = "arrays/" + member_name(key);
+  const std::vector<std::int64_t>& shape = rows.front().second.shape;
+  const bool same_shape = std::all_of(
+      rows.begin(), rows.end(), [&](const auto& row) { return row.second.shape == shape; });
+  std::vector<std::int64_t> steps;
+  std::vector<double> stacked;
+  for (const auto& [step, array] : rows) {
+    steps.push_back(step);
+    if (same_shape) {
+      stacked.insert(stacked.end(), array.data.begin(), array.data.end());
+    } else {
+      npz.add(fmt::format("{}.value.{}", name, step), array.shape, array.data);
+    }
+  }
+  npz.add(name + ".step", steps);
+  if (!same_shape) return;
+  std::vector<std::int64_t> stacked_shape = {static_cast<std::int64_t>(rows.size())};
+  stacked_shape.insert(stacked_shape.end(), shape.begin(), shape.end());
+  npz.add(name + ".value", stacked_shape, stacked);
+}
+
+}  // namespace
+
+void export_csv(const RunReader& run, std::ostream& out) {
+  out << "step,name,layer,value,lower,upper,n,n_effective,status\r\n";
+  for (const SeriesKey& key : run.series()) {
+    for (const auto& [step, scalar] : run.scalars(key)) {
+      out << step << ',' << csv_field(scalar.name) << ',' << csv_field(scalar.layer) << ','
+          << csv_number(scalar.value) << ',' << csv_number(scalar.lower) << ','
+          << csv_number(scalar.upper) << ',' << csv_number(scalar.n) << ','
+          << csv_number(scalar.n_effective) << ',' << csv_field(scalar.status) << "\r\n";
+    }
+  }
+  require_written(out);
+}
+
+void export_jsonl(const RunReader& run, std::ostream& out) {
+  write_line(out, {{"type", "run"}, {"state", run.state()}, {"last_step", run.last_step()}});
+  for (const auto& [key, value] : run.facts()) {
+    write_line(out, {{"type", "fact"}, {"key", key}, {"value", value}});
+  }
+  for (const SeriesKey& key : run.series()) {
+    for (const StepValue& row : run.scalars(key)) write_scalar(out, row);
+  }
+  for (const SeriesKey& key : run.array_series()) {
+    for (const auto& [step, array] : run.arrays(key)) write_array(out, step, array);
+  }
+  for (const auto& [step, time, event] : run.events()) {
+    write_line(out,
+               {{"type", "event"},
+                {"step", step},
+                {"time", time},
+                {"kind", event.kind},
+                {"message", event.message}});
+  }
+  for (const VerdictRow& verdict : run.verdicts()) {
+    write_line(out,
+               {{"type", "verdict"},
+                {"claim", verdict.claim},
+                {"outcome", verdict.outcome},
+                {"condition", verdict.condition},
+                {"detail", detail_of(verdict)}});
+  }
+  require_written(out);
+}
+
+void export_npz(const RunReader& run, const std::filesystem::path& file) {
+  Npz npz;
+  for (const SeriesKey& key : run.series()) {
+    const auto rows = run.scalars(key);
+    if (!rows.empty()) add_scalars(npz, key, rows);
+  }
+  for (const SeriesKey& key : run.array_series()) {
+    const auto rows = run.arrays(key);
+    if (!rows.empty()) add_arrays(npz, key, rows);
+  }
+  npz.write(file);
+}
+
+}  // namespace kappascope::store

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/run_reader.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <sqlite3.h>
+
+#include <fstream>
+
+#include "kappascope/core/error.h"
+#include "kappascope/store/run_writer.h"
+#include "store/child.h"
+#include "store/fixture.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::store;
+using namespace kappascope::store::test;
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path database_of(const fs::path& dir) {
+  return dir / "run.sqlite";
+}
+
+void change(const fs::path& dir, const std::string& sql) {
+  SQLite::Database(database_of(dir).string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+      .exec(sql);
+}
+
+void make_run(const fs::path& dir, int snapshots = 3) {
+  auto writer = RunWriter::create(dir, {});
+  for (int step = 0; step < snapshots; ++step) writer.write(snapshot(step));
+  writer.set_state("finished");
+}
+
+}  // namespace
+
+TEST_CASE("series come by name and layer, their values by step, whatever the order of writing") {
+  const ScratchDir scratch;
+  auto writer = RunWriter::create(scratch.path(), {});
+  for (const int step : {20, 0, 10}) {
+    writer.write({.step = step,
+                  .scalars = {{.name = "b", .layer = "", .value = 1.0 * step},
+                              {.name = "a", .layer = "y", .value = 2.0 * step},
+                              {.name = "a", .layer = "x", .value = 3.0 * step}},
+                  .arrays = {{"v", "", {1}, {1.0 * step}}}});
+  }
+  const RunReader reader(scratch.path());
+  CHECK(reader.series() == std::vector<SeriesKey>{{"a", "x"}, {"a", "y"}, {"b", ""}});
+  const auto values = reader.scalars({"a", "x"});
+  REQUIRE(values.size() == 3);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(values[static_cast<std::size_t>(i)].step == 10 * i);
+    CHECK(values[static_cast<std::size_t>(i)].scalar.value == 30.0 * i);
+    CHECK(reader.arrays({"v", ""})[static_cast<std::size_t>(i)].first == 10 * i);
+  }
+  CHECK(reader.last_step() == 20);
+}
+
+TEST_CASE("a hundred thousand scalars are found by their key, not by a scan") {
+  constexpr int kSteps = 5000;
+  const ScratchDir scratch;
+  {
+    auto writer = RunWriter::create(scratch.path(), {});
+    for (int step = 0; step < kSteps; ++step) writer.write(snapshot(step));
+  }
+  const RunReader reader(scratch.path());
+  CHECK(reader.series().size() == kScalarsPerSnapshot);
+  CHECK(reader.last_step() == kSteps - 1);
+  const auto values = reader.scalars({"kappa/sigma", "blocks.7"});
+  REQUIRE(values.size() == kSteps);
+  CHECK(values.back().scalar.value == kSteps - 1 + 7);
+
+  SQLite::Database sql(database_of(scratch.path()).string());
+  SQLite::Statement plan(sql,
+                         "EXPLAIN QUERY PLAN SELECT value FROM scalars "
+                         "WHERE name = 'kappa/sigma' AND layer = 'blocks.7' ORDER BY step");
+  REQUIRE(plan.executeStep());
+  CHECK_THAT(plan.getColumn(3).getString(), Contains("SEARCH scalars USING PRIMARY KEY"));
+  CHECK_FALSE(plan.executeStep());
+}
+
+TEST_CASE("runs are found two levels down and sorted") {
+  const ScratchDir scratch;
+  for (const char* name : {"b", "a", "study/arm", "too/deep/run"}) make_run(scratch / name, 0);
+  fs::create_directories(scratch / "empty");
+  CHECK(find_runs(scratch.path()) ==
+        std::vector<fs::path>{scratch / "a", scratch / "b", scratch / "study/arm"});
+  CHECK(find_runs(scratch / "a") == std::vector<fs::path>{scratch / "a"});
+  CHECK(find_runs(scratch / "empty").empty());
+  REQUIRE_THROWS_WITH(find_runs(scratch / "absent"), Contains((scratch / "absent").string()));
+}
+
+TEST_CASE("a newer schema is refused with both versions named") {
+  const ScratchDir scratch;
+  make_run(scratch.path());
+  change(scratch.path(), "PRAGMA user_version = 7");
+  const auto refusal = Contains("schema version is 7 and this program reads up to 1");
+  REQUIRE_THROWS_WITH(RunReader(scratch.path()), refusal);
+  REQUIRE_THROWS_WITH(RunWriter::append(scratch.path()), refusal);
+  change(scratch.path(), "PRAGMA user_version = 1");
+  CHECK(RunReader(scratch.path()).last_step() == 2);
+}
+
+TEST_CASE("a database of another program is refused") {
+  const ScratchDir scratch;
+  change(scratch.path(), "CREATE TABLE bookmarks(url)");
+  REQUIRE_THROWS_WITH(
+      RunReader(scratch.path()),
+      Contains(database_of(scratch.path()).string()) && Contains("not one of Kappascope"));
+  REQUIRE_THROWS_AS(RunWriter::append(scratch.path()), Error);
+}
+
+TEST_CASE("a file that is no database is named as such") {
+  const ScratchDir scratch;
+  std::ofstream(database_of(scratch.path())) << std::string(5000, 'x');
+  REQUIRE_THROWS_WITH(
+      RunReader(scratch.path()),
+      Contains(database_of(scratch.path()).string()) && Contains("not a SQLite database"));
+  std::ofstream(database_of(scratch.path()), std::ios::trunc).close();
+  REQUIRE_THROWS_WITH(RunReader(scratch.path()), Contains("truncated to 0 bytes"));
+}
+
+TEST_CASE("a truncated file is refused, wherever it was cut") {
+  const ScratchDir scratch;
+  make_run(scratch.path(), 200);
+  const auto size = fs::file_size(database_of(scratch.path()));
+  REQUIRE(size > 40'000);
+  for (const auto left : {size - 4096, size / 2, std::uintmax_t{4096}, std::uintmax_t{50}}) {
+    fs::resize_file(database_of(scratch.path()), left);
+    INFO("cut to " << left << " of " << size);
+    REQUIRE_THROWS_WITH(RunReader(scratch.path()),
+                        Contains(database_of(scratch.path()).string()) && Contains("truncated"));
+    REQUIRE_THROWS_AS(RunWriter::append(scratch.path()), Error);
+  }
+}
+
+TEST_CASE("an array whose bytes do not fit its shape is named") {
+  const ScratchDir scratch;
+  make_run(scratch.path());
+  for (const char* damage : {"UPDATE arrays SET data = x'0000' WHERE step = 1",
+                             "UPDATE arrays SET shape = '[4, 2'",
+                             "UPDATE arrays SET shape = '[3]'",
+                             "UPDATE arrays SET dtype = '<f4'"}) {
+    change(scratch.path(), damage);
+    REQUIRE_THROWS_WITH(RunReader(scratch.path()).arrays({"hessian/density", ""}),
+                        Contains("hessian/density") && Contains("damaged"));
+  }
+}
+
+TEST_CASE("a directory without a run is named") {
+  const ScratchDir scratch;
+  REQUIRE_THROWS_WITH(RunReader(scratch / "absent"),
+                      Contains((scratch / "absent").string()) && Contains("no such directory"));
+  REQUIRE_THROWS_WITH(RunReader(scratch.path()),
+                      Contains(scratch.path().string()) && Contains("holds no run.sqlite"));
+  REQUIRE_THROWS_WITH(RunWriter::append(scratch.path()), Contains("holds no run.sqlite"));
+  REQUIRE_THROWS_WITH(RunWriter::resume(scratch / "absent", 1), Contains("no such directory"));
+  CHECK(fs::is_empty(scratch.path()));
+}
+
+TEST_CASE("a directory that may not be written refuses the writer and serves the reader") {
+  const ScratchDir scratch;
+  const fs::path run = scratch / "run 100% #1?";
+  make_run(run);
+  fs::create_directory(scratch / "closed");
+  fs::permissions(database_of(run), fs::perms(0444));
+  fs::permissions(run, fs::perms(0555));
+  fs::permissions(scratch / "closed", fs::perms(0555));
+  fs::permissions(scratch.path(), fs::perms(0755));
+  const auto unprivileged = [](auto body) {
+    return Child([&] {
+             drop_root();
+             return body();
+           })
+        .report();
+  };
+  CHECK(unprivileged([&] { return std::to_string(RunReader(run).last_step()); }) == "2");
+  CHECK_THAT(unprivileged([&] { return RunWriter::append(run).dir().string(); }),
+             Contains(run.string()) && Contains("Permission denied"));
+  CHECK_THAT(unprivileged([&] { return RunWriter::create(scratch / "closed/run", {}).dir(); }),
+             Contains((scratch / "closed/run").string()) && Contains("Permission denied"));
+  CHECK_THAT(unprivileged([&] { return RunWriter::create(scratch / "closed", {}).dir(); }),
+             Contains((scratch / "closed").string()) && Contains("Permission denied"));
+  fs::permissions(run, fs::perms(0755));
+}
+
+TEST_CASE("where the file system has no shared memory the run keeps a rollback journal") {
+  const ScratchDir scratch;
+  const auto report =
+      Child([&] {
+        // SQLite's own stand-in for file systems without locks or shared memory.
+        sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1);
+        auto writer = RunWriter::create(scratch.path(), {});
+        writer.write(snapshot(1));
+        const RunReader reader(scratch.path());
+        return reader.fact("journal_mode") + " " + std::to_string(reader.last_step());
+      }).report();
+  CHECK(report == "delete 1");
+  const RunReader reader(scratch.path());
+  CHECK(reader.last_step() == 1);
+  CHECK(RunWriter::append(scratch.path()).dir() == scratch.path());
+  CHECK(reader.fact("journal_mode") == "wal");
+}

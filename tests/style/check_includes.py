@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the layering: which folder may include which layer and which outside library.
+
+    check_includes.py [ROOT]
+
+Prints "file:line: what is wrong" for every #include that breaks the tables below, for every
+header without #pragma once and for every source without an SPDX line, and then exits with 1.
+Files of more than 300 lines are reported, which does not fail.
+"""
+import os
+import re
+import sys
+
+# Layer -> the layers that it may include (itself always). None: all of them.
+TORCH_LAYERS = {"core", "linalg", "store", "tensor", "curvature", "nn", "data", "train"}
+LAYERS = {
+    "core": set(),
+    "linalg": {"core"},
+    "store": {"core"},
+    "tensor": {"core", "linalg", "cuda"},
+    "cuda": set(),
+    "curvature": {"core", "linalg", "tensor"},
+    "nn": {"core"},
+    "data": {"core"},
+    "train": {"core", "tensor", "nn", "data", "store"},
+    "probes": TORCH_LAYERS,
+    "theory": {"core", "linalg", "tensor", "curvature", "nn", "store"},
+    "reports": {"core", "store"},
+    "cli": None,
+    "python": None,
+    "benchmarks": None,
+    "tests": None,
+}
+
+# Outside library -> (what its includes look like, the layers that may use it).
+WITH_LINALG = {"linalg", "tensor", "curvature", "probes", "theory"}
+WITH_TORCH = {"tensor", "curvature", "nn", "data", "train", "probes", "theory"}
+LIBRARIES = {
+    "Torch": (r"(torch|ATen|c10|caffe2)/", WITH_TORCH),
+    "Eigen": (r"(unsupported/)?Eigen/", WITH_LINALG),
+    "Spectra": (r"Spectra/", {"linalg"}),
+    "SQLite": (r"SQLiteCpp/|sqlite3\.h", {"store"}),
+    "libzip": (r"zip\.h", {"store"}),
+    "zlib": (r"zlib\.h", {"data"}),
+    "stb": (r"stb_?\w*\.h|stb/", {"data"}),
+    "nlohmann-json": (r"nlohmann/", {"store", "theory", "reports"}),
+    "Boost.Program_options": (r"boost/program_options", set()),
+    "Boost.Multiprecision": (r"boost/multiprecision/", {"theory"}),
+    "CUDA": (r"(cuda|cublas|cusolver|cub/|thrust/|cooperative_groups)", {"cuda"}),
+    "Google Benchmark": (r"benchmark/benchmark\.h", set()),
+    "Catch2": (r"catch2/", set()),
+    "fmt": (r"fmt/", set(LAYERS) - {"cuda"}),
+}
+# Layers that may use every library, but for those that have one home.
+FREE = {"cli", "python", "benchmarks", "tests"}
+HOMES = {"Boost.Program_options": {"cli"}, "Google Benchmark": {"benchmarks"}, "Catch2": set()}
+ONLY_FILES = {"Catch2": "tests/support/catch.h"}
+SOURCES_ONLY = {"Spectra"}  # not in headers, which would make it everybody's
+
+STANDARD = re.compile(r"[a-z_0-9]+")
+SYSTEM = re.compile(r"(sys/|linux/|net/|netinet/|arpa/)?[a-z]+\.h")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+FOLDERS = ["include", "src", "probes", "theory", "reports", "tests", "python", "benchmarks"]
+CODE = (".h", ".hpp", ".cuh", ".cpp", ".cu")
+HEADERS = (".h", ".hpp", ".cuh")
+WITH_LICENCE = CODE + (".cmake", ".py", ".sh")
+LONG = 300
+
+
+def layer_of(path):
+    """The layer that a file belongs to, or None for what all layers share."""
+    parts = path.split("/")
+    if parts[0] == "src":
+        return parts[1] if len(parts) > 2 else None
+    if parts[0] == "include":
+        return parts[2] if len(parts) > 3 else None
+    return parts[0]
+
+
+def layer_of_include(path, name, root):
+    """The layer of a quoted include: public, beside the file, or from src or the root."""
+    if name.startswith("kappascope/"):
+        return layer_of("include/" + name)
+    if os.path.exists(os.path.join(root, os.path.dirname(path), name)):
+        return layer_of(path)
+    if path.startswith("tests/") and os.path.exists(os.path.join(root, "tests", name)):
+        return "tests"
+    return name.split("/")[0]
+
+
+def check_library(path, layer, name):
+    for library, (pattern, users) in LIBRARIES.items():
+        if not re.match(pattern, name):
+            continue
+        home = HOMES.get(library)
+        allowed = layer in users or (home is None and layer in FREE)
+        allowed = allowed or (home is not None and layer in home)
+        if ONLY_FILES.get(library) == path:
+            allowed = True
+        if not allowed:
+            return f"{layer} may not include {library} ({name})"
+        if library in SOURCES_ONLY and path.endswith(HEADERS) and layer not in FREE:
+            return f"{library} belongs into a .cpp, not into a header ({name})"
+        return None
+    if STANDARD.fullmatch(name) or SYSTEM.fullmatch(name):
+        return None
+    return f"{name} is of no library in the table"
+
+
+def check_layer(path, layer, name, root):
+    other = layer_of_include(path, name, root)
+    if other is None or other == layer:
+        return None
+    if other not in LAYERS and other != "support":
+        return f"{name} is of no layer in the table"
+    allowed = LAYERS[layer]
+    if other in ("tests", "support", "cli", "benchmarks", "python") and layer != "tests":
+        return f"{layer} may not include {other} ({name})"
+    if allowed is not None and other not in allowed:
+        return f"{layer} may not include {other} ({name})"
+    if not name.startswith("kappascope/") and layer != "tests" and other != "cuda":
+        return f"{name} is private to {other}"
+    return None
+
+
+def check_code(path, lines, root):
+    """Yields (line number, fault) for one source or header."""
+    layer = layer_of(path)
+    if layer is not None and layer not in LAYERS:
+        yield 1, f"{layer} is no layer in the table"
+        return
+    for number, line in enumerate(lines, 1):
+        include = INCLUDE.match(line)
+        if not include or layer is None:
+            continue
+        quote, name = include.groups()
+        # People write libraries in quotes too; a layer's name in front decides.
+        ours = name.split("/")[0] in LAYERS or name.startswith("kappascope/")
+        library = any(re.match(pattern, name) for pattern, _ in LIBRARIES.values())
+        if quote == "<" or (library and not ours):
+            fault = check_library(path, layer, name)
+        else:
+            fault = check_layer(path, layer, name, root)
+        if fault:
+            yield number, fault
+    if path.endswith(HEADERS) and not any(line.strip() == "#pragma once" for line in lines):
+        yield 1, "a header needs #pragma once"
+
+
+def files_of(root):
+    for name in ["CMakeLists.txt"] + FOLDERS:
+        if os.path.isfile(os.path.join(root, name)):
+            yield name
+        for folder, subfolders, files in os.walk(os.path.join(root, name)):
+            subfolders[:] = sorted(s for s in subfolders if s not in ("build", "__pycache__"))
+            for file in sorted(files):
+                path = os.path.relpath(os.path.join(folder, file), root).replace(os.sep, "/")
+                if path.endswith(WITH_LICENCE) or file == "CMakeLists.txt":
+                    yield path
+
+
+def check(root):
+    """Returns (faults, warnings), lists of text."""
+    faults, warnings = [], []
+    for path in files_of(root):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
+            faults.append(f"{path}:1: no SPDX line at the top")
+        if path.endswith(CODE):
+            faults += [f"{path}:{n}: {fault}" for n, fault in check_code(path, lines, root)]
+        if len(lines) > LONG:
+            warnings.append(f"{path}: {len(lines)} lines, more than {LONG}; split it by concept?")
+    return faults, warnings
+
+
+def main(arguments):
+    root = arguments[0] if arguments else os.getcwd()
+    if not os.path.isdir(os.path.join(root, "include", "kappascope")):
+        print(f"{root} is not the root of Kappascope's sources", file=sys.stderr)
+        return 2
+    faults, warnings = check(root)
+    for warning in warnings:
+        print("warning: " + warning)
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
