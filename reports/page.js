@@ -230,7 +230,7 @@
     const figure = model.figures.find((one) => one.id === id);
     const field = (v) => (/[",\r\n]/.test(v) ? '"' + v.replace(/"/g, '""') + '"' : v);
     const cell = (v) => (v === null || v === undefined ? "" : String(v));
-    const rows = [["arm", "layer", "quantity", "panel", figure.x.title || "choice", "value", "lower", "upper", "resolved", "note"]];
+    const rows = [["arm", "layer", "quantity", "panel", figure.x.title, "value", "lower", "upper", "resolved", "note"]];
     for (const series of figure.series) {
       series.x.forEach((x, i) => rows.push([
         model.arms[series.arm], series.layer, series.quantity, figure.panels[series.panel].title,

@@ -49,11 +49,12 @@ Figure gradient_variance(const std::vector<Arm>& arms) {
 
 Figure variance_by_bias(const std::vector<Arm>& arms) {
   static constexpr std::array<std::pair<const char*, const char*>, 4> kChoices = {
-      {{"gradvar/b_zero", "b = 0"},
-       {"gradvar/b_learned", "learned b"},
-       {"gradvar/b_minus_mean", "b = −E φ"},
-       {"gradvar/b_minimiser", "minimiser"}}};
+      {{"gradvar/b_zero", "0"},
+       {"gradvar/b_learned", "learned"},
+       {"gradvar/b_minus_mean", "−E φ"},
+       {"gradvar/b_minimiser", "best"}}};
   Figure figure{.id = "variance_by_bias", .title = "Gradient variance at four choices of the bias"};
+  figure.x.title = "choice of b";
   figure.x.categories = true;
   for (std::size_t c = 0; c < kChoices.size(); ++c) {
     figure.x.ticks.push_back({static_cast<double>(c), kChoices[c].second});

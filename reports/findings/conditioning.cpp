@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "reports/figures/parts.h"
 #include "reports/findings/parts.h"
@@ -133,7 +134,8 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
       if (cosine != nullptr) {
         std::string detail = words(cosine->scalar.value) + " in " + layer;
         const std::string bounds = interval(cosine->scalar);
-        details.push_back(bounds.empty() ? detail : detail + " (" + bounds + ")");
+        if (!bounds.empty()) detail += fmt::format(" ({})", bounds);
+        details.push_back(std::move(detail));
       }
     }
     if (parts.empty()) continue;
@@ -166,6 +168,7 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
     }
     if (counts.empty()) continue;
     std::vector<std::string> parts;
+    parts.reserve(counts.size());
     for (const auto& [where, count] : counts) {
       parts.push_back(fmt::format("{}: {} {} of {} times{}",
                                   where.first,

@@ -131,6 +131,7 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
     }
     std::sort(shares.rbegin(), shares.rend());
     std::vector<std::string> parts;
+    parts.reserve(shares.size());
     for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
     out.push_back(
         {"cost",

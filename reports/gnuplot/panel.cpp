@@ -73,7 +73,7 @@ double PanelScript::edge(double v) const {
 }
 
 std::string PanelScript::begin_block() {
-  const std::string name = fmt::format("$d{}", next_block_++);
+  std::string name = fmt::format("$d{}", next_block_++);
   data_ += name + " << EOD\n";
   return name;
 }

@@ -5,9 +5,7 @@
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
-
+namespace kappascope::reports {
 namespace {
 
 void write_layers(const std::filesystem::path& dir, const std::vector<std::string>& layers) {
@@ -68,3 +66,5 @@ TEST_CASE("the last point skips what is not a number but keeps infinity", "[arms
   CHECK(arms[0].last("kappa/sigma", "y") == nullptr);
   CHECK(arms[0].series("kappa/sigma", "x").size() == 3);
 }
+
+}  // namespace kappascope::reports

@@ -8,9 +8,7 @@
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
-
+namespace kappascope::reports {
 namespace {
 
 std::string read_file(const std::filesystem::path& file) {
@@ -19,7 +17,6 @@ std::string read_file(const std::filesystem::path& file) {
 }
 
 bool has_chromium() {
-  // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): a fixed command
   if (std::system("command -v chromium > /dev/null 2>&1") == 0) return true;
   WARN("skipped: chromium is not installed (apt-get install chromium)");
   return false;
@@ -40,7 +37,6 @@ Visit visit(const TemporaryFolder& folder, std::string page, const std::string& 
       "--host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
       (folder / "profile").string() + " --dump-dom 'file://" + (folder / "page.html").string() +
       "#dark' > " + (folder / "dom").string() + " 2> " + (folder / "messages").string();
-  // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): a command of our own making
   REQUIRE(std::system(command.c_str()) == 0);
   return {read_file(folder / "dom"), read_file(folder / "messages")};
 }
@@ -128,3 +124,5 @@ TEST_CASE("hostile names run nothing in the browser", "[browser]") {
   CHECK(seen.dom.find("data-arm=\"true\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
+
+}  // namespace kappascope::reports

@@ -7,9 +7,7 @@
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
-
+namespace kappascope::reports {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -188,3 +186,5 @@ TEST_CASE("a density of the wrong shape is left out instead of misread", "[figur
   }
   CHECK(figure(build_figures(read_arms({folder / "a"})), "hessian_density").panels.empty());
 }
+
+}  // namespace kappascope::reports

@@ -7,9 +7,7 @@
 #include "reports/words.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
-
+namespace kappascope::reports {
 namespace {
 
 const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
@@ -139,3 +137,5 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
         "no bias: probing took 1.7 % of the training time.|feature_moments 0.90 % and hessian "
         "0.75 %.");
 }
+
+}  // namespace kappascope::reports

@@ -10,9 +10,7 @@
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
-
+namespace kappascope::reports {
 namespace {
 
 std::string read_file(const std::filesystem::path& file) {
@@ -21,7 +19,6 @@ std::string read_file(const std::filesystem::path& file) {
 }
 
 bool has_gnuplot() {
-  // NOLINTNEXTLINE(cert-env33-c,concurrency-mt-unsafe): a fixed command
   if (std::system("gnuplot --version > /dev/null 2>&1") == 0) return true;
   WARN("skipped: gnuplot is not installed (apt-get install gnuplot-nox)");
   return false;
@@ -30,7 +27,7 @@ bool has_gnuplot() {
 /// Sets PATH for the length of a test.
 class PathGuard {
  public:
-  explicit PathGuard(const std::string& path) : before_(std::getenv("PATH")) {
+  explicit PathGuard(const std::string& path) : before_(current()) {
     setenv("PATH", path.c_str(), 1);
   }
   PathGuard(const PathGuard&) = delete;
@@ -38,6 +35,10 @@ class PathGuard {
   ~PathGuard() { setenv("PATH", before_.c_str(), 1); }
 
  private:
+  static std::string current() {
+    const char* path = std::getenv("PATH");
+    return path == nullptr ? "" : path;
+  }
   std::string before_;
 };
 
@@ -125,3 +126,5 @@ TEST_CASE("a folder that cannot be made is named", "[gnuplot]") {
   CHECK_THROWS_WITH(write_figures({run}, folder / "file/out", FigureFormat::kSvg),
                     Catch::Contains("file/out"));
 }
+
+}  // namespace kappascope::reports

@@ -7,8 +7,7 @@
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
+namespace kappascope::reports {
 
 TEST_CASE("markup in text loses its meaning", "[html]") {
   CHECK(escape_html("<a href='x'>\"&\"</a>\x01") ==
@@ -79,3 +78,5 @@ TEST_CASE("estimates and facts stand in their tables", "[html]") {
   CHECK(facts.find("ffn = swiglu") != std::string::npos);
   CHECK(facts.find("finished") != std::string::npos);
 }
+
+}  // namespace kappascope::reports

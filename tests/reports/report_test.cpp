@@ -9,9 +9,7 @@
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
-using namespace kappascope;
-using namespace kappascope::reports;
-
+namespace kappascope::reports {
 namespace {
 
 /// The page without plotly's own source, which is not our markup.
@@ -101,3 +99,5 @@ TEST_CASE("a run that cannot be read is named", "[report]") {
   CHECK_THROWS_WITH(html_report({folder / "missing"}), Catch::Contains("missing"));
   CHECK_THROWS_AS(html_report({}), Error);
 }
+
+}  // namespace kappascope::reports
