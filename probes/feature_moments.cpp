@@ -27,6 +27,15 @@ void add_kappa(store::Snapshot& out,
   out.scalars.push_back(scalar);
 }
 
+linalg::Conditioning conditioning_of(const linalg::Moments& moments, const Eigen::VectorXd& bias) {
+  linalg::KappaOptions options;
+  options.eigenvalues = tensor::symmetric_eigenvalues;
+  // LAPACK refuses what is not finite; the host's own way has a named outcome for it.
+  if (moments.n < 2 || !moments.covariance.allFinite()) return linalg::conditioning(moments, bias);
+  const auto eigen = tensor::symmetric_eigen(moments.covariance);
+  return linalg::conditioning(moments, bias, options, &eigen);
+}
+
 }  // namespace
 
 void FeatureMoments::observe(const train::StepView& view) {
@@ -45,7 +54,7 @@ void FeatureMoments::emit(store::Snapshot& out) {
   for (const auto& [name, layer] : layers_) {
     const auto moments = layer.moments.result();
     const auto bias = layer.bias.defined() ? tensor::to_vector(layer.bias) : Eigen::VectorXd();
-    const auto c = linalg::conditioning(moments, bias);
+    const auto c = conditioning_of(moments, bias);
     add_kappa(out, "kappa/sigma", name, c.sigma, moments);
     add_kappa(out, "kappa/second_moment", name, c.second_moment, moments);
     add_kappa(out, "kappa/with_bias", name, c.with_bias, moments);

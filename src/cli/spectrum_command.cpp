@@ -10,6 +10,7 @@
 #include "cli/settings.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
+#include "kappascope/linalg/density.h"
 #include "kappascope/train/checkpoint.h"
 
 namespace kappascope::cli {

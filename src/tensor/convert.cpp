@@ -25,6 +25,30 @@ at::Tensor from_vector(const Eigen::VectorXd& vector) {
   return tensor;
 }
 
+namespace {
+
+// A symmetric matrix reads the same by rows and by columns, so Eigen's layout needs no copy.
+at::Tensor view_of(const Eigen::MatrixXd& matrix) {
+  require(matrix.rows() == matrix.cols(),
+          "a symmetric matrix must be square, got ",
+          matrix.rows(),
+          " x ",
+          matrix.cols());
+  return torch::from_blob(
+      const_cast<double*>(matrix.data()), {matrix.rows(), matrix.cols()}, torch::kDouble);
+}
+
+}  // namespace
+
+Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& matrix) {
+  return to_vector(at::linalg_eigvalsh(view_of(matrix)));
+}
+
+linalg::SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix) {
+  const auto [values, vectors] = at::linalg_eigh(view_of(matrix));
+  return {to_vector(values), to_matrix(vectors)};
+}
+
 at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like) {
   require(parts.size() == like.size(),
           "flatten: ",

@@ -32,3 +32,18 @@ TEST_CASE("flatten and unflatten are inverse, and an undefined part counts as ze
   CHECK(parts[1].sizes() == like[1].sizes());
   CHECK_THROWS_AS(tensor::unflatten(torch::zeros({8}), like), Error);
 }
+
+TEST_CASE("LibTorch's eigendecomposition reproduces the matrix and agrees with Eigen's values") {
+  torch::manual_seed(1);
+  const auto a = torch::randn({30, 30}, torch::kDouble);
+  const Eigen::MatrixXd matrix = tensor::to_matrix(a.matmul(a.t()));
+  const auto eigen = tensor::symmetric_eigen(matrix);
+  CHECK((eigen.vectors * eigen.values.asDiagonal() * eigen.vectors.transpose() - matrix).norm() <
+        1e-12 * matrix.norm());
+  CHECK((eigen.vectors.transpose() * eigen.vectors - Eigen::MatrixXd::Identity(30, 30)).norm() <
+        1e-12);
+  const auto want = linalg::symmetric_eigen(matrix).values;
+  CHECK((tensor::symmetric_eigenvalues(matrix) - want).norm() < 1e-12 * want.norm());
+  CHECK((eigen.values - want).norm() < 1e-12 * want.norm());
+  CHECK_THROWS_AS(tensor::symmetric_eigenvalues(Eigen::MatrixXd::Zero(2, 3)), Error);
+}

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kappascope/curvature/operators.h"
+#include "kappascope/linalg/density.h"
 #include "kappascope/train/probe.h"
 
 namespace kappascope::probes {

@@ -6,6 +6,8 @@
 #include <Eigen/Core>
 #include <vector>
 
+#include "kappascope/linalg/symmetric_eigen.h"
+
 namespace kappascope::tensor {
 
 /// [n] or any shape, flattened, copied to the host in double.
@@ -14,6 +16,12 @@ Eigen::VectorXd to_vector(const at::Tensor& tensor);
 Eigen::MatrixXd to_matrix(const at::Tensor& tensor);
 /// A host vector as a 1-d double tensor that owns its values.
 at::Tensor from_vector(const Eigen::VectorXd& vector);
+
+/// Eigenvalues, ascending, of a symmetric matrix by LibTorch's LAPACK, which is several times
+/// faster than Eigen's solver for wide layers. For linalg::KappaOptions::eigenvalues.
+Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& matrix);
+/// The same with orthonormal eigenvectors.
+linalg::SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix);
 
 /// Concatenates tensors into one [Σ numel] vector of their type; undefined entries count as zeros
 /// of the shape of `like`.

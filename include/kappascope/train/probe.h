@@ -31,7 +31,7 @@ struct LayerView {
   at::Tensor bias;      ///< b: [d_ff]; undefined without post-gating bias
   at::Tensor gradient;  ///< gamma: [tokens, d_model], of the loss *of one token* (scaled back);
                         ///< undefined when not asked for
-  double dropout = 0;    ///< probability with which features were zeroed (inverted dropout)
+  double dropout = 0;   ///< probability with which features were zeroed (inverted dropout)
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
 };
 

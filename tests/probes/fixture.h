@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kappascope/train/probe.h"
+
+namespace kappascope::testing {
+
+/// One layer's view of a step.
+inline train::LayerView view_of(const at::Tensor& phi,
+                                const at::Tensor& bias = {},
+                                const at::Tensor& gamma = {}) {
+  train::LayerView view;
+  view.name = "layer";
+  view.features = phi;
+  view.bias = bias;
+  view.gradient = gamma;
+  return view;
+}
+
+inline void observe(train::Probe& probe, const train::LayerView& layer, int64_t step = 0) {
+  const std::vector<train::LayerView> layers = {layer};
+  probe.observe({step, 1.0, 0.1, &layers});
+}
+
+inline const store::Scalar* find(const store::Snapshot& snapshot, const std::string& name) {
+  for (const auto& scalar : snapshot.scalars) {
+    if (scalar.name == name) return &scalar;
+  }
+  return nullptr;
+}
+
+inline double value(const store::Snapshot& snapshot, const std::string& name) {
+  const auto* scalar = find(snapshot, name);
+  return scalar == nullptr ? std::numeric_limits<double>::quiet_NaN() : scalar->value;
+}
+
+/// Saves `probe` and loads it into `other`.
+inline void carry_over(const train::Probe& probe, train::Probe& other) {
+  torch::serialize::OutputArchive out;
+  probe.save(out);
+  std::stringstream buffer;
+  out.save_to(buffer);
+  torch::serialize::InputArchive in;
+  in.load_from(buffer);
+  other.load(in);
+}
+
+}  // namespace kappascope::testing

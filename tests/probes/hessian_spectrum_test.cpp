@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/hessian_spectrum.h"
+
+#include "fixture.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+// ½ wᵀ D w has the Hessian D.
+struct Quadratic {
+  at::Tensor w = torch::ones({6}, torch::requires_grad().dtype(torch::kDouble));
+  at::Tensor d = torch::tensor({-3., 0., 1., 2., 5., 9.}, torch::kDouble);
+  [[nodiscard]] at::Tensor loss() const { return (d * w.square()).sum() / 2; }
+};
+
+}  // namespace
+
+TEST_CASE("the probe reports both ends of the spectrum with bounds, the density and the trace") {
+  const Quadratic q;
+  probes::HessianSpectrumOptions options;
+  options.top = 2;
+  probes::HessianSpectrum probe([&] { return q.loss(); },
+                                [&] {
+                                  return curvature::NamedParameters{{"w", q.w}};
+                                },
+                                options);
+  store::Snapshot out;
+  probe.emit(out);
+  for (const auto& [name, want] : {std::pair("hessian/lambda_1", 9.),
+                                   {"hessian/lambda_2", 5.},
+                                   {"hessian/lambda_min_1", -3.},
+                                   {"hessian/lambda_min_2", 0.}}) {
+    CAPTURE(name);
+    const auto* row = testing::find(out, name);
+    REQUIRE(row != nullptr);
+    CHECK(row->value == Approx(want).margin(1e-8));
+    CHECK(row->status == "converged");
+    CHECK(*row->lower <= row->value);
+  }
+  const auto* trace = testing::find(out, "hessian/trace");
+  CHECK(std::abs(trace->value - 14) <= *trace->upper - *trace->lower);
+  REQUIRE(out.arrays.size() == 1);
+  CHECK(out.arrays[0].shape[0] == 4);
+}
+
+TEST_CASE("the global random state is left alone even when the loss draws from it") {
+  const Quadratic q;
+  probes::HessianSpectrumOptions options;
+  options.density = false;
+  probes::HessianSpectrum probe([&] { return q.loss() + 0 * torch::rand({}); },
+                                [&] {
+                                  return curvature::NamedParameters{{"w", q.w}};
+                                },
+                                options);
+  torch::manual_seed(3);
+  const auto want = torch::rand({3});
+  torch::manual_seed(3);
+  store::Snapshot out;
+  probe.emit(out);
+  CHECK(torch::equal(torch::rand({3}), want));
+}
+
+TEST_CASE("a loss without curvature becomes an event, not a number") {
+  const Quadratic q;
+  probes::HessianSpectrum probe([&] { return q.loss() * std::numeric_limits<double>::infinity(); },
+                                [&] {
+                                  return curvature::NamedParameters{{"w", q.w}};
+                                });
+  store::Snapshot out;
+  probe.emit(out);
+  CHECK(out.scalars.empty());
+  REQUIRE(out.events.size() == 1);
+  CHECK(out.events[0].kind == "hessian_failed");
+  CHECK_THAT(out.events[0].message, Catch::Contains("not finite"));
+}
