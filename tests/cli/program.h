@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/idx.h"
+
+namespace kappascope::testing {
+
+struct Output {
+  int status = 0;
+  std::string out, err;
+};
+
+inline std::string slurp(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A folder with a small image set, in which the program is run by the shell.
+class Workplace {
+ public:
+  Workplace() { write_image_set(folder_.path() / "data"); }
+  [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
+
+  /// `words` after the program's name; `before` goes in front of it (a shell prefix).
+  [[nodiscard]] Output run(const std::string& words, const std::string& before = "") const {
+    const auto out = path() / "stdout.txt", err = path() / "stderr.txt";
+    const auto command = "cd '" + path().string() + "' && " + before +
+                         " '" KAPPASCOPE_PROGRAM "' " + words + " >'" + out.string() + "' 2>'" +
+                         err.string() + "'";
+    const int raw = std::system(command.c_str());
+    Output output;
+    output.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    output.out = slurp(out);
+    output.err = slurp(err);
+    return output;
+  }
+
+  /// A training command for a small model that takes about a second for 60 steps.
+  [[nodiscard]] static std::string train(const std::string& more) {
+    return "train --data data --model.width 6 --model.hidden 10 --model.blocks 2 --model.dropout "
+           "0.2 "
+           "--model.bias both --train.batch 32 --train.threads 1 --probes.every 10 --probes.budget "
+           "0 "
+           "--probes.hessian-every 20 --probes.hessian-rows 40 --probes.hessian-top 2 " +
+           more;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace kappascope::testing

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "kappascope/store/run.h"
+#include "program.h"
+#include "support/catch.h"
+
+using Catch::Contains;
+using kappascope::testing::Workplace;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+TEST_CASE("from training to report: every subcommand reads the run and says so to programs") {
+  const Workplace work;
+  kappascope::testing::write_bytes(
+      work.path() / "c.ini",
+      "label = <my> arm\n[model]\nbias = post-gating\nblocks = 2\nwidth = 6\nhidden = 10\n"
+      "[train]\nsteps = 40\nbatch = 32\n[probes]\nevery = 10\nbudget = 0\n"
+      "hessian-rows = 40\nhessian-every = 20\nhessian-top = 2\n");
+  const auto trained =
+      work.run("train --config c.ini --data data --out runs/a --train.steps 30 --json");
+  REQUIRE(trained.status == 0);
+  const auto result = json::parse(trained.out);
+  CHECK(result["state"] == "finished");
+  CHECK(result["steps"] == 30);  // the command line overrules the file
+  CHECK_THAT(trained.err, Contains("step 30/30") && Contains("loss") && Contains("left"));
+
+  const auto listed = json::parse(work.run("runs runs --json").out);
+  CHECK(listed["state"] == "finished");
+  CHECK(listed["label"] == "<my> arm");
+  CHECK(listed["steps"] == 30);
+  CHECK_THAT(work.run("runs runs").out, Contains("finished"));
+
+  // The spectrum at the last checkpoint is the one that training saw.
+  const auto spectrum = json::parse(
+      work.run("spectrum runs/a --rows 40 --top 2 --tolerance 1e-5 --trace --density --json").out);
+  CHECK(spectrum["status"] == "converged");
+  REQUIRE(spectrum["eigenvalues"].size() == 4);
+  CHECK(spectrum["eigenvalues"][0] >= spectrum["eigenvalues"][1]);
+  CHECK(spectrum["trace"]["standard_error"] >= 0);
+  CHECK(spectrum["density"]["grid"].size() == spectrum["density"]["density"].size());
+  const auto block = json::parse(work.run("spectrum runs/a --rows 40 --operator ggn --block "
+                                          "'blocks.*.down.weight' --top 1 --json")
+                                     .out);
+  CHECK(block["parameters"] == 2 * 6 * 10);
+  CHECK(block["eigenvalues"][1] > -1e-5);  // Gauss-Newton has no negative eigenvalue but rounding
+  CHECK(work.run("spectrum runs/a --step 7").status == 1);
+
+  const auto verified = work.run("verify P-P1g P-L2e --run runs/a --json");
+  REQUIRE(verified.status == 0);
+  std::istringstream lines(verified.out);
+  int claims = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto verdict = json::parse(line);
+    CHECK(verdict["outcome"] == "measured");
+    ++claims;
+  }
+  CHECK(claims == 2);
+  CHECK(kappascope::store::RunReader(work.path() / "runs/a").verdicts().size() == 2);
+
+  REQUIRE(work.run("report runs/a --out page.html --figures figures --format svg").status == 0);
+  const auto page = kappascope::testing::slurp(work.path() / "page.html");
+  CHECK_THAT(page, Contains("&lt;my&gt; arm"));
+  CHECK_FALSE(fs::is_empty(work.path() / "figures"));
+
+  const auto csv = work.run("export runs/a --format csv");
+  CHECK_THAT(csv.out, Contains("step,name,layer,value") && Contains("kappa/sigma,blocks.0.down"));
+  CHECK(work.run("export runs/a --format npz --out a.npz").status == 0);
+  CHECK(fs::file_size(work.path() / "a.npz") > 1000);
+}
+
+TEST_CASE(
+    "verify decides without a run, leaves out what needs one, and a refuted claim is a result") {
+  const Workplace work;
+  const auto list = work.run("verify --list");
+  CHECK(list.status == 0);
+  for (const auto* id : {"P-L2a", "P-L2e", "P-P1a", "P-P1g"}) CHECK_THAT(list.out, Contains(id));
+  const auto one = work.run("verify P-P1f");
+  CHECK(one.status == 0);
+  CHECK_THAT(one.out, Contains("P-P1f") && Contains("refuted") && Contains("witness"));
+  const auto measured = work.run("verify P-P1g");
+  CHECK(measured.status == 0);
+  CHECK_THAT(measured.err, Contains("--run"));
+}

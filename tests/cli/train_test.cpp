@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "kappascope/store/run.h"
+#include "program.h"
+#include "support/catch.h"
+
+using Catch::Contains;
+using kappascope::store::RunReader;
+using kappascope::testing::Workplace;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<double> values(const RunReader& run, const kappascope::store::SeriesKey& key) {
+  std::vector<double> out;
+  for (const auto& row : run.scalars(key)) out.push_back(row.scalar.value);
+  return out;
+}
+
+void require_equal_runs(const fs::path& got_dir, const fs::path& want_dir) {
+  const RunReader got(got_dir), want(want_dir);
+  REQUIRE(got.series().size() == want.series().size());
+  for (const auto& key : want.series()) {
+    if (key.name.rfind("cost/", 0) == 0) continue;  // seconds are not reproducible
+    CAPTURE(key.name, key.layer);
+    CHECK(values(got, key) == values(want, key));
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a run killed with SIGKILL at any moment and resumed equals one never killed, to the last "
+    "bit") {
+  const Workplace work;
+  const std::string settings = "--train.steps 150 --train.checkpoint-every 9 ";
+  REQUIRE(work.run(Workplace::train(settings + "--out whole")).status == 0);
+  int killed = 0;
+  // Moments from before the first checkpoint to near the end, in seconds after the start.
+  for (const double moment : {0.9, 1.2, 1.5, 1.8, 2.1}) {
+    const auto name = "killed-" + std::to_string(killed);
+    auto got = work.run(Workplace::train(settings + "--out " + name),
+                        "timeout -s KILL " + std::to_string(moment));
+    for (int attempt = 0; got.status == 137 && attempt < 20; ++attempt) {
+      ++killed;
+      if (!fs::exists(work.path() / name / "checkpoints") ||
+          fs::is_empty(work.path() / name / "checkpoints")) {
+        // Killed before the first checkpoint: the program says to start anew.
+        CHECK(work.run("train --resume " + name).status == 1);
+        fs::remove_all(work.path() / name);
+        got = work.run(Workplace::train(settings + "--out " + name));
+        continue;
+      }
+      CHECK(RunReader(work.path() / name).state() == "dead");
+      got = work.run("train --resume " + name, attempt == 0 ? "timeout -s KILL 1.5" : "");
+    }
+    REQUIRE(got.status == 0);
+    require_equal_runs(work.path() / name, work.path() / "whole");
+  }
+  CHECK(killed > 0);
+}
+
+TEST_CASE("Ctrl-C saves, says how to resume, and the resumed run is the same") {
+  const Workplace work;
+  const std::string settings = "--train.steps 400 ";
+  REQUIRE(work.run(Workplace::train(settings + "--out whole")).status == 0);
+  const auto stopped = work.run(Workplace::train(settings + "--out stopped"), "timeout -s INT 1.6");
+  // timeout reports 124 when it had to signal; the program's own message is what counts.
+  if (stopped.status == 124) {
+    CHECK_THAT(stopped.err, Contains("kappascope train --resume stopped"));
+    CHECK(RunReader(work.path() / "stopped").state() == "interrupted");
+    const auto resumed = work.run("train --resume stopped --json");
+    REQUIRE(resumed.status == 0);
+    CHECK(nlohmann::json::parse(resumed.out)["steps"] == 400);
+  } else {
+    WARN("the machine trained 400 steps before it could be interrupted");
+  }
+  require_equal_runs(work.path() / "stopped", work.path() / "whole");
+}
+
+TEST_CASE("a loss that becomes NaN ends with exit 1, the step, and the state saved") {
+  const Workplace work;
+  const auto got = work.run(Workplace::train(
+      "--train.steps 60 --train.optimizer sgd --train.learning-rate 1e18 --out run"));
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err,
+             Contains("at step") && Contains("checkpoints") && Contains("kappascope report run"));
+  CHECK(RunReader(work.path() / "run").state() == "failed");
+  CHECK_FALSE(fs::is_empty(work.path() / "run/checkpoints"));
+  const auto report = work.run("report run --out report.html");
+  CHECK(report.status == 0);
+  CHECK_THAT(kappascope::testing::slurp(work.path() / "report.html"), Contains("step"));
+}
+
+TEST_CASE("a run that is there is not overwritten, and a run in use is not written twice") {
+  const Workplace work;
+  REQUIRE(work.run(Workplace::train("--train.steps 5 --out run")).status == 0);
+  const auto again = work.run(Workplace::train("--train.steps 5 --out run"));
+  CHECK(again.status == 1);
+  CHECK_THAT(again.err, Contains("--resume") && Contains("run"));
+  CHECK(values(RunReader(work.path() / "run"), {"loss/train", ""}).size() == 5);
+  const auto changed = work.run("train --resume run --model.width 9");
+  CHECK(changed.status == 2);
+  CHECK_THAT(changed.err, Contains("model.width"));
+}
+
+TEST_CASE("a disk that takes no more is one clear error, and what was written stays readable") {
+  const Workplace work;
+  // A limit on the size of any file stands for the disk; XFSZ ignored, a write fails with EFBIG.
+  const auto got =
+      work.run(Workplace::train("--train.steps 4000 --train.checkpoint-every 4000 --out run"),
+               "trap '' XFSZ; ulimit -f 400;");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("kappascope: error: ") && Contains("run"));
+  const RunReader run(work.path() / "run");
+  CHECK(run.scalars({"loss/train", ""}).size() > 10);
+}
