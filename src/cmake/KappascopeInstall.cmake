@@ -1,1 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
+# The installed package: find_package(kappascope) gives kappascope::kappascope and one target a layer.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(layers GLOBAL PROPERTY KAPPASCOPE_LAYERS)
+add_library(kappascope_all INTERFACE)
+add_library(kappascope::kappascope ALIAS kappascope_all)
+set_target_properties(kappascope_all PROPERTIES EXPORT_NAME kappascope)
+target_link_libraries(kappascope_all INTERFACE ${layers})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kappascope)
+install(TARGETS kappascope_all ${layers} EXPORT kappascopeTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT kappascopeTargets NAMESPACE kappascope:: DESTINATION ${package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/src/cmake/kappascope-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/kappascope-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/kappascope-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/kappascope-config.cmake
+              ${PROJECT_BINARY_DIR}/kappascope-config-version.cmake
+              ${PROJECT_SOURCE_DIR}/src/cmake/KappascopeTorch.cmake
+        DESTINATION ${package_dir})
+if(TARGET kappascope_cli)
+  install(TARGETS kappascope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

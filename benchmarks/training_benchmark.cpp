@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training step (Adam) alone, with exact moments of every down-projection at every step, and with
+// the standard probes at their default schedule. With an argument --memory MODEL MODE it trains
+// some steps instead and prints its peak memory in KiB.
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "kappascope/probes/attach.h"
+#include "kappascope/probes/feature_moments.h"
+#include "models.h"
+
+using namespace kappascope;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kStepsAnIteration = 20;
+
+fs::path scratch() {
+  static const fs::path dir =
+      fs::temp_directory_path() / ("kappascope-benchmark-" + std::to_string(getpid()));
+  return dir;
+}
+
+// One training under way; it goes on from repetition to repetition, as a schedule needs.
+class Training {
+ public:
+  Training(const std::string& name, const std::string& mode)
+      : problem_(name == "mlp" ? benchmarks::residual_mlp() : benchmarks::lm_stack()),
+        optimizer_(problem_.model->parameters(), torch::optim::AdamOptions(1e-4)) {
+    if (mode == "plain") return;
+    const auto dir = scratch() / (name + "-" + mode);
+    if (mode == "every_step") {
+      constexpr int64_t kNever = 1'000'000;
+      std::vector<train::ScheduledProbe> probes;
+      probes.push_back({std::make_unique<probes::FeatureMoments>(), {kNever, kNever}});
+      session_ = std::make_unique<train::Session>(
+          *problem_.model, store::RunWriter::create(dir, {}), std::move(probes));
+    } else {
+      probes::ProbeOptions options;
+      if (mode == "hessian") {
+        options.curvature_loss = problem_.loss;
+        options.hessian_every = 60;
+      }
+      session_ = probes::attach(*problem_.model, dir, options);
+    }
+  }
+
+  void step() {
+    optimizer_.zero_grad();
+    const auto loss = problem_.loss();
+    loss.backward();
+    const auto value = loss.item<double>();
+    if (session_) session_->step(value, 1e-4);
+    optimizer_.step();
+  }
+
+ private:
+  benchmarks::Problem problem_;
+  torch::optim::Adam optimizer_;
+  std::unique_ptr<train::Session> session_;
+};
+
+void training(benchmark::State& state, const std::string& model, const std::string& mode) {
+  static std::map<std::string, std::unique_ptr<Training>> running;
+  auto& mine = running[model + mode];
+  if (!mine) {
+    mine = std::make_unique<Training>(model, mode);
+    for (int i = 0; i < 3; ++i) mine->step();
+  }
+  for (auto _ : state) {
+    for (int i = 0; i < kStepsAnIteration; ++i) mine->step();
+  }
+}
+
+int print_memory(const std::string& model, const std::string& mode) {
+  {
+    Training run(model, mode);
+    for (int i = 0; i < 30; ++i) run.step();
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%ld\n", usage.ru_maxrss);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int status = 0;
+  if (argc == 4 && std::string(argv[1]) == "--memory") {
+    status = print_memory(argv[2], argv[3]);
+  } else {
+    benchmark::Initialize(&argc, argv);
+    for (const std::string model : {"mlp", "lm"}) {
+      for (const std::string mode : {"plain", "every_step", "default"}) {
+        const auto name = "training/" + model + "/" + mode;
+        benchmark::RegisterBenchmark(name.c_str(), training, model, mode)
+            ->Iterations(1)
+            ->Unit(benchmark::kMillisecond);
+      }
+    }
+    benchmark::RunSpecifiedBenchmarks();
+  }
+  std::error_code ignored;
+  fs::remove_all(scratch(), ignored);
+  return status;
+}
