@@ -106,7 +106,7 @@ KappaEstimate scaled_estimate(const Features& features, const Eigen::VectorXd& v
 RowTails tails_of(const Features& features) {
   const RowMatrixF& sample = features.moments.sample;
   const Eigen::Index rank = features.dimension() - features.null_dimension();
-  if (rank == 0 || features.moments.n <= rank) return {};
+  if (rank == 0 || sample.rows() == 0 || features.moments.n <= rank) return {};
   const Eigen::VectorXd inverse_root = features.values.tail(rank).cwiseSqrt().cwiseInverse();
   const RowMatrixD centred = sample.cast<double>().rowwise() - features.moments.mean.transpose();
   const RowMatrixF whitened =
@@ -174,6 +174,12 @@ Conditioning conditioning(const Moments& moments,
           moments.covariance.rows(),
           " x ",
           moments.covariance.cols());
+  require(moments.sample.rows() == 0 || moments.sample.cols() == d,
+          "kept rows of width ",
+          moments.sample.cols(),
+          " do not fit ",
+          d,
+          " features");
   require(bias.size() == 0 || bias.size() == d,
           "a bias of width ",
           bias.size(),

@@ -7,7 +7,7 @@
 // %, 200 draws would have more than 20 misses with probability 1e-3. The three κ of a cell share
 // their draws, S = Σ^{1/2} W Σ^{1/2}.
 //
-// The full 200 draws at d = 256 take minutes: linalg_tests "[.slow]"
+// The full 200 draws at d = 256 take two minutes: linalg_tests "[.slow]"
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
