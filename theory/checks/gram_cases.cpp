@@ -81,6 +81,7 @@ std::vector<GramCase> small_cases() {
     return a.size < b.size;
   });
   std::vector<GramCase> cases;
+  cases.reserve(candidates.size());
   for (const auto& one : candidates) cases.push_back(diagonal_case(one.lambda, one.mean));
   return cases;
 }

@@ -148,7 +148,9 @@ Verdict check_gradient_variance(const std::filesystem::path& run, const std::str
 
   VarianceRatios seen;
   double worst = -1;
-  for (const auto& [place, variance] : measured) {
+  for (const auto& one : measured) {
+    const auto& place = one.first;
+    const auto& variance = one.second;
     const auto found = stated.find(place);
     if (found == stated.end()) continue;
     if (!usable(variance) || !usable(found->second) || !(variance.value > 0)) {

@@ -21,7 +21,8 @@ namespace kappascope::theory {
 
 /// An exact fraction of integers of any size: what a witness is re-checked in. It wraps Boost's,
 /// which cannot stand in an Eigen matrix itself: its converting constructors look at every type
-/// that has iterators, and Eigen 3.4 matrices have them.
+/// that has iterators, and Eigen 3.4 matrices have them. The arithmetic is not inline: it would be
+/// instantiated, slowly, in every file that includes this.
 class Rational {
  public:
   Rational() = default;
@@ -30,26 +31,22 @@ class Rational {
   template <std::integral Integer>
   Rational(Integer numerator, Integer denominator) : value_(numerator, denominator) {}
 
-  Rational& operator+=(const Rational& other) { return value_ += other.value_, *this; }
-  Rational& operator-=(const Rational& other) { return value_ -= other.value_, *this; }
-  Rational& operator*=(const Rational& other) { return value_ *= other.value_, *this; }
+  Rational& operator+=(const Rational& other);
+  Rational& operator-=(const Rational& other);
+  Rational& operator*=(const Rational& other);
   /// Throws std::overflow_error when `other` is zero.
-  Rational& operator/=(const Rational& other) { return value_ /= other.value_, *this; }
+  Rational& operator/=(const Rational& other);
   friend Rational operator+(Rational left, const Rational& right) { return left += right; }
   friend Rational operator-(Rational left, const Rational& right) { return left -= right; }
   friend Rational operator*(Rational left, const Rational& right) { return left *= right; }
   friend Rational operator/(Rational left, const Rational& right) { return left /= right; }
   Rational operator-() const { return Rational() - *this; }
 
-  friend bool operator==(const Rational& left, const Rational& right) {
-    return left.value_ == right.value_;
-  }
-  friend std::strong_ordering operator<=>(const Rational& left, const Rational& right) {
-    return left.value_.compare(right.value_) <=> 0;
-  }
+  friend bool operator==(const Rational& left, const Rational& right);
+  friend std::strong_ordering operator<=>(const Rational& left, const Rational& right);
 
-  [[nodiscard]] double to_double() const { return value_.convert_to<double>(); }
-  [[nodiscard]] std::string text() const { return value_.str(); }  ///< "-3", "1/2"
+  [[nodiscard]] double to_double() const;
+  [[nodiscard]] std::string text() const;  ///< "-3", "1/2"
   friend std::ostream& operator<<(std::ostream& out, const Rational& value) {
     return out << value.text();
   }
@@ -72,6 +69,7 @@ struct Eigen::NumTraits<kappascope::theory::Rational>
   using NonInteger = kappascope::theory::Rational;
   using Nested = kappascope::theory::Rational;
   static constexpr int digits10() { return 0; }  // Eigen prints exact scalars in full then
+  // NOLINTBEGIN(readability-identifier-naming): Eigen's names
   enum {
     IsInteger = 0,
     IsSigned = 1,
@@ -81,4 +79,5 @@ struct Eigen::NumTraits<kappascope::theory::Rational>
     AddCost = 100,
     MulCost = 100
   };
+  // NOLINTEND(readability-identifier-naming)
 };
