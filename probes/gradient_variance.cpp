@@ -93,7 +93,7 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   result.independence = {product_terms.mean().item<double>(),
                          standard_error(product_terms, rows_per_group)};
   const auto mean_g = cross + b.unsqueeze(1) * mean_gamma;
-  result.zero_mean = {-mean_g.square().sum().item<double>(),
+  result.zero_mean = {mean_g.square().sum().item<double>(),
                       standard_error(2 * y.matmul(mean_g).mul(gamma).sum(1), rows_per_group)};
 
   result.b_zero = variance_at(torch::zeros_like(b));

@@ -29,7 +29,7 @@ struct GradientVariance {
   /// scales it. It lacks the term of the masked mean, ‖μ‖² (1-p)/p, wherever p < 1.
   Measured published;
   Measured independence;  ///< Cov(‖y‖², ‖γ‖²)
-  Measured zero_mean;     ///< -‖E y γᵀ‖²
+  Measured zero_mean;     ///< ‖E y γᵀ‖², which is subtracted
   /// Var g with another b, same masks, γ frozen: b = 0; b = -E φ; and the b that minimises it.
   Measured b_zero, b_minus_mean, b_minimiser;
   at::Tensor minimiser;  ///< [d_ff] the last of these
