@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
@@ -49,12 +50,13 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     const double now = monotonic_seconds();
     if (now - told < 0.5 && taken < task.steps) return;
     told = now;
-    const double a_step = (now - start) / static_cast<double>(std::max<int64_t>(taken - first, 1));
-    options.on_progress({taken,
-                         task.steps,
-                         result.loss,
-                         a_step * static_cast<double>(task.steps - taken),
-                         &session});
+    // The first steps are the slowest by far (threads and caches start up): no promise before ten.
+    double left = std::numeric_limits<double>::quiet_NaN();
+    if (taken - first >= 10) {
+      const double a_step = (now - start) / static_cast<double>(taken - first);
+      left = a_step * static_cast<double>(task.steps - taken);
+    }
+    options.on_progress({taken, task.steps, result.loss, left, &session});
   };
 
   task.model->train();

@@ -13,7 +13,7 @@ namespace kappascope::train {
 struct Progress {
   int64_t step = 0, steps = 0;
   double loss = 0;
-  double seconds_left = 0;
+  double seconds_left = 0;  ///< NaN until ten steps have been timed
   const Session* session = nullptr;
 };
 
