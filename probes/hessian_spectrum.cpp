@@ -87,9 +87,7 @@ void add_density(store::Snapshot& out, const linalg::Density& density) {
     array.data.insert(array.data.end(), row->data(), row->data() + points);
   }
   if (points > 0) out.arrays.push_back(std::move(array));
-  constexpr double kNormal95 = 1.959964;
-  const double error = kNormal95 * density.trace_stderr;
-  add_scalar(out, "hessian/trace", "", density.trace, density.trace - error, density.trace + error);
+  add_scalar(out, "hessian/trace", "", density.trace, density.trace_lower, density.trace_upper);
   add_scalar(out, "hessian/negative_mass", "", density.negative_mass);
   add_scalar(out, "hessian/near_zero_mass", "", density.near_zero_mass);
 }

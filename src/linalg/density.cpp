@@ -64,6 +64,7 @@ Density density_from(const std::vector<Quadrature>& probes,
   }
   if (result.status == KrylovStatus::kNonFinite) {
     result.trace = result.trace_stderr = std::numeric_limits<double>::quiet_NaN();
+    result.trace_lower = result.trace_upper = result.trace;
     result.negative_mass = result.near_zero_mass = result.trace;
     return result;
   }
@@ -107,6 +108,8 @@ Density density_from(const std::vector<Quadrature>& probes,
   result.upper = density.mean + reach * density.standard_error;
   result.trace = trace.mean(0);
   result.trace_stderr = trace.standard_error(0);
+  result.trace_lower = result.trace - reach * result.trace_stderr;
+  result.trace_upper = result.trace + reach * result.trace_stderr;
   const Eigen::ArrayXd nodes = result.nodes.array();
   const Eigen::ArrayXd weights = result.weights.array();
   result.negative_mass = (nodes < -10 * product_noise * largest).select(weights, 0).sum();

@@ -70,7 +70,7 @@ const char* to_string(Resolution resolution) {
     case Resolution::kBiased:
       return "biased";
     case Resolution::kNotResolvable:
-      return "not resolvable";
+      return "not_resolvable";
     case Resolution::kDegenerate:
       return "degenerate";
   }

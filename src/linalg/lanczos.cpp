@@ -24,11 +24,11 @@ const char* to_string(KrylovStatus status) {
     case KrylovStatus::kConverged:
       return "converged";
     case KrylovStatus::kMaxProducts:
-      return "out of products";
+      return "max_products";
     case KrylovStatus::kNonFinite:
-      return "not finite";
+      return "non_finite";
     case KrylovStatus::kInconsistent:
-      return "inconsistent operator";
+      return "inconsistent";
   }
   return "?";
 }

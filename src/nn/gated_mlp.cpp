@@ -68,11 +68,11 @@ void GatedMlpImpl::reset() {
   gate = register_module("gate", torch::nn::Linear(plain));
   // The output bias starts at zero and is drawn from no generator, so that the arms of a
   // comparison start from the same weights.
-  down = register_module(
-      "down",
-      TappedLinear(
-          TappedLinearOptions(options.hidden(), options.width()).bias(false).post_gating_bias(b)
-                                                  .dropout(options.dropout())));
+  down = register_module("down",
+                         TappedLinear(TappedLinearOptions(options.hidden(), options.width())
+                                          .bias(false)
+                                          .post_gating_bias(b)
+                                          .dropout(options.dropout())));
   if (c) down->add_output_bias();
 }
 

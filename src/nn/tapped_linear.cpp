@@ -41,16 +41,17 @@ void TappedLinearImpl::add_output_bias() {
 torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
   const auto regressor = post_gating_bias.defined() ? features + post_gating_bias : features;
   auto output = torch::nn::functional::linear(regressor, weight, bias);
-  if (tap.active()) tap({features, post_gating_bias, is_training() ? options.dropout() : 0, output});
+  if (tap.active())
+    tap({features, post_gating_bias, is_training() ? options.dropout() : 0, output});
   return output;
 }
 
-std::vector<std::pair<std::string, std::shared_ptr<TappedLinearImpl>>> find_tapped(
-    const torch::nn::Module& module) {
-  std::vector<std::pair<std::string, std::shared_ptr<TappedLinearImpl>>> found;
+std::vector<std::pair<std::string, TappedLinearImpl*>> find_tapped(torch::nn::Module& module) {
+  std::vector<std::pair<std::string, TappedLinearImpl*>> found;
+  if (auto* self = dynamic_cast<TappedLinearImpl*>(&module)) found.emplace_back("down", self);
   for (const auto& item : module.named_modules("", /*include_self=*/false)) {
-    if (auto tapped = std::dynamic_pointer_cast<TappedLinearImpl>(item.value())) {
-      found.emplace_back(item.key(), std::move(tapped));
+    if (auto* tapped = dynamic_cast<TappedLinearImpl*>(item.value().get())) {
+      found.emplace_back(item.key(), tapped);
     }
   }
   return found;

@@ -49,12 +49,24 @@ int64_t read_model(const fs::path& file,
                    torch::serialize::InputArchive& archive,
                    torch::nn::Module& model) {
   torch::Tensor step;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const auto& parameter : model.parameters()) shapes.push_back(parameter.sizes().vec());
   fit(file, [&] {
     torch::serialize::InputArchive inner;
     archive.read("model", inner);
     model.load(inner);
     archive.read("step", step);
   });
+  // LibTorch loads a parameter of another shape without a word.
+  std::size_t index = 0;
+  for (const auto& item : model.named_parameters()) {
+    require(item.value().sizes().vec() == shapes[index++],
+            "checkpoint ",
+            file.string(),
+            " does not fit this configuration: parameter ",
+            item.key(),
+            " has another shape there");
+  }
   return step.item<int64_t>();
 }
 

@@ -245,18 +245,20 @@ void Session::save(torch::serialize::OutputArchive& archive) const {
 }
 
 void Session::load(torch::serialize::InputArchive& archive) {
-  torch::Tensor value;
-  archive.read("step", value);
-  step_ = value.item<int64_t>();
+  // A tensor that is read into must be fresh: LibTorch keeps the type of one that is defined.
+  torch::Tensor step;
+  archive.read("step", step);
+  step_ = step.item<int64_t>();
   for (auto& running : probes_) {
     torch::serialize::InputArchive inner;
     require(archive.try_read(std::string(running.probe->name()), inner),
             "the checkpoint holds no state of probe ",
             running.probe->name(),
             ": resume with the probes the run was started with");
-    inner.read("in_window", value);
+    torch::Tensor in_window;
+    inner.read("in_window", in_window);
     running.probe->load(inner);
-    running.in_window = value.item<bool>();
+    running.in_window = in_window.item<bool>();
   }
   open_taps();
 }

@@ -55,6 +55,9 @@ TEST_CASE(
         got = work.run(Workplace::train(settings + "--out " + name));
         continue;
       }
+      // The kernel lets go of the lock when it has taken the process down.
+      for (int wait = 0; wait < 100 && RunReader(work.path() / name).state() != "dead"; ++wait)
+        usleep(50'000);
       CHECK(RunReader(work.path() / name).state() == "dead");
       got = work.run("train --resume " + name, attempt == 0 ? "timeout -s KILL 1.5" : "");
     }

@@ -128,7 +128,8 @@ TEST_CASE(
   torch::nn::Linear layer(torch::nn::LinearOptions(d, m).bias(false));
   layer->to(torch::kDouble);
   const auto parameters = curvature::select_parameters(*layer);
-  const auto second_moment = tensor::to_matrix(phi.t().matmul(phi)) / static_cast<double>(n);
+  const Eigen::MatrixXd second_moment =
+      tensor::to_matrix(phi.t().matmul(phi)) / static_cast<double>(n);
   // The weight is [m, d], row by row: blocks of d on the diagonal.
   Eigen::MatrixXd want = Eigen::MatrixXd::Zero(m * d, m * d);
   for (int64_t k = 0; k < m; ++k) want.block(k * d, k * d, d, d) = second_moment;

@@ -55,6 +55,8 @@ LIBRARIES = {
 # Layers that may use every library, but for those that have one home.
 FREE = {"cli", "python", "benchmarks", "tests"}
 HOMES = {"Boost.Program_options": {"cli"}, "Google Benchmark": {"benchmarks"}, "Catch2": set()}
+# Stands in the README word for word and is a user's code, not ours.
+README_PROGRAM = "tests/install/own_loop.cpp"
 ONLY_FILES = {"Catch2": "tests/support/catch.h"}
 SOURCES_ONLY = {"Spectra"}  # not in headers, which would make it everybody's
 
@@ -157,6 +159,8 @@ def files_of(root):
             subfolders[:] = sorted(s for s in subfolders if s not in ("build", "__pycache__"))
             for file in sorted(files):
                 path = os.path.relpath(os.path.join(folder, file), root).replace(os.sep, "/")
+                if path == README_PROGRAM:
+                    continue
                 if path.endswith(WITH_LICENCE) or file == "CMakeLists.txt":
                     yield path
 

@@ -37,6 +37,7 @@ struct Density {
   /// so this is Hutchinson's estimate over the same probes; its standard error is theirs (NaN for
   /// one).
   double trace = 0, trace_stderr = 0;
+  double trace_lower = 0, trace_upper = 0;  ///< 95 %, Student's t over the probes; NaN for one
   int products = 0;
 };
 

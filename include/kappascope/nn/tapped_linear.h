@@ -49,8 +49,8 @@ class TappedLinearImpl : public torch::nn::Cloneable<TappedLinearImpl> {
 };
 TORCH_MODULE(TappedLinear);
 
-/// Every TappedLinear inside `module`, with its dotted name, in the order of registration.
-std::vector<std::pair<std::string, std::shared_ptr<TappedLinearImpl>>> find_tapped(
-    const torch::nn::Module& module);
+/// Every TappedLinear of `module` with its dotted name, in the order of registration; `module`
+/// itself counts, under the name "down". The pointers live as long as the module.
+std::vector<std::pair<std::string, TappedLinearImpl*>> find_tapped(torch::nn::Module& module);
 
 }  // namespace kappascope::nn
