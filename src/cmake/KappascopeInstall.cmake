@@ -24,5 +24,7 @@ install(FILES ${PROJECT_BINARY_DIR}/kappascope-config.cmake
               ${PROJECT_SOURCE_DIR}/src/cmake/KappascopeTorch.cmake
         DESTINATION ${package_dir})
 if(TARGET kappascope_cli)
+  # The program stays with the LibTorch that it was built with.
+  set_target_properties(kappascope_cli PROPERTIES INSTALL_RPATH "${KAPPASCOPE_TORCH_DIR}/lib")
   install(TARGETS kappascope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
