@@ -6,6 +6,7 @@
 #include "kappascope/linalg/kappa.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
+#include "probes/layer_archive.h"
 
 namespace kappascope::probes {
 namespace {
@@ -74,36 +75,26 @@ void FeatureMoments::emit(store::Snapshot& out) {
 }
 
 void FeatureMoments::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("layers", torch::tensor(static_cast<int64_t>(layers_.size())));
-  int64_t index = 0;
-  for (const auto& [name, layer] : layers_) {
-    torch::serialize::OutputArchive inner, moments;
+  save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
+    torch::serialize::OutputArchive moments;
     layer.moments.save(moments);
     inner.write("moments", moments);
-    inner.write("name", c10::IValue(name));
     inner.write("dimension", torch::tensor(layer.moments.dimension()));
     if (layer.bias.defined()) inner.write("bias", layer.bias);
-    archive.write("layer" + std::to_string(index++), inner);
-  }
+  });
 }
 
 void FeatureMoments::load(torch::serialize::InputArchive& archive) {
-  layers_.clear();
-  torch::Tensor count;
-  archive.read("layers", count);
-  for (int64_t index = 0; index < count.item<int64_t>(); ++index) {
-    torch::serialize::InputArchive inner, moments;
-    archive.read("layer" + std::to_string(index), inner);
-    c10::IValue name;
-    torch::Tensor dimension;
-    inner.read("name", name);
-    inner.read("dimension", dimension);
-    Layer layer{tensor::MomentAccumulator(dimension.item<int64_t>(), options_), {}};
+  load_layers(archive, layers_, [this](auto& inner) {
+    Layer layer{tensor::MomentAccumulator(read_tensor(inner, "dimension").template item<int64_t>(),
+                                          options_),
+                {}};
+    torch::serialize::InputArchive moments;
     inner.read("moments", moments);
     layer.moments.load(moments);
     inner.try_read("bias", layer.bias);
-    layers_.emplace(name.toStringRef(), std::move(layer));
-  }
+    return layer;
+  });
 }
 
 }  // namespace kappascope::probes

@@ -7,6 +7,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/probes/scalars.h"
+#include "probes/layer_archive.h"
 
 namespace kappascope::probes {
 namespace {
@@ -142,36 +143,22 @@ void GradientVarianceProbe::emit(store::Snapshot& out) {
 }
 
 void GradientVarianceProbe::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("layers", torch::tensor(static_cast<int64_t>(layers_.size())));
-  int64_t index = 0;
-  for (const auto& [name, layer] : layers_) {
-    torch::serialize::OutputArchive inner;
-    inner.write("name", c10::IValue(name));
+  save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
     inner.write("batches", torch::tensor(layer.batches));
     inner.write("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
     inner.write("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
-    archive.write("layer" + std::to_string(index++), inner);
-  }
+  });
 }
 
 void GradientVarianceProbe::load(torch::serialize::InputArchive& archive) {
-  layers_.clear();
-  torch::Tensor count;
-  archive.read("layers", count);
-  for (int64_t index = 0; index < count.item<int64_t>(); ++index) {
-    torch::serialize::InputArchive inner;
-    archive.read("layer" + std::to_string(index), inner);
-    c10::IValue name;
-    torch::Tensor batches, values, variances;
-    inner.read("name", name);
-    inner.read("batches", batches);
-    inner.read("values", values);
-    inner.read("variances", variances);
-    auto& layer = layers_[name.toStringRef()];
-    layer.batches = batches.item<int64_t>();
-    std::copy_n(values.const_data_ptr<double>(), kQuantities, layer.values.begin());
-    std::copy_n(variances.const_data_ptr<double>(), kQuantities, layer.variances.begin());
-  }
+  load_layers(archive, layers_, [](auto& inner) {
+    Layer layer;
+    layer.batches = read_tensor(inner, "batches").template item<int64_t>();
+    const auto values = read_tensor(inner, "values"), variances = read_tensor(inner, "variances");
+    std::copy_n(values.template const_data_ptr<double>(), kQuantities, layer.values.begin());
+    std::copy_n(variances.template const_data_ptr<double>(), kQuantities, layer.variances.begin());
+    return layer;
+  });
 }
 
 }  // namespace kappascope::probes

@@ -8,6 +8,7 @@
 
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
+#include "probes/layer_archive.h"
 
 namespace kappascope::probes {
 namespace {
@@ -74,35 +75,21 @@ void Intercept::emit(store::Snapshot& out) {
 }
 
 void Intercept::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("layers", torch::tensor(static_cast<int64_t>(layers_.size())));
-  int64_t index = 0;
-  for (const auto& [name, layer] : layers_) {
-    torch::serialize::OutputArchive inner;
-    inner.write("name", c10::IValue(name));
+  save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
     inner.write("rows", torch::tensor(layer.rows));
     inner.write("vectors", torch::stack({layer.sum, layer.squares, layer.shift, layer.bias}));
-    archive.write("layer" + std::to_string(index++), inner);
-  }
+  });
 }
 
 void Intercept::load(torch::serialize::InputArchive& archive) {
-  layers_.clear();
-  torch::Tensor count;
-  archive.read("layers", count);
-  for (int64_t index = 0; index < count.item<int64_t>(); ++index) {
-    torch::serialize::InputArchive inner;
-    archive.read("layer" + std::to_string(index), inner);
-    c10::IValue name;
-    torch::Tensor rows, vectors;
-    inner.read("name", name);
-    inner.read("rows", rows);
-    inner.read("vectors", vectors);
-    layers_[name.toStringRef()] = {rows.item<int64_t>(),
-                                   vectors[0].clone(),
-                                   vectors[1].clone(),
-                                   vectors[2].clone(),
-                                   vectors[3].clone()};
-  }
+  load_layers(archive, layers_, [](auto& inner) {
+    const auto vectors = read_tensor(inner, "vectors");
+    return Layer{read_tensor(inner, "rows").template item<int64_t>(),
+                 vectors[0].clone(),
+                 vectors[1].clone(),
+                 vectors[2].clone(),
+                 vectors[3].clone()};
+  });
 }
 
 }  // namespace kappascope::probes

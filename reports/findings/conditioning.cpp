@@ -80,6 +80,7 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
                      ratio->layer),
          ratio->certainty(),
          false});
+    if (!arm.has("bias/residual")) continue;  // without b this is the sentence above
     const auto left = worst_ratio(arm, "kappa/with_bias", "kappa/sigma");
     if (!left) continue;
     out.push_back({"kappa_left",

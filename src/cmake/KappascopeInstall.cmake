@@ -22,6 +22,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/kappascope-config-version
 install(FILES ${PROJECT_BINARY_DIR}/kappascope-config.cmake
               ${PROJECT_BINARY_DIR}/kappascope-config-version.cmake
               ${PROJECT_SOURCE_DIR}/src/cmake/KappascopeTorch.cmake
+              ${PROJECT_SOURCE_DIR}/src/cmake/KappascopeCuda.cmake
         DESTINATION ${package_dir})
 if(TARGET kappascope_cli)
   # The program stays with the LibTorch that it was built with.

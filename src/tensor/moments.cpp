@@ -6,11 +6,11 @@
 #include <torch/torch.h>
 
 #include <array>
-#include <cmath>
 #include <functional>
 
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
+#include "tensor/centre.h"
 
 namespace kappascope::tensor {
 namespace {
@@ -81,10 +81,10 @@ void MomentAccumulator::update(const at::Tensor& rows,
           " entries");
   if (rows.size(0) == 0) return;
   rows_per_group_ = rows_per_group;
-  const auto values =
-      rows.scalar_type() == torch::kDouble ? rows.detach() : rows.detach().to(torch::kFloat);
-  if (!shift_.defined()) start(values);
-  require(values.scalar_type() == shift_.scalar_type(), "rows changed their type between updates");
+  const auto values = rows.detach();
+  const auto type = values.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  if (!shift_.defined()) start(values.to(type));
+  require(type == shift_.scalar_type(), "rows changed between double and float");
   for (int64_t begin = 0; begin < values.size(0);) {
     // Whole groups only, so that a group's sum is seen at once.
     const auto most = std::max<int64_t>(kBlockRows / rows_per_group, 1) * rows_per_group;
@@ -99,26 +99,13 @@ void MomentAccumulator::update(const at::Tensor& rows,
 void MomentAccumulator::add(const at::Tensor& rows,
                             const at::Tensor& mask,
                             int64_t rows_per_group) {
-  auto centred = rows - shift_;
-  auto keep = mask.defined() ? mask.to(torch::kBool) : at::Tensor();
-  auto kept_rows = rows;
-  auto column_sums = centred.sum(0);
-  // One look at d sums instead of n·d values: a NaN or an infinity anywhere shows in its column.
-  const bool suspicious = !std::isfinite(column_sums.sum().item<double>());
-  if (suspicious || keep.defined()) {
-    if (!keep.defined()) keep = torch::ones({rows.size(0)}, rows.options().dtype(torch::kBool));
-    const auto finite = rows.isfinite().all(1);
-    nonfinite_ += (keep & ~finite).sum().item<int64_t>();
-    keep = keep & finite;
-    kept_rows = rows.index({keep});
-    // Left-out rows become zero, which adds nothing to any sum and keeps groups in place.
-    centred = torch::where(keep.unsqueeze(1), centred, torch::zeros_like(centred));
-    column_sums = centred.sum(0);
-  }
-  n_ += kept_rows.size(0);
-  sum_.add_(column_sums);
-  if (rows_per_group > 1) add_groups(centred, keep, rows_per_group);
-  keep_sample(kept_rows);
+  const auto block = centre(rows, mask, shift_);
+  const auto& centred = block.rows;
+  n_ += block.kept;
+  nonfinite_ += block.nonfinite;
+  sum_.add_(block.sums);
+  if (rows_per_group > 1) add_groups(centred, block.keep, rows_per_group);
+  keep_sample(block.keep.defined() ? rows.index({block.keep}) : rows);
 
   if (block_rows_ + centred.size(0) > kBlockRows) flush();
   const auto& target = block_.defined() ? block_ : cross_;

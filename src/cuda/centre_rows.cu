@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "cuda/centre_rows.cuh"
+
+namespace kappascope::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// One block a row: whether it is kept must be known before its first entry is written.
+template <typename T>
+__global__ void centre_row(const T* rows,
+                           const bool* mask,
+                           const float* shift,
+                           float* centred,
+                           bool* keep,
+                           std::int64_t d) {
+  const std::int64_t row = blockIdx.x;
+  const T* in = rows + row * d;
+  float* out = centred + row * d;
+  bool finite = true;
+  for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
+    finite = finite && isfinite(static_cast<float>(in[j]));
+  }
+  const bool kept = __syncthreads_and(finite) != 0 && (mask == nullptr || mask[row]);
+  for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
+    out[j] = kept ? static_cast<float>(in[j]) - shift[j] : 0.0F;
+  }
+  if (threadIdx.x == 0) keep[row] = kept;
+}
+
+}  // namespace
+
+cudaError_t centre_rows(const void* rows,
+                        RowType type,
+                        const bool* mask,
+                        const float* shift,
+                        float* centred,
+                        bool* keep,
+                        std::int64_t n,
+                        std::int64_t d,
+                        cudaStream_t stream) {
+  if (n == 0) return cudaSuccess;
+  const auto launch = [&](const auto* typed) {
+    centre_row<<<static_cast<unsigned>(n), kThreads, 0, stream>>>(
+        typed, mask, shift, centred, keep, d);
+  };
+  switch (type) {
+    case RowType::kFloat:
+      launch(static_cast<const float*>(rows));
+      break;
+    case RowType::kHalf:
+      launch(static_cast<const __half*>(rows));
+      break;
+    case RowType::kBfloat16:
+      launch(static_cast<const __nv_bfloat16*>(rows));
+      break;
+  }
+  return cudaGetLastError();
+}
+
+}  // namespace kappascope::cuda

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/centre.h"
+
+#include <torch/torch.h>
+
+#include <limits>
+
+#include "kappascope/tensor/moments.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+at::Tensor awkward_rows() {
+  torch::manual_seed(1);
+  auto rows = torch::randn({300, 70}) * 3 + 5;
+  rows[4][69] = std::numeric_limits<float>::quiet_NaN();
+  rows[200][0] = -std::numeric_limits<float>::infinity();
+  rows[201][0] = std::numeric_limits<float>::infinity();
+  return rows;
+}
+
+// A device test says why it did not run; it does not pass in silence.
+bool no_device() {
+  if (torch::cuda::is_available()) return false;
+  WARN("skipped: LibTorch sees no CUDA device here");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("rows left out become zero and are counted once") {
+  const auto rows = awkward_rows();
+  auto mask = torch::ones({300}, torch::kBool);
+  mask[200] = false;
+  mask[7] = false;
+  const auto shift = torch::full({70}, 5.F);
+  const auto got = tensor::centre(rows, mask, shift);
+  CHECK(got.kept == 296);
+  CHECK(got.nonfinite == 2);
+  for (const int64_t left_out : {4, 7, 200, 201})
+    CHECK(got.rows[left_out].abs().sum().item<float>() == 0);
+  CHECK(torch::equal(got.rows[5], rows[5] - 5));
+  CHECK(torch::equal(got.sums, got.rows.sum(0)));
+  const auto clean = tensor::centre(rows.narrow(0, 10, 50), {}, shift);
+  CHECK_FALSE(clean.keep.defined());
+  CHECK(clean.kept == 50);
+}
+
+TEST_CASE("the kernel gives the host's bits for float, half and bfloat16", "[cuda]") {
+  if (no_device()) return;
+  const auto shift = torch::full({70}, 4.75F);
+  auto mask = torch::ones({300}, torch::kBool);
+  mask[7] = false;
+  for (const auto type : {torch::kFloat, torch::kHalf, torch::kBFloat16}) {
+    const auto rows = awkward_rows().to(type);
+    const auto want = tensor::centre(rows, mask, shift);
+    const auto got = tensor::centre(rows.cuda(), mask.cuda(), shift.cuda());
+    CHECK(torch::equal(got.rows.cpu(), want.rows));
+    CHECK(torch::equal(got.keep.cpu(), want.keep));
+    CHECK(got.kept == want.kept);
+    CHECK(got.nonfinite == want.nonfinite);
+  }
+}
+
+TEST_CASE("moments of rows on a device agree with those on the host within the float bound",
+          "[cuda]") {
+  if (no_device()) return;
+  const auto rows = awkward_rows();
+  tensor::MomentAccumulator host(70), device(70);
+  for (const auto& part : rows.split(100)) {
+    host.update(part);
+    device.update(part.cuda());
+  }
+  const auto want = host.result(), got = device.result();
+  CHECK(got.n == want.n);
+  CHECK(got.nonfinite_rows == want.nonfinite_rows);
+  const Eigen::VectorXd scale = want.covariance.diagonal().cwiseSqrt();
+  const double gap =
+      ((got.covariance - want.covariance).array() / (scale * scale.transpose()).array())
+          .abs()
+          .maxCoeff();
+  CHECK(gap < 2 * (tensor::MomentAccumulator::kBlockRows + 2) * 0x1p-24);
+  CHECK(got.sample == want.sample);
+}
