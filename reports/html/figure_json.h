@@ -8,8 +8,8 @@
 
 namespace kappascope::reports {
 
-/// The figures as the page's script reads them. Values carry nine digits (a float32 survives), bounds six; NaN
-/// is null and infinity the string "inf" or "-inf", which JSON has no number for.
+/// The figures as the page's script reads them. Values carry nine digits (a float32 survives),
+/// bounds six; NaN is null and infinity the string "inf" or "-inf", which JSON has no number for.
 std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>& figures);
 
 }  // namespace kappascope::reports

@@ -20,16 +20,18 @@ enum class Resolution {
 };
 const char* to_string(Resolution resolution);
 
+// clang-format off
 /// A condition number as what it is, an estimate.
 ///
-/// | case                          | value | interval     | resolution      |
-/// |-------------------------------|-------|--------------|-----------------|
-/// | n = 0, n = 1, d = 0, NaN in Σ | NaN   | [1, inf]     | kDegenerate     |
-/// | the matrix is zero            | NaN   | [1, inf]     | kDegenerate     |
-/// | d = 1, not zero               | 1     | [1, 1]       | kResolved       |
-/// | n_effective <= d + 1          | κ̂, or inf where the sample matrix is singular | [1, inf] |
-/// kNotResolvable | | null space, enough rows       | inf   | [κ on the range, lower end; inf] |
-/// kDegenerate | | otherwise                     | κ̂    | see conditioning() | by its width |
+/// | case                          | value              | interval                      | resolution      |
+/// |-------------------------------|--------------------|-------------------------------|-----------------|
+/// | n = 0, n = 1, d = 0, NaN in Σ | NaN                | [1, inf]                      | kDegenerate     |
+/// | the matrix is zero            | NaN                | [1, inf]                      | kDegenerate     |
+/// | d = 1, not zero               | 1                  | [1, 1]                        | kResolved       |
+/// | n_effective <= d + 1          | κ̂, inf if singular | [1, inf]                      | kNotResolvable  |
+/// | null space, enough rows       | inf                | [κ on the range, lower; inf]  | kDegenerate     |
+/// | otherwise                     | κ̂                  | see conditioning()            | by its width    |
+// clang-format on
 struct KappaEstimate {
   double value = 0;             ///< λmax/λmin of the sample matrix
   double lower = 1, upper = 0;  ///< interval for the kappa of the population, within [1, inf]
