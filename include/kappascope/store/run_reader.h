@@ -26,6 +26,8 @@ struct StepEvent {
 
 struct SeriesKey {
   std::string name, layer;
+  // clang-tidy 14 takes the defaulted operator for a comparison with a literal 0.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   auto operator<=>(const SeriesKey&) const = default;
 };
 
