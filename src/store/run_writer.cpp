@@ -182,13 +182,19 @@ RunWriter RunWriter::append(const fs::path& dir) {
 }
 
 void RunWriter::write(const Snapshot& snapshot) {
-  check(snapshot);
+  write(std::span(&snapshot, 1));
+}
+
+void RunWriter::write(std::span<const Snapshot> snapshots) {
+  for (const auto& snapshot : snapshots) check(snapshot);
   const std::string time = utc_now();
   impl_->commit("write", [&](SQLite::Database& sql) {
-    put_snapshot(sql, snapshot.step, time);
-    put_scalars(sql, snapshot.step, snapshot.scalars);
-    put_arrays(sql, snapshot.step, snapshot.arrays);
-    put_events(sql, snapshot.step, time, snapshot.events);
+    for (const auto& snapshot : snapshots) {
+      put_snapshot(sql, snapshot.step, time);
+      put_scalars(sql, snapshot.step, snapshot.scalars);
+      put_arrays(sql, snapshot.step, snapshot.arrays);
+      put_events(sql, snapshot.step, time, snapshot.events);
+    }
   });
 }
 

@@ -221,7 +221,7 @@ void Session::event(const std::string& kind, const std::string& message) {
 }
 
 void Session::flush() {
-  for (const auto& snapshot : pending_) run_.write(snapshot);
+  if (!pending_.empty()) run_.write(pending_);
   pending_.clear();
   flushed_ = monotonic_seconds();
 }

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1" --install "$2" --prefix "$work/installed" >/dev/null
-"$1" -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/installed" -DCMAKE_CXX_COMPILER="$3" >"$work/log" 2>&1 ||
+"$1" -G Ninja -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/installed" -DCMAKE_CXX_COMPILER="$3" >"$work/log" 2>&1 ||
   { cat "$work/log" >&2; exit 1; }
 "$1" --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 "$work/build/own_loop" "$work/run"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "kappascope/store/record.h"
@@ -37,6 +38,9 @@ class RunWriter {
 
   /// All or nothing. A (name, layer, step) that is there already is replaced; events are added.
   void write(const Snapshot& snapshot);
+  /// The same for several at once, in one transaction: a training loop that saves up the losses of
+  /// a second pays for one.
+  void write(std::span<const Snapshot> snapshots);
   void set_fact(const std::string& key, const std::string& value);
   /// A verdict on the same claim is replaced.
   void write_verdict(const VerdictRow& verdict);
