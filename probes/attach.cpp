@@ -7,6 +7,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
 #include "kappascope/core/version.h"
+#include "kappascope/nn/tapped_linear.h"
 #include "kappascope/probes/feature_moments.h"
 #include "kappascope/probes/gradient_variance.h"
 #include "kappascope/probes/intercept.h"
@@ -21,8 +22,13 @@ std::vector<train::ScheduledProbe> standard_probes(const torch::nn::Module& mode
                     options.window,
                     options.every));
   }
-  if (options.budget < 0 || options.hessian_budget < 0)
+  if (!(options.budget >= 0) || !(options.hessian_budget >= 0)) {
     throw UsageError("a probe's budget must not be negative");
+  }
+  if (options.sample_rows < 0) throw UsageError("probes.sample-rows must not be negative");
+  if (options.spectrum.top < 1 || !(options.spectrum.tolerance > 0)) {
+    throw UsageError("probes.hessian-top must be at least 1 and probes.hessian-tolerance positive");
+  }
   const train::Schedule schedule{options.every, options.window, options.last_step, options.budget};
   std::vector<train::ScheduledProbe> probes;
   if (options.features) {
@@ -68,6 +74,10 @@ std::unique_ptr<train::Session> attach(torch::nn::Module& model,
   auto all = standard_facts(model);
   all.insert(all.end(), facts.begin(), facts.end());
   auto probes = standard_probes(model, options);
+  // Said before the run is made, so that the corrected program finds its directory free.
+  require(!nn::find_tapped(model).empty(),
+          "the model has no kappascope::nn::TappedLinear to watch: use one in place of the "
+          "torch::nn::Linear that is the down-projection");
   return std::make_unique<train::Session>(
       model, store::RunWriter::create(dir, all), std::move(probes));
 }

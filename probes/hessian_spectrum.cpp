@@ -36,15 +36,20 @@ HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
 void HessianSpectrum::observe(const train::StepView& /*view*/) {}
 
 void HessianSpectrum::emit(store::Snapshot& out) {
-  const KeepRandomState keep;
-  std::unique_ptr<curvature::CurvatureOperator> op;
+  // A probe must not end a training run: a loss without curvature (not finite, no second
+  // derivative, out of memory) becomes an event.
   try {
-    op = curvature::hessian(loss_, parameters_());
+    const KeepRandomState keep;
+    measure(out);
   } catch (const Error& error) {
-    // A loss that has left the finite numbers has no curvature; the run goes on to say so itself.
     out.events.push_back({"hessian_failed", error.what()});
-    return;
+  } catch (const c10::Error& error) {
+    out.events.push_back({"hessian_failed", error.what_without_backtrace()});
   }
+}
+
+void HessianSpectrum::measure(store::Snapshot& out) const {
+  const auto op = curvature::hessian(loss_, parameters_());
   const auto linear = curvature::as_linear(*op);
   linalg::LanczosOptions lanczos;
   lanczos.top = options_.top;

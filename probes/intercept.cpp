@@ -33,62 +33,87 @@ void Intercept::observe(const train::StepView& view) {
     if (!seen.bias.defined()) continue;
     auto& layer = layers_[seen.name];
     const auto phi = seen.features.to(torch::kDouble);
+    layer.bias = seen.bias.to(torch::kDouble).clone();
     if (!layer.sum.defined()) {
       layer.shift = phi.mean(0);
       layer.sum = torch::zeros_like(layer.shift);
-      layer.squares = torch::zeros_like(layer.shift);
+      layer.projected = torch::zeros({2}, layer.shift.options());
+      layer.cross = torch::zeros({2, 2}, layer.shift.options());
     }
     const auto centred = phi - layer.shift;
     layer.rows += phi.size(0);
     layer.sum.add_(centred.sum(0));
-    layer.squares.add_(centred.square().sum(0));
-    layer.bias = seen.bias.to(torch::kDouble).clone();
+    const auto q = centred.matmul(torch::stack({layer.bias, layer.shift}, 1))
+                       .view({-1, seen.rows_per_group, 2})
+                       .sum(1);
+    layer.groups += q.size(0);
+    layer.projected.add_(q.sum(0));
+    layer.cross.add_(q.t().matmul(q));
   }
 }
 
 void Intercept::emit(store::Snapshot& out) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [name, layer] : layers_) {
-    const auto n = static_cast<double>(layer.rows);
-    const Eigen::VectorXd offset = tensor::to_vector(layer.sum) / n;
-    const Eigen::VectorXd mu = tensor::to_vector(layer.shift) + offset;
-    const Eigen::VectorXd variance =
-        (tensor::to_vector(layer.squares) / n - offset.cwiseAbs2()) / n;  // of each entry of mu
+    const auto n = static_cast<double>(layer.rows), groups = static_cast<double>(layer.groups);
+    const Eigen::VectorXd mu = tensor::to_vector(layer.shift) + tensor::to_vector(layer.sum) / n;
     const Eigen::VectorXd b = tensor::to_vector(layer.bias);
-    const double mu_norm = mu.norm(), b_norm = b.norm();
+    const Eigen::Vector2d sum = tensor::to_vector(layer.projected);
+    // Covariance of (b·μ̂, μ·μ̂) from the spread of the groups' sums.
+    const Eigen::Matrix2d spread =
+        (tensor::to_matrix(layer.cross) - sum * sum.transpose() / groups) *
+        (groups / (groups - 1)) / (n * n);
+    const double mu_norm = mu.norm(), b_norm = b.norm(), rest = (mu + b).norm();
     const double cosine = mu_norm > 0 && b_norm > 0 ? -b.dot(mu) / (b_norm * mu_norm) : kNaN;
-    const double residual = mu_norm > 0 ? (mu + b).norm() / mu_norm : kNaN;
-    // First order in the error of mu: the gradients of both functions with respect to mu.
-    const auto error_of = [&](const Eigen::VectorXd& gradient) {
-      return std::sqrt(std::max(0.0, gradient.cwiseAbs2().dot(variance)));
+    const double residual = mu_norm > 0 ? rest / mu_norm : kNaN;
+    // A gradient αb + βμ with respect to μ.
+    const auto error_of = [&](double alpha, double beta) {
+      const Eigen::Vector2d gradient(alpha, beta);
+      return std::sqrt(std::max(0.0, gradient.dot(spread * gradient)));
     };
-    const Eigen::VectorXd cosine_gradient =
-        -b / (b_norm * mu_norm) - cosine * mu / (mu_norm * mu_norm);
-    const double rest = (mu + b).norm();
-    Eigen::VectorXd residual_gradient = -residual * mu / (mu_norm * mu_norm);
-    if (rest > 0) residual_gradient += (mu + b) / (rest * mu_norm);
-    add(out, "bias/cos", name, cosine, error_of(cosine_gradient));
-    add(out, "bias/residual", name, residual, error_of(residual_gradient));
+    const double slope = rest > 0 ? 1 / (rest * mu_norm) : 0;
+    add(out,
+        "bias/cos",
+        name,
+        cosine,
+        error_of(-1 / (b_norm * mu_norm), -cosine / (mu_norm * mu_norm)));
+    add(out,
+        "bias/residual",
+        name,
+        residual,
+        error_of(slope, slope - residual / (mu_norm * mu_norm)));
     add_scalar(out, "bias/norm", name, b_norm);
+    if (!std::isfinite(mu_norm)) {
+      // A NaN feature, not an undefined ratio.
+      for (auto* scalar = &out.scalars.back() - 2; scalar != &out.scalars.back(); ++scalar) {
+        scalar->status = "non_finite";
+      }
+    }
   }
   layers_.clear();
 }
 
 void Intercept::save(torch::serialize::OutputArchive& archive) const {
   save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
-    inner.write("rows", torch::tensor(layer.rows));
-    inner.write("vectors", torch::stack({layer.sum, layer.squares, layer.shift, layer.bias}));
+    inner.write("numbers", torch::tensor({layer.rows, layer.groups}));
+    inner.write("vectors", torch::stack({layer.sum, layer.shift, layer.bias}));
+    inner.write("projected", layer.projected);
+    inner.write("cross", layer.cross);
   });
 }
 
 void Intercept::load(torch::serialize::InputArchive& archive) {
   load_layers(archive, layers_, [](auto& inner) {
-    const auto vectors = read_tensor(inner, "vectors");
-    return Layer{read_tensor(inner, "rows").template item<int64_t>(),
-                 vectors[0].clone(),
-                 vectors[1].clone(),
-                 vectors[2].clone(),
-                 vectors[3].clone()};
+    const auto numbers = read_tensor(inner, "numbers"), vectors = read_tensor(inner, "vectors");
+    Layer layer;
+    layer.rows = numbers[0].template item<int64_t>();
+    layer.groups = numbers[1].template item<int64_t>();
+    layer.sum = vectors[0].clone();
+    layer.shift = vectors[1].clone();
+    layer.bias = vectors[2].clone();
+    layer.projected = read_tensor(inner, "projected");
+    layer.cross = read_tensor(inner, "cross");
+    return layer;
   });
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -48,7 +49,9 @@ std::vector<std::string> names_of(const po::options_description& options) {
 
 void parse_config(const std::string& file, const Usage& usage, po::variables_map& values) {
   std::ifstream in(file);
-  if (!in) throw UsageError("cannot read the configuration file " + file);
+  if (!in || std::filesystem::is_directory(file)) {
+    throw UsageError("cannot read the configuration file " + file);
+  }
   try {
     const auto parsed = po::parse_config_file(in, usage.options, /*allow_unregistered=*/true);
     const auto known = names_of(usage.options);

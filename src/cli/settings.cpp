@@ -22,7 +22,11 @@ po::typed_value<bool>* bind_flag(bool& target) {
 
 // Shortest text that reads back to the same number.
 std::string text_of(const boost::any& value) {
-  if (const auto* s = boost::any_cast<std::string>(&value)) return *s;
+  if (const auto* s = boost::any_cast<std::string>(&value)) {
+    // The INI format has no way to quote these.
+    if (s->find_first_of("#\n") == std::string::npos) return *s;
+    throw UsageError("a setting must not contain '#' or a line break: " + *s);
+  }
   if (const auto* b = boost::any_cast<bool>(&value)) return *b ? "true" : "false";
   if (const auto* d = boost::any_cast<double>(&value)) return fmt::format("{}", *d);
   if (const auto* i = boost::any_cast<int>(&value)) return std::to_string(*i);

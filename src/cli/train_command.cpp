@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <atomic>
+#include <cctype>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -45,6 +46,15 @@ std::string progress_text(const std::string& label, const train::Progress& progr
                      format_seconds(progress.seconds_left));
 }
 
+// A label as the name of a folder: no spaces or slashes, so that it can be typed back.
+std::string folder_name(std::string label) {
+  for (char& c : label) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 128 && std::isalnum(byte) == 0 && c != '.' && c != '_') c = '-';
+  }
+  return label;
+}
+
 int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   if (json) {
     const nlohmann::json out = {
@@ -59,20 +69,21 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   }
   if (result.state == "interrupted") {
     fmt::print(stderr,
-               "kappascope: {}; go on with: kappascope train --resume {}\n",
+               "kappascope: {}; go on with: kappascope train --resume '{}'\n",
                result.message,
                dir.string());
     return 130;
   }
   if (result.state == "failed") {
-    fmt::print(stderr,
-               "kappascope: error: {}; the state before that update is saved in {}. See what the "
-               "condition numbers "
-               "did before: kappascope report {}. A lower train.learning-rate or a warm-up is the "
-               "usual cure\n",
-               result.message,
-               (dir / "checkpoints").string(),
-               dir.string());
+    fmt::print(
+        stderr,
+        "kappascope: error: {}; the state before that update is saved in {}. See what the "
+        "condition numbers "
+        "did before: kappascope report '{}'. A lower train.learning-rate or a warm-up is the "
+        "usual cure\n",
+        result.message,
+        (dir / "checkpoints").string(),
+        dir.string());
     return 1;
   }
   return 0;
@@ -124,17 +135,23 @@ int run_train(const Arguments& arguments) {
     settings.probes.curvature_loss = curvature_loss(task, settings.curvature_rows);
   auto probes = probes::standard_probes(*task.model, settings.probes);
 
-  fs::path dir =
-      resuming ? fs::path(resume) : fs::path(out.empty() ? "runs/" + settings.train.label : out);
+  fs::path dir = resuming
+                     ? fs::path(resume)
+                     : fs::path(out.empty() ? "runs/" + folder_name(settings.train.label) : out);
   std::optional<fs::path> checkpoint;
   if (resuming) {
-    checkpoint = train::find_checkpoint(dir);
-    require(checkpoint.has_value(),
-            dir.string(),
-            " holds no checkpoint to resume from: start it anew with --out");
+    require(
+        store::RunReader(dir).state() != "failed",
+        dir.string(),
+        " stopped because its loss left the finite numbers; going on would repeat that: start a "
+        "new run with --out and a lower train.learning-rate or a warm-up");
+    checkpoint = train::find_checkpoint(dir);  // none yet: from the first step
   }
   const auto make_run = [&] {
-    if (resuming) return store::RunWriter::resume(dir, train::checkpoint_step(*checkpoint) - 1);
+    if (resuming) {
+      return store::RunWriter::resume(dir,
+                                      (checkpoint ? train::checkpoint_step(*checkpoint) : 0) - 1);
+    }
     auto facts = probes::standard_facts(*task.model);
     facts.insert(facts.end(),
                  {{"label", settings.train.label},
@@ -149,14 +166,16 @@ int run_train(const Arguments& arguments) {
                   {"command", "kappascope train " + fmt::format("{}", fmt::join(arguments, " "))}});
     return store::RunWriter::create(dir, facts);
   };
-  train::Session session(*task.model, make_run(), std::move(probes));
-  if (resuming) {
-    const auto step = train::load_checkpoint(*checkpoint, *task.model, *task.optimizer, session);
-    fmt::print(stderr, "kappascope: resuming {} after step {}\n", dir.string(), step);
-  }
   stop_requested = false;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
+  train::Session session(*task.model, make_run(), std::move(probes));
+  if (checkpoint) {
+    const auto step = train::load_checkpoint(*checkpoint, *task.model, *task.optimizer, session);
+    fmt::print(stderr, "kappascope: resuming {} after step {}\n", dir.string(), step);
+  } else if (resuming) {
+    fmt::print(stderr, "kappascope: {} has no checkpoint yet: from the first step\n", dir.string());
+  }
   ProgressLine line;
   train::TrainOptions options;
   options.stop = &stop_requested;

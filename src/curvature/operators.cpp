@@ -87,7 +87,7 @@ class Hessian final : public CurvatureOperator {
     torch::AutoGradMode grad(true);
     const auto products = torch::autograd::grad({gradient_},
                                                 parameters_,
-                                                {v},
+                                                {v.to(gradient_.device(), gradient_.scalar_type())},
                                                 /*retain_graph=*/true,
                                                 /*create_graph=*/false,
                                                 /*allow_unused=*/true);
@@ -128,7 +128,10 @@ class GaussNewton final : public CurvatureOperator {
 
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     torch::AutoGradMode grad(true);
-    auto push = torch::autograd::grad({pulled_}, {dummy_}, {v}, true, false)[0].detach();
+    auto push =
+        torch::autograd::grad(
+            {pulled_}, {dummy_}, {v.to(pulled_.device(), pulled_.scalar_type())}, true, false)[0]
+            .detach();
     if (loss_ == OutputLoss::kCrossEntropy) {
       push = probabilities_ * (push - (probabilities_ * push).sum(-1, /*keepdim=*/true));
     }
@@ -194,9 +197,7 @@ linalg::SymmetricOperator as_linear(const CurvatureOperator& op) {
   linear.size = op.size();
   linear.product_noise = op.product_noise();
   linear.apply = [&op](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
-    auto v = tensor::from_vector(x);
-    if (op.product_noise() > 1e-12) v = v.to(torch::kFloat);
-    y = tensor::to_vector(op.apply(v));
+    y = tensor::to_vector(op.apply(tensor::from_vector(x)));
   };
   return linear;
 }

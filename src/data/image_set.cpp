@@ -65,8 +65,9 @@ class Reader {
   }
   void expect_end() {
     std::uint8_t extra = 0;
-    require(
-        gzread(file_.get(), &extra, 1) == 0, path_, " holds more bytes than its header announces");
+    const int got = gzread(file_.get(), &extra, 1);
+    require(got >= 0, path_, " is truncated or damaged: its checksum does not fit");
+    require(got == 0, path_, " holds more bytes than its header announces");
   }
 
  private:
@@ -90,8 +91,11 @@ IdxFile read_idx(const fs::path& path, std::uint32_t dimensions) {
   std::size_t total = 1;
   for (std::uint32_t i = 0; i < dimensions; ++i) {
     file.shape.push_back(reader.read_big_endian());
-    total *= static_cast<std::size_t>(file.shape.back());
-    require(total <= (std::size_t{1} << 36U), path.string(), " announces an impossible size");
+    const auto extent = static_cast<std::size_t>(file.shape.back());
+    require(extent == 0 || total <= (std::size_t{1} << 32U) / extent,
+            path.string(),
+            " announces an impossible size: it is damaged, or no IDX file");
+    total *= extent;
   }
   require(total > 0, path.string(), " is empty: its header announces no values");
   file.values.resize(total);

@@ -36,6 +36,7 @@ void TappedLinearImpl::reset() {
 void TappedLinearImpl::add_output_bias() {
   require(!bias.defined(), "this TappedLinear has an output bias already");
   bias = register_parameter("bias", torch::zeros({options.out_features()}));
+  options.bias(true);  // a clone is rebuilt from its options
 }
 
 torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {

@@ -16,8 +16,11 @@ namespace kappascope::tensor {
 namespace {
 
 // Below this width a split costs more in small products than it saves.
-constexpr int64_t kSmallestSplit = 128;
+constexpr int64_t kSmallestSplit = 256;
 constexpr int kSplits = 3;
+// Rows centred at once: few enough that the copy comes from the allocator's heap, not from new
+// pages.
+constexpr int64_t kChunkRows = 2048;
 
 }  // namespace
 
@@ -70,11 +73,9 @@ void MomentAccumulator::update(const at::Tensor& rows,
           " rows do not divide ",
           rows.size(0),
           " rows");
-  require(rows_per_group_ == 0 || rows_per_group_ == rows_per_group,
-          "rows came in groups of ",
-          rows_per_group_,
-          ", now in groups of ",
-          rows_per_group);
+  require(rows_per_group_ == 0 || (rows_per_group_ > 1) == (rows_per_group > 1),
+          "rows came ",
+          rows_per_group_ > 1 ? "in sequences, now singly" : "singly, now in sequences");
   require(!mask.defined() || (mask.dim() == 1 && mask.size(0) == rows.size(0)),
           "the mask must have ",
           rows.size(0),
@@ -87,7 +88,7 @@ void MomentAccumulator::update(const at::Tensor& rows,
   require(type == shift_.scalar_type(), "rows changed between double and float");
   for (int64_t begin = 0; begin < values.size(0);) {
     // Whole groups only, so that a group's sum is seen at once.
-    const auto most = std::max<int64_t>(kBlockRows / rows_per_group, 1) * rows_per_group;
+    const auto most = std::max<int64_t>(kChunkRows / rows_per_group, 1) * rows_per_group;
     const auto count = std::min(most, values.size(0) - begin);
     add(values.narrow(0, begin, count),
         mask.defined() ? mask.narrow(0, begin, count) : mask,

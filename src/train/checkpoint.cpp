@@ -5,6 +5,10 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "kappascope/core/error.h"
@@ -98,13 +102,19 @@ fs::path save_checkpoint(const fs::path& run_dir,
   const auto dir = run_dir / "checkpoints";
   fs::create_directories(dir);
   const auto file = dir / fmt::format("step-{:08}.pt", step);
+  // Through memory: LibTorch's own file writer throws from a destructor when the disk is full.
+  std::ostringstream bytes(std::ios::binary);
+  archive.save_to(bytes);
   store::write_atomically(file, [&](const fs::path& temporary) {
-    try {
-      archive.save_to(temporary.string());
-    } catch (const c10::Error& error) {
-      throw Error("cannot write checkpoint " + file.string() + ": " +
-                  error.what_without_backtrace());
-    }
+    std::ofstream out(temporary, std::ios::binary);
+    out << bytes.view();
+    out.close();
+    require(out.good(),
+            "cannot write checkpoint ",
+            file.string(),
+            ": ",
+            std::strerror(errno),
+            "; make room and resume the run, what was written before is whole");
   });
   return file;
 }

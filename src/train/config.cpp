@@ -53,7 +53,8 @@ void TrainConfig::validate() const {
   usage(weight_decay >= 0,
         fmt::format("train.weight-decay must not be negative, got {}", weight_decay));
   usage(steps >= 0, fmt::format("train.steps must not be negative, got {}", steps));
-  usage(steps > 0 || epochs > 0, fmt::format("train.epochs must be positive, got {}", epochs));
+  usage(steps > 0 || (std::isfinite(epochs) && epochs > 0),
+        fmt::format("train.epochs must be positive, got {}", epochs));
   usage(batch >= 1, fmt::format("train.batch must be at least 1, got {}", batch));
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
   usage(eval_every >= 0 && checkpoint_every >= 0,

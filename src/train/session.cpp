@@ -165,6 +165,9 @@ void Session::step(double loss, double learning_rate) {
   bool emitted = false;
   if (listening_ || !probes_.empty()) {
     const auto layers = collect();
+    captures_.clear();
+    // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
+    if (listening_) silence();
     const StepView view{step_, loss, learning_rate, &layers};
     for (auto& running : probes_) {
       if (!running.in_window || !running.schedule.observes(step_)) continue;
@@ -183,11 +186,10 @@ void Session::step(double loss, double learning_rate) {
       running.budget.charge(monotonic_seconds() - start);
       if (!running.in_window) running.budget.close_window();
     }
-    captures_.clear();
   }
-  probing_ += monotonic_seconds() - begin;
   if (emitted) record_costs(snapshot);
   if (emitted || monotonic_seconds() - flushed_ > options_.flush_seconds) flush();
+  probing_ += monotonic_seconds() - begin;
   ++step_;
   grant_windows();
   open_taps();
@@ -214,9 +216,9 @@ void Session::record(store::Scalar scalar) {
   snapshot.scalars.push_back(std::move(scalar));
 }
 
-void Session::event(const std::string& kind, const std::string& message) {
+void Session::event(const std::string& kind, const std::string& message, int64_t step) {
   auto& snapshot = pending_.emplace_back();
-  snapshot.step = step_;
+  snapshot.step = step < 0 ? step_ : step;
   snapshot.events.push_back({kind, message});
 }
 
@@ -228,10 +230,10 @@ void Session::flush() {
 
 void Session::close(const std::string& state) {
   if (closed_) return;
-  closed_ = true;
   silence();
   flush();
   run_.set_state(state);
+  closed_ = true;
 }
 
 void Session::save(torch::serialize::OutputArchive& archive) const {

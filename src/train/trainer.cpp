@@ -74,7 +74,7 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
       // The weights are those that gave this loss: the update has not been made.
       result.state = "failed";
       result.message = fmt::format("the loss became {} at step {}", result.loss, step);
-      session.event("nan_loss", result.message);
+      session.event("nan_loss", result.message, step);
       session.close("failed");
       save_checkpoint(run_dir, step, *task.model, *task.optimizer, session);
       return result;

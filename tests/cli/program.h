@@ -48,7 +48,8 @@ class Workplace {
   [[nodiscard]] static std::string train(const std::string& more) {
     return "train --data data --model.width 6 --model.hidden 10 --model.blocks 2 --model.dropout "
            "0.2 "
-           "--model.bias both --train.batch 32 --train.threads 1 --probes.every 10 --probes.budget "
+           "--probes.hessian-budget 0 --model.bias both --train.batch 32 --train.threads 1 "
+           "--probes.every 10 --probes.budget "
            "0 "
            "--probes.hessian-every 20 --probes.hessian-rows 40 --probes.hessian-top 2 " +
            more;

@@ -17,7 +17,7 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   kappascope::testing::write_bytes(
       work.path() / "c.ini",
       "label = <my> arm\n[model]\nbias = post-gating\nblocks = 2\nwidth = 6\nhidden = 10\n"
-      "[train]\nsteps = 40\nbatch = 32\n[probes]\nevery = 10\nbudget = 0\n"
+      "[train]\nsteps = 40\nbatch = 32\n[probes]\nevery = 10\nbudget = 0\nhessian-budget = 0\n"
       "hessian-rows = 40\nhessian-every = 20\nhessian-top = 2\n");
   const auto trained =
       work.run("train --config c.ini --data data --out runs/a --train.steps 30 --json");

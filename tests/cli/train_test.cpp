@@ -49,11 +49,11 @@ TEST_CASE(
       ++killed;
       if (!fs::exists(work.path() / name / "checkpoints") ||
           fs::is_empty(work.path() / name / "checkpoints")) {
-        // Killed before the first checkpoint: the program says to start anew.
-        CHECK(work.run("train --resume " + name).status == 1);
-        fs::remove_all(work.path() / name);
-        got = work.run(Workplace::train(settings + "--out " + name));
-        continue;
+        // Killed before the run was made at all: there is nothing to resume.
+        if (!fs::exists(work.path() / name / "run.sqlite")) {
+          got = work.run(Workplace::train(settings + "--out " + name));
+          continue;
+        }
       }
       // The kernel lets go of the lock when it has taken the process down.
       for (int wait = 0; wait < 100 && RunReader(work.path() / name).state() != "dead"; ++wait)
@@ -121,4 +121,19 @@ TEST_CASE("a disk that takes no more is one clear error, and what was written st
   CHECK_THAT(got.err, Contains("kappascope: error: ") && Contains("run"));
   const RunReader run(work.path() / "run");
   CHECK(run.scalars({"loss/train", ""}).size() > 10);
+}
+
+TEST_CASE("a disk that fills up while a checkpoint is written is one clear error too") {
+  const Workplace work;
+  const auto got = work.run(
+      "train --data data --model.width 256 --model.hidden 512 --train.batch 32 --train.steps 50 "
+      "--train.checkpoint-every 1 --probes.hessian false --out run",
+      "trap '' XFSZ; ulimit -f 1500;");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("kappascope: error: cannot write checkpoint") && Contains("resume"));
+  CHECK(std::count(got.err.begin(), got.err.end(), '\n') <= 3);
+  CHECK_FALSE(RunReader(work.path() / "run").scalars({"loss/train", ""}).empty());
+  for (const auto& entry : fs::directory_iterator(work.path() / "run/checkpoints")) {
+    CHECK(entry.path().extension() == ".pt");  // nothing half written stays
+  }
 }

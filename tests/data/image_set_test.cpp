@@ -82,3 +82,14 @@ TEST_CASE("each way a data set can be broken is named with its file") {
   testing::write_idx(folder.path(), "t10k", 0, 3);
   CHECK_THROWS_WITH(load(), Contains("empty"));
 }
+
+TEST_CASE("a header that announces an impossible size is refused before anything is reserved") {
+  const testing::TemporaryFolder folder;
+  testing::write_image_set(folder.path());
+  std::string bytes;
+  for (const std::uint32_t word : {0x0803U, 0xFFFFFFFFU, 0xFFFFFFFFU, 0xFFFFFFFFU})
+    testing::put_big_endian(bytes, word);
+  testing::write_bytes(folder.path() / "train-images-idx3-ubyte", bytes);
+  CHECK_THROWS_WITH(data::load_idx(folder.path(), data::Split::kTrain),
+                    Contains("impossible size"));
+}

@@ -33,3 +33,16 @@ TEST_CASE("a stack without blocks or width is refused") {
   CHECK_THROWS_AS(nn::MlpStack(nn::MlpStackOptions(5, 2).blocks(0)), Error);
   CHECK_THROWS_AS(nn::MlpStack(nn::MlpStackOptions(5, 2).width(0)), Error);
 }
+
+TEST_CASE("every bias placement can be cloned, and the copy's taps are silent") {
+  for (const auto* name : {"none", "post-gating", "output", "both"}) {
+    nn::MlpStack model(nn::MlpStackOptions(5, 2).bias(nn::parse_bias_placement(name)));
+    int heard = 0;
+    for (const auto& [layer, down] : nn::find_tapped(*model))
+      down->tap.listen([&](const nn::TapView&) { ++heard; });
+    const auto copy = std::dynamic_pointer_cast<nn::MlpStackImpl>(model->clone());
+    const auto x = torch::randn({3, 5});
+    CHECK(torch::equal(copy->forward(x), model->forward(x)));
+    CHECK(heard == 2);  // the original's two layers only
+  }
+}

@@ -33,6 +33,7 @@ inline probes::ProbeOptions all_probes(train::Task& task) {
   options.every = 10;
   options.window = 4;
   options.budget = 0;
+  options.hessian_budget = 0;
   options.hessian_every = 15;
   options.last_step = task.steps - 1;
   options.spectrum.top = 2;

@@ -135,3 +135,33 @@ TEST_CASE("a model without a tapped layer is refused with the cure, and so is a 
                                    one(memory, {.features = true}, {2, 3})),
                     Catch::Contains("window"));
 }
+
+TEST_CASE("a probe's own passes are not taken for training, and leave nothing behind") {
+  const testing::TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  const auto x = torch::randn({6, 3});
+  probes::ProbeOptions options;
+  options.every = 1;
+  options.window = 1;
+  options.hessian_every = 1;
+  options.budget = options.hessian_budget = 0;
+  // Watches whether the graph of the curvature's loss is let go of.
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> outputs;
+  options.curvature_loss = [&] {
+    const auto z = layer->forward(x);
+    outputs.emplace_back(z.getIntrusivePtr());
+    return z.square().mean();
+  };
+  {
+    auto session = probes::attach(*layer, folder.path() / "run", options);
+    for (int step = 0; step < 3; ++step) {
+      layer->forward(x).square().mean().backward();
+      session->step(1.0);
+    }
+    session->close();
+  }
+  REQUIRE(outputs.size() == 6);
+  for (const auto& output : outputs) CHECK(output.expired());
+  const store::RunReader run(folder.path() / "run");
+  for (const auto& row : run.scalars({"kappa/sigma", "down"})) CHECK(*row.scalar.n == 6);
+}

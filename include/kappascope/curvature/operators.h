@@ -44,7 +44,7 @@ class CurvatureOperator {
   virtual ~CurvatureOperator() = default;
   /// Number of parameters.
   [[nodiscard]] virtual int64_t size() const = 0;
-  /// C v for v: [size], of the parameters' type and device.
+  /// C v for v: [size]; the result has the parameters' type and device, v is brought there.
   [[nodiscard]] virtual at::Tensor apply(const at::Tensor& v) const = 0;
   /// Relative error of one product: 2⁻⁵³ or 2⁻²⁴ times a small factor, by the parameters' type.
   [[nodiscard]] virtual double product_noise() const = 0;

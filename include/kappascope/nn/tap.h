@@ -23,6 +23,12 @@ class Tap {
  public:
   using Listener = std::function<void(const TapView&)>;
 
+  Tap() = default;
+  /// A copy of a layer has a tap of its own that nobody listens to.
+  Tap(const Tap& /*other*/) {}
+  Tap& operator=(const Tap& /*other*/) { return *this; }
+  ~Tap() = default;
+
   void listen(Listener listener) { listener_ = std::move(listener); }
   void silence() { listener_ = nullptr; }
   [[nodiscard]] bool active() const { return static_cast<bool>(listener_); }

@@ -11,7 +11,8 @@
 
 namespace kappascope::probes {
 
-/// Which probes run, and when. The defaults cost at most about two percent of the training time.
+/// Which probes run, and when. The defaults cost at most about two percent of the training time;
+/// the first window of each probe always runs, since its cost is what later ones are granted by.
 struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed
@@ -24,7 +25,7 @@ struct ProbeOptions {
   /// Share of the training time each probe but the Hessian may use; a window beyond it is left
   /// out. 0 = no limit: then what is probed depends on step numbers alone.
   double budget = 0.005;
-  double hessian_budget = 0;
+  double hessian_budget = 0.005;
   int64_t sample_rows = 512;  ///< rows kept a layer, for the tails
   HessianSpectrumOptions spectrum;
   /// Evaluates the loss on a fixed batch, without dropout. Empty: no Hessian.

@@ -23,8 +23,9 @@ struct HessianSpectrumOptions {
 /// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
 /// spectral density. Writes hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace and the array
 /// hessian/density ([4, points]: grid, density, lower, upper). Looks at no training step: it
-/// evaluates its own loss, which must not be random, when it emits. Cost: its products, each about
-/// two gradients of that loss; memory of one kept graph.
+/// evaluates its own loss, which must not be random, when it emits; one that fails becomes the
+/// event "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one
+/// kept graph.
 class HessianSpectrum final : public train::Probe {
  public:
   /// `parameters` are asked for at every emission.
@@ -40,6 +41,8 @@ class HessianSpectrum final : public train::Probe {
   void load(torch::serialize::InputArchive& archive) override;
 
  private:
+  void measure(store::Snapshot& out) const;
+
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;
   HessianSpectrumOptions options_;

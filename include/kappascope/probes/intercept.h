@@ -11,8 +11,8 @@ namespace kappascope::probes {
 /// Intercept absorption: how far training has used the post-gating bias b to cancel the mean μ of
 /// the features. Writes per layer with a bias: bias/cos = cos(b, -μ), bias/residual = ‖μ+b‖/‖μ‖
 /// (1 when b = 0, 0 when b = -μ), bias/norm = ‖b‖. NaN, with status "undefined", where b or μ is
-/// zero. The 95 % interval carries the sampling error of μ (rows taken as independent).
-/// Cost: two sums over the features a step.
+/// zero. The 95 % interval carries the sampling error of μ, to first order; tokens of one sequence
+/// count as dependent. Cost: two sums over the features a step.
 class Intercept final : public train::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "intercept"; }
@@ -25,8 +25,13 @@ class Intercept final : public train::Probe {
  private:
   struct Layer {
     int64_t rows = 0;
-    at::Tensor sum, squares;  // [d_ff] double: Σ(φ-s), Σ(φ-s)²
-    at::Tensor shift, bias;   // [d_ff] double
+    int64_t groups = 0;      // sequences, or rows where rows are independent
+    at::Tensor sum;          // [d_ff] double: Σ(φ-s)
+    at::Tensor shift, bias;  // [d_ff] double
+    // The gradients of both quantities with respect to μ lie in the span of b and μ, so the error
+    // of μ is needed along these two only: over groups, Σ q and Σ q qᵀ with q the group's sum of
+    // ((φ-s)·b, (φ-s)·s).
+    at::Tensor projected, cross;  // [2], [2, 2] double
   };
   std::map<std::string, Layer> layers_;
 };

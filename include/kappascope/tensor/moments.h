@@ -31,7 +31,8 @@ class MomentAccumulator {
   /// Adds rows [tokens, d]. `mask` [tokens] (bool), where given, leaves out the rows that are
   /// false. Rows with a NaN or an infinity are counted and left out. Rows of one group (the tokens
   /// of one sequence) follow each other. Throws when widths differ, when the group does not divide
-  /// the rows, or when rows_per_group changes between updates.
+  /// the rows, or when single rows and sequences are mixed; sequences may differ in length between
+  /// updates.
   void update(const at::Tensor& rows, const at::Tensor& mask = {}, int64_t rows_per_group = 1);
 
   [[nodiscard]] linalg::Moments result() const;

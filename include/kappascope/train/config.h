@@ -20,7 +20,7 @@ struct TrainConfig {
   std::string dropout_placement = "up";  ///< up | product
   // [train]
   std::string loss =
-      "cross-entropy";             ///< cross-entropy | squared (on one-hot labels, mean over all)
+      "cross-entropy";  ///< cross-entropy | squared (½ ‖outputs - one-hot‖², mean over images)
   std::string optimizer = "adam";  ///< adam | sgd
   double learning_rate = 1e-3;
   double final_learning_rate = 0.1;  ///< share of learning_rate at the end of the cosine

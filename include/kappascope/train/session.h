@@ -55,7 +55,8 @@ class Session {
   void step(double loss, double learning_rate = std::numeric_limits<double>::quiet_NaN());
   /// A further number of the step that step() was last called for (a test loss, say).
   void record(store::Scalar scalar);
-  void event(const std::string& kind, const std::string& message);
+  /// `step` = -1: the step that comes next.
+  void event(const std::string& kind, const std::string& message, int64_t step = -1);
   void flush();
   /// Writes what is pending and the state ("finished", "interrupted", "failed"), and lets go of
   /// the model. Called with "interrupted" by the destructor when forgotten.
