@@ -5,8 +5,8 @@
 struct Net : torch::nn::Module {
   torch::nn::Linear up{register_module("up", torch::nn::Linear(8, 32))};
   torch::nn::Linear gate{register_module("gate", torch::nn::Linear(8, 32))};
-  kappascope::nn::TappedLinear down{// was torch::nn::Linear
-                                    register_module("down", kappascope::nn::TappedLinear(32, 1))};
+  // was torch::nn::Linear
+  kappascope::nn::TappedLinear down{register_module("down", kappascope::nn::TappedLinear(32, 1))};
 
   torch::Tensor forward(const torch::Tensor& x) {
     return down->forward(up->forward(x) * torch::silu(gate->forward(x)));
