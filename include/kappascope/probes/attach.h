@@ -11,8 +11,9 @@
 
 namespace kappascope::probes {
 
-/// Which probes run, and when. The defaults cost at most about two percent of the training time;
-/// the first window of each probe always runs, since its cost is what later ones are granted by.
+/// Which probes run, and when. Each probe keeps to its budget, a share of the training time; the
+/// first window of each always runs, since its cost is what later ones are granted by, so a short
+/// run costs more (benchmarks/README.md has what was measured).
 struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed
