@@ -5,17 +5,31 @@
 
 namespace kappascope::tensor {
 
-/// Rows about a shift, where they are.
-struct Centred {
-  at::Tensor rows;        ///< [n, d] float, or double for double rows; zero where a row is left out
+/// What rows about a shift add up to.
+struct RowSums {
   at::Tensor keep;        ///< [n] bool: in the mask and finite; undefined when every row is kept
-  at::Tensor sums;        ///< [d] of the kept rows
+  at::Tensor sums;        ///< [groups, d] double, of each group's kept rows; [1, d] for single rows
   int64_t kept = 0;       ///< rows kept
   int64_t nonfinite = 0;  ///< rows of the mask left out because an entry was NaN or infinite
 };
 
-/// `mask` [n] bool or undefined. Rows on a CUDA device go through one kernel (src/cuda/centre_rows)
-/// when the build has it; the host and other builds use LibTorch's operations, with the same bits.
-Centred centre(const at::Tensor& rows, const at::Tensor& mask, const at::Tensor& shift);
+struct Centred : RowSums {
+  at::Tensor rows;  ///< [n, d] float, or double for double rows; zero where a row is left out
+};
+
+/// One look at rows [n, d] on the host, of the shift's type and contiguous. `mask` [n] bool or
+/// undefined; groups of `rows_per_group` rows follow each other.
+RowSums sum_rows(const at::Tensor& rows,
+                 const at::Tensor& mask,
+                 const at::Tensor& shift,
+                 int64_t rows_per_group = 1);
+
+/// The same with the differences themselves, where the rows are. Rows on a CUDA device go through
+/// one kernel (src/cuda/centre_rows) when the build has it; other devices and builds use LibTorch's
+/// operations, with the same bits.
+Centred centre(const at::Tensor& rows,
+               const at::Tensor& mask,
+               const at::Tensor& shift,
+               int64_t rows_per_group = 1);
 
 }  // namespace kappascope::tensor

@@ -5,41 +5,20 @@
 #include <fmt/ranges.h>
 #include <torch/torch.h>
 
-#include <array>
-#include <functional>
+#include <algorithm>
 
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
 #include "tensor/centre.h"
+#include "tensor/lower_triangle.h"
 
 namespace kappascope::tensor {
-namespace {
-
-// Below this width a split costs more in small products than it saves.
-constexpr int64_t kSmallestSplit = 256;
-constexpr int kSplits = 3;
-// Rows centred at once: few enough that the copy comes from the allocator's heap, not from new
-// pages.
-constexpr int64_t kChunkRows = 2048;
-
-}  // namespace
 
 MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions options)
-    : dimension_(dimension), reservoir_(options.sample_rows, dimension, options.seed) {
+    : dimension_(dimension),
+      reservoir_(options.sample_rows, dimension, options.seed),
+      triangle_(std::make_shared<LowerTriangle>(dimension)) {
   require(dimension > 0, "moments need at least one feature, got ", dimension);
-  // Halving the triangle `kSplits` times leaves 1/2 + 1/2^(kSplits+1) of the full product.
-  const std::function<void(int64_t, int64_t, int)> split =
-      [&](int64_t begin, int64_t size, int depth) {
-        if (depth == 0 || size < kSmallestSplit) {
-          rectangles_.push_back({begin, size, begin, size});
-          return;
-        }
-        const auto half = size / 2;
-        split(begin, half, depth - 1);
-        rectangles_.push_back({begin + half, size - half, begin, half});
-        split(begin + half, size - half, depth - 1);
-      };
-  split(0, dimension, kSplits);
 }
 
 void MomentAccumulator::start(const at::Tensor& rows) {
@@ -86,43 +65,49 @@ void MomentAccumulator::update(const at::Tensor& rows,
   const auto type = values.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   if (!shift_.defined()) start(values.to(type));
   require(type == shift_.scalar_type(), "rows changed between double and float");
-  for (int64_t begin = 0; begin < values.size(0);) {
-    // Whole groups only, so that a group's sum is seen at once.
-    const auto most = std::max<int64_t>(kChunkRows / rows_per_group, 1) * rows_per_group;
-    const auto count = std::min(most, values.size(0) - begin);
-    add(values.narrow(0, begin, count),
-        mask.defined() ? mask.narrow(0, begin, count) : mask,
-        rows_per_group);
-    begin += count;
+  if (values.is_cpu() && triangle_->suits_host_threads()) {
+    const auto same = values.to(type).contiguous();
+    const auto seen = sum_rows(same, mask, shift_, rows_per_group);
+    count(values, seen, rows_per_group);
+    multiply(same, [&](const at::Tensor& part, int64_t first, double scale, const at::Tensor& out) {
+      const auto keep = seen.keep.defined() ? seen.keep.narrow(0, first, part.size(0)) : seen.keep;
+      triangle_->add_centred_product(part, keep, shift_, scale, out);
+    });
+  } else {
+    const auto centred = centre(values, mask, shift_, rows_per_group);
+    count(values, centred, rows_per_group);
+    multiply(centred.rows,
+             [&](const at::Tensor& part, int64_t, double scale, const at::Tensor& out) {
+               triangle_->add_product(part, scale, out);
+             });
   }
 }
 
-void MomentAccumulator::add(const at::Tensor& rows,
-                            const at::Tensor& mask,
-                            int64_t rows_per_group) {
-  const auto block = centre(rows, mask, shift_);
-  const auto& centred = block.rows;
-  n_ += block.kept;
-  nonfinite_ += block.nonfinite;
-  sum_.add_(block.sums);
-  if (rows_per_group > 1) add_groups(centred, block.keep, rows_per_group);
-  keep_sample(block.keep.defined() ? rows.index({block.keep}) : rows);
-
-  if (block_rows_ + centred.size(0) > kBlockRows) flush();
-  const auto& target = block_.defined() ? block_ : cross_;
-  const auto transposed = centred.t();
-  for (const auto& r : rectangles_) {
-    auto out = target.narrow(0, r.row, r.rows).narrow(1, r.column, r.columns);
-    out.addmm_(transposed.narrow(0, r.row, r.rows), centred.narrow(1, r.column, r.columns));
-  }
-  block_rows_ += centred.size(0);
+void MomentAccumulator::count(const at::Tensor& rows, const RowSums& seen, int64_t rows_per_group) {
+  n_ += seen.kept;
+  nonfinite_ += seen.nonfinite;
+  sum_.add_(seen.sums.sum(0));
+  if (rows_per_group > 1) add_groups(seen.sums, seen.keep, rows_per_group);
+  keep_sample(seen.keep.defined() ? rows.index({seen.keep}) : rows);
 }
 
-void MomentAccumulator::add_groups(const at::Tensor& centred,
+template <typename Product>
+void MomentAccumulator::multiply(const at::Tensor& rows, const Product& product) {
+  for (int64_t first = 0; first < rows.size(0);) {
+    const auto n = std::min(kBlockRows, rows.size(0) - first);
+    if (block_rows_ + n > kBlockRows) flush();
+    // A block that was merged is overwritten.
+    const double scale = block_.defined() && block_rows_ == 0 ? 0 : 1;
+    product(rows.narrow(0, first, n), first, scale, block_.defined() ? block_ : cross_);
+    block_rows_ += n;
+    first += n;
+  }
+}
+
+void MomentAccumulator::add_groups(const at::Tensor& totals,
                                    const at::Tensor& keep,
                                    int64_t rows_per_group) {
-  const auto groups = centred.size(0) / rows_per_group;
-  const auto totals = centred.view({groups, rows_per_group, dimension_}).sum(1).to(torch::kDouble);
+  const auto groups = totals.size(0);
   auto members = torch::full({groups}, static_cast<double>(rows_per_group), totals.options());
   if (keep.defined()) members = keep.view({groups, rows_per_group}).sum(1).to(torch::kDouble);
   if (!group_rows_sum_.defined()) {
@@ -154,12 +139,7 @@ void MomentAccumulator::keep_sample(const at::Tensor& rows) {
 
 void MomentAccumulator::flush() const {
   if (!block_.defined() || block_rows_ == 0) return;
-  for (const auto& r : rectangles_) {
-    cross_.narrow(0, r.row, r.rows)
-        .narrow(1, r.column, r.columns)
-        .add_(block_.narrow(0, r.row, r.rows).narrow(1, r.column, r.columns));
-  }
-  block_.zero_();
+  triangle_->add(block_, cross_);
   block_rows_ = 0;
 }
 

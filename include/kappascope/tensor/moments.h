@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <vector>
+#include <memory>
 
 #include "kappascope/linalg/moments.h"
 
@@ -14,10 +14,13 @@ class InputArchive;
 
 namespace kappascope::tensor {
 
+class LowerTriangle;
+struct RowSums;
+
 /// The fast twin of linalg::MomentAccumulator: the same sums for tensor rows, on the device where
 /// the rows are. Rows of float (or bfloat16, half, which are widened) are centred and multiplied in
 /// float, in blocks of at most kBlockRows rows that are merged into double; rows of double stay in
-/// double. Only blocks on or below the diagonal are multiplied: about half of a full product.
+/// double. The lower triangle is multiplied in strips: about half of a full product.
 ///
 /// Error of an entry of the covariance from float rows: at most
 /// (kBlockRows + 2) · 2⁻²⁴ · √(c_ii c_jj) with c the covariance about the shift, typically
@@ -43,19 +46,17 @@ class MomentAccumulator {
   void load(torch::serialize::InputArchive& archive);
 
  private:
-  struct Rectangle {
-    int64_t row, rows, column, columns;
-  };
-
   void start(const at::Tensor& rows);
-  void add(const at::Tensor& rows, const at::Tensor& keep, int64_t rows_per_group);
-  void add_groups(const at::Tensor& centred, const at::Tensor& keep, int64_t rows_per_group);
+  void count(const at::Tensor& rows, const RowSums& seen, int64_t rows_per_group);
+  template <typename Product>
+  void multiply(const at::Tensor& rows, const Product& product);
+  void add_groups(const at::Tensor& totals, const at::Tensor& keep, int64_t rows_per_group);
   void keep_sample(const at::Tensor& rows);
   void flush() const;
 
   int64_t dimension_;
   linalg::Reservoir reservoir_;
-  std::vector<Rectangle> rectangles_;  // cover the lower triangle
+  std::shared_ptr<const LowerTriangle> triangle_;
   int64_t n_ = 0, nonfinite_ = 0, rows_per_group_ = 0;
   int64_t groups_ = 0;
   double group_rows_squared_ = 0;
