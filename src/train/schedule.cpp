@@ -5,17 +5,18 @@
 
 namespace kappascope::train {
 
+int64_t Schedule::next_emission(int64_t step) const {
+  if (step < window) return last >= step ? std::min(last, window - 1) : window - 1;
+  const auto multiple = (step + every - 1) / every * every;
+  return last >= step ? std::min(last, multiple) : multiple;
+}
+
 bool Schedule::emits(int64_t step) const {
-  if (step < 0) return false;
-  if (step == last) return true;
-  return step == window - 1 || (step >= window && step % every == 0);
+  return step >= 0 && next_emission(step) == step;
 }
 
 bool Schedule::observes(int64_t step) const {
-  for (int64_t ahead = 0; ahead < window; ++ahead) {
-    if (emits(step + ahead)) return true;
-  }
-  return false;
+  return step >= 0 && next_emission(step) - step < window;
 }
 
 bool Schedule::opens_window(int64_t step) const {

@@ -20,6 +20,22 @@ TEST_CASE("a schedule emits early, regularly and at the end, and observes the st
   CHECK(opened == std::vector<int64_t>{0, 8, 18, 23});
 }
 
+TEST_CASE("a step is observed exactly when one of the window's steps from it on emits") {
+  for (const Schedule schedule : {Schedule{10, 3, 25},
+                                  Schedule{4, 4},
+                                  Schedule{7, 5, 2},
+                                  Schedule{5, 2, 20},
+                                  Schedule{9, 4, 11}}) {
+    for (int64_t step = 0; step < 60; ++step) {
+      bool emits = false;
+      for (int64_t ahead = 0; ahead < schedule.window; ++ahead)
+        emits = emits || schedule.emits(step + ahead);
+      CHECK(schedule.observes(step) == emits);
+    }
+    CHECK_FALSE(schedule.observes(-1));
+  }
+}
+
 TEST_CASE("a schedule of every step has a window each step") {
   const Schedule schedule{1, 1};
   for (int64_t step = 0; step < 5; ++step) {

@@ -18,6 +18,9 @@ struct Schedule {
   [[nodiscard]] bool emits(int64_t step) const;
   [[nodiscard]] bool observes(int64_t step) const;
   [[nodiscard]] bool opens_window(int64_t step) const;
+
+ private:
+  [[nodiscard]] int64_t next_emission(int64_t step) const;  // at `step` or after it
 };
 
 /// Keeps one probe to its budget: says at the start of each window whether it can be afforded.
