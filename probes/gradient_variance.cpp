@@ -53,24 +53,44 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
           " rows do not divide ",
           phi_in.size(0),
           " rows");
-  const auto phi = phi_in.to(torch::kDouble);
+  // The two products run in the features' own precision, on features about their mean, so that a
+  // large mean costs no digits; all that is linear in a row, and every sum over rows, is double.
+  const auto type = phi_in.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto n = static_cast<double>(phi_in.size(0));
   const auto gamma = gamma_in.to(torch::kDouble);
-  const auto n = static_cast<double>(phi.size(0));
-  const auto b =
-      bias.defined() ? bias.to(torch::kDouble) : torch::zeros({phi.size(1)}, phi.options());
-  const auto w = gamma.square().sum(1);  // [n] ‖γ‖²
+  const auto mean_phi = phi_in.mean(0, /*keepdim=*/false, torch::kDouble);  // [d_ff]
+  const auto shift = mean_phi.to(type).to(torch::kDouble);
+  const auto c = phi_in.to(type) - shift.to(type);            // [n, d_ff]
+  const auto cross = c.t().matmul(gamma_in.to(type)).div(n);  // [d_ff, d_model] E cγᵀ
+  const auto crossed = c.matmul(cross).to(torch::kDouble).mul(gamma).sum(1);  // [n] cᵀ E[cγᵀ] γ
+  const auto cross_wide = cross.to(torch::kDouble);
+  const auto squared = c.square().sum(1, /*keepdim=*/false, torch::kDouble);  // [n] ‖c‖²
+  const auto w = gamma.square().sum(1);                                       // [n] ‖γ‖²
   const auto mean_w = w.mean();
-  const auto mean_gamma = gamma.mean(0);         // [d_model]
-  const auto mean_phi = phi.mean(0);             // [d_ff]
-  const auto cross = phi.t().matmul(gamma) / n;  // [d_ff, d_model] E φγᵀ
+  const auto mean_gamma = gamma.mean(0);  // [d_model]
+  const auto along = gamma.mv(mean_gamma);
+  const auto b = bias.defined() ? bias.to(torch::kDouble) : torch::zeros_like(mean_phi);
 
+  // What one bias makes of the rows: y = φ + b = c + t with t = shift + b, E yγᵀ = E cγᵀ + t Eγᵀ.
+  struct AtBias {
+    at::Tensor squared;    // [n] ‖y‖²
+    at::Tensor matched;    // [n] yᵀ E[yγᵀ] γ
+    at::Tensor mean_norm;  // ‖E yγᵀ‖²
+  };
+  const auto at_bias = [&](const at::Tensor& at_b) -> AtBias {
+    const auto t = shift + at_b;
+    const auto tt = t.square().sum();
+    const auto ct = c.mv(t.to(type)).to(torch::kDouble);
+    const auto t_cross = cross_wide.t().mv(t);  // [d_model]
+    return {
+        squared + 2 * ct + tt,
+        crossed + (ct + tt) * along + gamma.mv(t_cross),
+        cross_wide.square().sum() + 2 * t_cross.dot(mean_gamma) + tt * mean_gamma.square().sum()};
+  };
   // Var g at some b: the mean of ‖y γᵀ - E y γᵀ‖², whose influence of a row is its own term (the
   // mean's own error is of second order).
-  const auto variance_at = [&](const at::Tensor& at_b) -> Measured {
-    const auto y = phi + at_b;
-    const auto mean_g = cross + at_b.unsqueeze(1) * mean_gamma;
-    const auto terms =
-        y.square().sum(1) * w - 2 * y.matmul(mean_g).mul(gamma).sum(1) + mean_g.square().sum();
+  const auto variance_of = [&](const AtBias& y) -> Measured {
+    const auto terms = y.squared * w - 2 * y.matched + y.mean_norm;
     return {terms.mean().item<double>(), standard_error(terms, rows_per_group)};
   };
   // E a · E w for a row statistic a.
@@ -81,29 +101,29 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   };
 
   GradientVariance result;
-  const auto y = phi + b;
-  const auto a = y.square().sum(1);  // [n] ‖y‖²
-  result.measured = variance_at(b);
+  const auto y = at_bias(b);
+  const auto& a = y.squared;
+  result.measured = variance_of(y);
   result.derived = product(a);
   // Σ_j pσ_j² + (pμ_j + b_j)² with S/p in the lemma's place of S, written by what the mask leaves:
   // E φ² = E S² / p gives ‖y‖² less the masked mean's term.
   const double keep = 1 - dropout;
-  const auto missing = (1 - keep) / keep * (2 * phi.matmul(mean_phi) - mean_phi.square().sum());
+  const auto phi_mean = c.mv(mean_phi.to(type)).to(torch::kDouble) + shift.dot(mean_phi);
+  const auto missing = (1 - keep) / keep * (2 * phi_mean - mean_phi.square().sum());
   result.published = product(a - missing);
   const auto product_terms = (a - a.mean()) * (w - mean_w);
   result.independence = {product_terms.mean().item<double>(),
                          standard_error(product_terms, rows_per_group)};
-  const auto mean_g = cross + b.unsqueeze(1) * mean_gamma;
-  result.zero_mean = {mean_g.square().sum().item<double>(),
-                      standard_error(2 * y.matmul(mean_g).mul(gamma).sum(1), rows_per_group)};
+  result.zero_mean = {y.mean_norm.item<double>(), standard_error(2 * y.matched, rows_per_group)};
 
-  result.b_zero = variance_at(torch::zeros_like(b));
-  result.b_minus_mean = variance_at(-mean_phi);
+  result.b_zero = variance_of(at_bias(torch::zeros_like(b)));
+  result.b_minus_mean = variance_of(at_bias(-mean_phi));
   // V(b) = Σ_j A_j + 2 b_j B_j + b_j² C is a parabola in each b_j; C = 0 only when γ is constant.
   const auto curvature = mean_w - mean_gamma.square().sum();
-  const auto slope = phi.t().mv(w) / n - cross.mv(mean_gamma);
-  result.minimiser = curvature.item<double>() > 0 ? -slope / curvature : torch::zeros_like(b);
-  result.b_minimiser = variance_at(result.minimiser);
+  const auto slope = c.t().mv(w.to(type)).to(torch::kDouble) / n - cross_wide.mv(mean_gamma);
+  result.minimiser =
+      curvature.item<double>() > 0 ? -slope / curvature - shift : torch::zeros_like(b);
+  result.b_minimiser = variance_of(at_bias(result.minimiser));
   return result;
 }
 

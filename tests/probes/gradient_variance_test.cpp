@@ -43,6 +43,31 @@ TEST_CASE("the measured variance is that of the per-token gradients, without for
   CHECK(v.b_minus_mean.value == Approx(brute_force(c.phi, c.gamma, -c.phi.mean(0))).epsilon(1e-12));
 }
 
+TEST_CASE(
+    "float features agree with double to float rounding, also about a mean a hundred times as "
+    "large") {
+  torch::manual_seed(10);
+  constexpr int64_t kRows = 400, kFeatures = 60;
+  const auto phi = torch::randn({kRows, kFeatures}) + 100;
+  const auto gamma = torch::randn({kRows, 20}) * (phi.sum(1, true) - 100 * kFeatures) / 8 + 0.5;
+  const auto b = torch::randn({kFeatures}) - 99;
+  const auto narrow = gradient_variance(phi, gamma, b, 0.25);
+  const auto wide = gradient_variance(phi.to(torch::kDouble), gamma.to(torch::kDouble), b, 0.25);
+  // A product of k terms is off by at most k · 2⁻²⁴ of the product of the lengths.
+  const double bound = (kRows + kFeatures) * 0x1p-24;
+  for (const auto quantity : {&probes::GradientVariance::measured,
+                              &probes::GradientVariance::derived,
+                              &probes::GradientVariance::published,
+                              &probes::GradientVariance::b_zero,
+                              &probes::GradientVariance::b_minus_mean,
+                              &probes::GradientVariance::b_minimiser}) {
+    const double want = (wide.*quantity).value;
+    CHECK(std::abs((narrow.*quantity).value - want) < bound * std::abs(want));
+  }
+  // Products about zero would be off by the bound times b = 0's variance, far more than this one's.
+  CHECK(wide.b_zero.value > 100 * wide.b_minimiser.value);
+}
+
 TEST_CASE("measured = derived + independence - zero mean, exactly") {
   const auto c = dependent_case();
   const auto v = gradient_variance(c.phi, c.gamma, c.b, 0.25);
