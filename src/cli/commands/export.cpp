@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/export.h"
+
 #include <fmt/format.h>
 
 #include <fstream>
@@ -7,7 +9,6 @@
 #include "cli/command.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/atomic_file.h"
-#include "kappascope/store/export.h"
 
 namespace kappascope::cli {
 namespace fs = std::filesystem;

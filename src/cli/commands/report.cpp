@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kappascope/reports/report.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,7 +9,6 @@
 
 #include "cli/command.h"
 #include "kappascope/core/error.h"
-#include "kappascope/reports/report.h"
 #include "kappascope/store/atomic_file.h"
 
 namespace kappascope::cli {
