@@ -4,7 +4,9 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "kappascope/nn/mlp_stack.h"
 
@@ -99,6 +101,10 @@ inline Problem lm_stack() {
   return {model.ptr(), [model, x, y]() mutable {
             return torch::nn::functional::cross_entropy(model->forward(x).reshape({-1, 256}), y);
           }};
+}
+
+inline Problem problem(const std::string& name) {
+  return name == "mlp" ? residual_mlp() : lm_stack();
 }
 
 }  // namespace kappascope::benchmarks

@@ -10,17 +10,23 @@ import subprocess
 import sys
 
 
-def times(program, repetitions):
-    """Real times of every repetition by benchmark name; repetitions of all are interleaved."""
+def ratios(program, pattern, repetitions):
+    """ours / base of every repetition by benchmark name; a benchmark runs its two sides in turn."""
     out = subprocess.run(
-        [program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}",
-         "--benchmark_enable_random_interleaving=true"],
+        [program, "--benchmark_format=json", f"--benchmark_filter={pattern}",
+         f"--benchmark_repetitions={repetitions}"],
         check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     found = {}
     for row in json.loads(out)["benchmarks"]:
         if row["run_type"] == "iteration":
-            found.setdefault(row["run_name"].removesuffix("/iterations:1"), []).append(row["real_time"])
+            name = row["run_name"].removesuffix("/iterations:1")
+            found.setdefault(name, []).append(row["ours"] / row["base"])
     return found
+
+
+def spread(values):
+    """Half the width of the 95 % interval of the mean of the repetitions."""
+    return 1.96 * statistics.stdev(values) / len(values) ** 0.5
 
 
 def peak_memory(program, model, mode):
@@ -33,36 +39,39 @@ def main():
     quick = "--quick" in sys.argv
     rows = []
 
-    def add(what, found, name, against, limit, average=statistics.median):
-        rows.append((what, average(found[name]) / average(found[against]), limit))
+    def add(what, values, limit, average=statistics.median):
+        rows.append((what, average(values), spread(values), limit))
 
-    moments = times(f"{folder}/moments_benchmark", 3 if quick else 15)
+    def run(name, pattern, repetitions):
+        return ratios(f"{folder}/{name}_benchmark", pattern, 3 if quick else repetitions)
+
+    moments = run("moments", ".", 15)
     for d, limit in ((2048, 0.65), (512, 0.75)):
-        add(f"moment update / full product, d = {d}", moments, f"moment_update/{d}", f"full_product/{d}", limit)
-    curvature = times(f"{folder}/curvature_benchmark", 3 if quick else 15)
+        add(f"moment update / full product, d = {d}", moments[f"moments/{d}"], limit)
+    curvature = run("curvature", ".", 15)
     for model in ("lm", "mlp"):
-        add(f"Hessian-vector product / gradient, {model}", curvature, f"hessian_product/{model}",
-            f"gradient/{model}", 2.1)
-    training = times(f"{folder}/training_benchmark", 3 if quick else 31)
+        add(f"Hessian-vector product / gradient, {model}", curvature[f"curvature/{model}"], 2.1)
+    every_step = run("training", "every_step", 11)
     for model, limit in (("lm", 1.12), ("mlp", 1.20)):
-        add(f"step with exact moments every step / step, {model}", training,
-            f"training/{model}/every_step", f"training/{model}/plain", limit)
+        add(f"step with exact moments every step / step, {model}", every_step[f"training/{model}/every_step"], limit)
+    # 31 · 20 steps; the mean, as an emission falls into a few of the repetitions only.
+    default = run("training", "default", 31)
     for model in ("lm", "mlp"):
-        # The mean: an emission falls into a few of the repetitions only.
-        add(f"step at the default schedule / step, {model}", training, f"training/{model}/default",
-            f"training/{model}/plain", 1.02, statistics.mean)
+        add(f"step at the default schedule / step, {model}", default[f"training/{model}/default"], 1.02,
+            statistics.mean)
     program = f"{folder}/training_benchmark"
     plain = peak_memory(program, "lm", "plain")
     rows.append(("peak memory at the default schedule / training alone, lm",
-                 peak_memory(program, "lm", "default") / plain, 1.1))
+                 peak_memory(program, "lm", "default") / plain, None, 1.1))
     rows.append(("peak memory with the Hessian probe / training alone, lm",
-                 peak_memory(program, "lm", "hessian") / plain, None))
+                 peak_memory(program, "lm", "hessian") / plain, None, None))
 
-    print(f"{'ratio':>8} {'limit':>8}  what")
-    for what, ratio, limit in rows:
+    print(f"{'ratio':>8} {'± 95 %':>8} {'limit':>8}  what")
+    for what, ratio, error, limit in rows:
+        about = "" if error is None else f"{error:.3f}"
         bound = "-" if limit is None else f"{limit:.2f}"
         mark = "" if limit is None or ratio <= limit else "   OVER"
-        print(f"{ratio:8.3f} {bound:>8}  {what}{mark}")
+        print(f"{ratio:8.3f} {about:>8} {bound:>8}  {what}{mark}")
 
 
 if __name__ == "__main__":
