@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kStripWidth = 64;
 constexpr int64_t kMostStrips = 16;
 // Differences of a thread at once: about a core's own cache, but rows enough for a fast product.
-constexpr int64_t kChunkBytes = 2 << 20;
+constexpr int64_t kChunkBytes = 1 << 20;
 constexpr int64_t kFewestChunkRows = 512;
 
 // The calling thread's room for `count` numbers; kept, as new pages cost more than the pass.
