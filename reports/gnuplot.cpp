@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/reports/report.h"
 #include "reports/gnuplot/script.h"
 
@@ -22,30 +23,6 @@ namespace kappascope::reports {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder of our own that goes away with the object.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "kappascope-XXXXXX").string();
-    require(mkdtemp(name.data()) != nullptr,
-            "cannot make a temporary folder ",
-            name,
-            ": ",
-            std::strerror(errno));
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string read_file(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -106,7 +83,7 @@ std::vector<fs::path> write_figures(const std::vector<fs::path>& runs,
   std::error_code error;
   fs::create_directories(dir, error);
   require(!error, "cannot make the folder ", dir.string(), ": ", error.message());
-  const ScratchFolder scratch;
+  const TemporaryFolder scratch;
   const fs::path script = scratch.path() / "figure.gp";
   const fs::path messages = scratch.path() / "messages.txt";
   std::vector<fs::path> files;

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "kappascope/core/temporary_folder.h"
 #include "support/idx.h"
 
 namespace kappascope::testing {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
 #include "support/idx.h"
 
@@ -24,7 +25,7 @@ std::string read_bytes(const fs::path& file) {
 }  // namespace
 
 TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path());
   const auto plain = data::load_idx(folder.path(), data::Split::kTrain);
   CHECK(plain.size() == 600);
@@ -50,7 +51,7 @@ TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
 }
 
 TEST_CASE("each way a data set can be broken is named with its file") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto load = [&] { return data::load_idx(folder.path(), data::Split::kTest); };
   CHECK_THROWS_WITH(data::load_idx(folder.path() / "nowhere", data::Split::kTest),
                     Contains("does not exist"));
@@ -84,7 +85,7 @@ TEST_CASE("each way a data set can be broken is named with its file") {
 }
 
 TEST_CASE("a header that announces an impossible size is refused before anything is reserved") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path());
   std::string bytes;
   for (const std::uint32_t word : {0x0803U, 0xFFFFFFFFU, 0xFFFFFFFFU, 0xFFFFFFFFU})

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "support/catch.h"
 #include "support/idx.h"
@@ -10,7 +11,7 @@
 using namespace kappascope;
 
 TEST_CASE("a loop of one's own gets a run with every standard quantity") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   nn::MlpStack model(
       nn::MlpStackOptions(5, 3).hidden(8).bias(nn::BiasPlacement::kPostGating).dropout(0.1));
   torch::optim::SGD optimizer(model->parameters(), 0.1);

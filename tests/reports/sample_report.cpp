@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   try {
     const std::filesystem::path out = argv[1];
     std::filesystem::create_directories(out);
-    const reports::TemporaryFolder runs;
+    const kappascope::TemporaryFolder runs;
     const std::vector<std::filesystem::path> arms = {
         reports::write_sample_run(runs / "a"),
         reports::write_sample_run(runs / "b", {.label = "post-gating bias", .bias = true})};

@@ -2,35 +2,17 @@
 // A pair of runs that look like training, without training: two arms, three layers, 20 snapshots.
 #pragma once
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::reports {
-
-/// A folder under the system's temporary one that goes away with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "kappascope-test-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct SampleOptions {
   std::string label = "no bias";

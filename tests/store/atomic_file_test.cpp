@@ -33,7 +33,7 @@ std::size_t entries(const fs::path& dir) {
 }  // namespace
 
 TEST_CASE("a file is written, and replaced, under its own name alone") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const fs::path file = scratch / "checkpoint.bin";
   write_atomically(file, [&](const fs::path& temporary) {
     CHECK(temporary.parent_path() == file.parent_path());
@@ -50,7 +50,7 @@ TEST_CASE("a file is written, and replaced, under its own name alone") {
 }
 
 TEST_CASE("a failure keeps the old file, removes the new one and is passed on") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const fs::path file = scratch / "checkpoint.bin";
   put(file, "old");
   REQUIRE_THROWS_WITH(write_atomically(file,
@@ -68,7 +68,7 @@ TEST_CASE("a failure keeps the old file, removes the new one and is passed on") 
 }
 
 TEST_CASE("where no file can be, the error names the path and the cause") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const auto write = [](const fs::path& temporary) { put(temporary, "text"); };
   REQUIRE_THROWS_WITH(write_atomically(scratch / "absent/file", write),
                       Contains((scratch / "absent").string()) && Contains("no directory"));
@@ -80,7 +80,7 @@ TEST_CASE("where no file can be, the error names the path and the cause") {
 }
 
 TEST_CASE("a writer that is killed leaves the old file, and the next writer succeeds") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const fs::path file = scratch / "checkpoint.bin";
   put(file, "old");
   Child killed([&] {

@@ -60,7 +60,7 @@ void wait_until(Condition&& condition) {
 
 TEST_CASE("a run is whole after its writer was killed at any moment, and can go on") {
   constexpr int kRounds = 40;
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   RunWriter::create(scratch.path(), {{"seed", "7"}}).write(snapshot(0));
   std::mt19937 random(20260131);
   std::uniform_int_distribution<int> microseconds(0, 20'000);
@@ -83,7 +83,7 @@ TEST_CASE("a run is whole after its writer was killed at any moment, and can go 
 
 TEST_CASE("a writer killed while it makes a run leaves a run or none, never half of one") {
   constexpr int kRounds = 60;
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   std::mt19937 random(20260201);
   std::uniform_int_distribution<int> microseconds(0, 6'000);
   for (int round = 0; round < kRounds; ++round) {
@@ -104,7 +104,7 @@ TEST_CASE("a writer killed while it makes a run leaves a run or none, never half
 
 TEST_CASE("a reader sees whole snapshots, and ever more of them, while another process writes") {
   constexpr std::int64_t kEnough = 300;
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   Child writer([&] { return write_until_killed(scratch.path()); });
   wait_until([&] { return fs::exists(scratch / "run.sqlite"); });
   const RunReader reader(scratch.path());
@@ -127,7 +127,7 @@ TEST_CASE("a reader sees whole snapshots, and ever more of them, while another p
 }
 
 TEST_CASE("a disk that takes no more is an error; what came before stays and the writer goes on") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const std::string report =
       Child([&] {
         // The kernel then fails every write beyond the limit, as a full quota does.
@@ -156,7 +156,7 @@ TEST_CASE("a disk that takes no more is an error; what came before stays and the
 }
 
 TEST_CASE("a full disk is named, and with space again the run goes on") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const std::string report =
       Child([&] {
         // A small file system that only this process sees; needs the right to make one.
@@ -193,7 +193,7 @@ TEST_CASE("a full disk is named, and with space again the run goes on") {
 }
 
 TEST_CASE("a run that cannot be made leaves nothing that looks like one") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const std::string report = Child([&] {
                                std::signal(SIGXFSZ, SIG_IGN);
                                const rlimit tiny{8192, 8192};

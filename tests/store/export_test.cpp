@@ -95,7 +95,7 @@ Npy parse_npy(const std::string& file) {
 }  // namespace
 
 TEST_CASE("CSV quotes what needs it, keeps every digit and leaves what is missing empty") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   std::ostringstream out;
   export_csv(awkward_run(scratch.path()), out);
   CHECK(out.str() ==
@@ -107,7 +107,7 @@ TEST_CASE("CSV quotes what needs it, keeps every digit and leaves what is missin
 }
 
 TEST_CASE("JSON lines hold everything, and say what JSON has no number for") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   std::stringstream out;
   export_jsonl(awkward_run(scratch.path()), out);
   std::map<std::string, std::vector<Json>> lines;
@@ -150,7 +150,7 @@ TEST_CASE("JSON lines hold everything, and say what JSON has no number for") {
 }
 
 TEST_CASE("an output that takes no more is an error") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const RunReader run = awkward_run(scratch.path());
   std::ostringstream out;
   out.setstate(std::ios::badbit);
@@ -159,7 +159,7 @@ TEST_CASE("an output that takes no more is an error") {
 }
 
 TEST_CASE("npz holds a NumPy array for each column of each series") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const fs::path file = scratch / "run.npz";
   const RunReader run = awkward_run(scratch / "run");
   export_npz(run, file);
@@ -193,7 +193,7 @@ TEST_CASE("npz holds a NumPy array for each column of each series") {
 }
 
 TEST_CASE("the same run makes the same npz, and a failure to write it names the file") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const RunReader run = awkward_run(scratch / "run");
   export_npz(run, scratch / "one.npz");
   export_npz(run, scratch / "two.npz");
@@ -207,7 +207,7 @@ TEST_CASE("the same run makes the same npz, and a failure to write it names the 
 }
 
 TEST_CASE("a run without a snapshot exports to files that open") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   RunWriter::create(scratch / "run", {});
   const RunReader run(scratch / "run");
   std::ostringstream csv;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scratch directory a test, and a run whose every snapshot has the same content.
+// A run whose every snapshot has the same content.
 #pragma once
-
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::store::test {
@@ -18,26 +17,7 @@ namespace kappascope::store::test {
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-class ScratchDir {
- public:
-  ScratchDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "kappascope_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  ScratchDir(const ScratchDir&) = delete;
-  ScratchDir& operator=(const ScratchDir&) = delete;
-  ~ScratchDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using kappascope::TemporaryFolder;
 
 /// The number of scalars in each snapshot() below; a run with another number has torn ones.
 inline constexpr int kScalarsPerSnapshot = 20;

@@ -38,7 +38,7 @@ void make_run(const fs::path& dir, int snapshots = 3) {
 }  // namespace
 
 TEST_CASE("series come by name and layer, their values by step, whatever the order of writing") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch.path(), {});
   for (const int step : {20, 0, 10}) {
     writer.write({.step = step,
@@ -61,7 +61,7 @@ TEST_CASE("series come by name and layer, their values by step, whatever the ord
 
 TEST_CASE("a hundred thousand scalars are found by their key, not by a scan") {
   constexpr int kSteps = 5000;
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   {
     auto writer = RunWriter::create(scratch.path(), {});
     for (int step = 0; step < kSteps; ++step) writer.write(snapshot(step));
@@ -83,7 +83,7 @@ TEST_CASE("a hundred thousand scalars are found by their key, not by a scan") {
 }
 
 TEST_CASE("runs are found two levels down and sorted") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   for (const char* name : {"b", "a", "study/arm", "too/deep/run"}) make_run(scratch / name, 0);
   fs::create_directories(scratch / "empty");
   CHECK(find_runs(scratch.path()) ==
@@ -94,7 +94,7 @@ TEST_CASE("runs are found two levels down and sorted") {
 }
 
 TEST_CASE("a newer schema is refused with both versions named") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   make_run(scratch.path());
   change(scratch.path(), "PRAGMA user_version = 7");
   const auto refusal = Contains("schema version is 7 and this program reads up to 1");
@@ -105,7 +105,7 @@ TEST_CASE("a newer schema is refused with both versions named") {
 }
 
 TEST_CASE("a database of another program is refused") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   change(scratch.path(), "CREATE TABLE bookmarks(url)");
   REQUIRE_THROWS_WITH(
       RunReader(scratch.path()),
@@ -114,7 +114,7 @@ TEST_CASE("a database of another program is refused") {
 }
 
 TEST_CASE("a file that is no database is named as such") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   std::ofstream(database_of(scratch.path())) << std::string(5000, 'x');
   REQUIRE_THROWS_WITH(
       RunReader(scratch.path()),
@@ -124,7 +124,7 @@ TEST_CASE("a file that is no database is named as such") {
 }
 
 TEST_CASE("a truncated file is refused, wherever it was cut") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   make_run(scratch.path(), 200);
   const auto size = fs::file_size(database_of(scratch.path()));
   REQUIRE(size > 40'000);
@@ -138,7 +138,7 @@ TEST_CASE("a truncated file is refused, wherever it was cut") {
 }
 
 TEST_CASE("an array whose bytes do not fit its shape is named") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   make_run(scratch.path());
   for (const char* damage : {"UPDATE arrays SET data = x'0000' WHERE step = 1",
                              "UPDATE arrays SET shape = '[4, 2'",
@@ -151,7 +151,7 @@ TEST_CASE("an array whose bytes do not fit its shape is named") {
 }
 
 TEST_CASE("a directory without a run is named") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   REQUIRE_THROWS_WITH(RunReader(scratch / "absent"),
                       Contains((scratch / "absent").string()) && Contains("no such directory"));
   REQUIRE_THROWS_WITH(RunReader(scratch.path()),
@@ -162,7 +162,7 @@ TEST_CASE("a directory without a run is named") {
 }
 
 TEST_CASE("a directory that may not be written refuses the writer and serves the reader") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const fs::path run = scratch / "run 100% #1?";
   make_run(run);
   fs::create_directory(scratch / "closed");
@@ -188,7 +188,7 @@ TEST_CASE("a directory that may not be written refuses the writer and serves the
 }
 
 TEST_CASE("where the file system has no shared memory the run keeps a rollback journal") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const auto report =
       Child([&] {
         // SQLite's own stand-in for file systems without locks or shared memory.

@@ -14,7 +14,7 @@ using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
 
 TEST_CASE("what was written is read back, missing parts missing") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const auto dir = scratch / "deep/run";
   {
     auto writer = RunWriter::create(dir, {{"label", "no bias"}, {"seed", "7"}});
@@ -83,7 +83,7 @@ TEST_CASE("what was written is read back, missing parts missing") {
 }
 
 TEST_CASE("a new run has no steps and is running while its writer lives") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   auto writer = std::make_unique<RunWriter>(RunWriter::create(scratch.path(), {}));
   const RunReader reader(scratch.path());
   CHECK(reader.last_step() == -1);
@@ -95,7 +95,7 @@ TEST_CASE("a new run has no steps and is running while its writer lives") {
 }
 
 TEST_CASE("a directory that holds a run is refused, and the run stays") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   RunWriter::create(scratch.path(), {{"label", "first"}}).write(snapshot(5));
   REQUIRE_THROWS_WITH(
       RunWriter::create(scratch.path(), {}),
@@ -105,7 +105,7 @@ TEST_CASE("a directory that holds a run is refused, and the run stays") {
 }
 
 TEST_CASE("other files in the directory do not disturb, a file in its place does") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   std::ofstream(scratch / "notes.txt") << "mine";
   RunWriter::create(scratch.path(), {}).write(snapshot(5));
   CHECK(RunReader(scratch.path()).last_step() == 5);
@@ -115,7 +115,7 @@ TEST_CASE("other files in the directory do not disturb, a file in its place does
 }
 
 TEST_CASE("the second writer of a run is refused with the holder named, readers are not") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   const auto writer = RunWriter::create(scratch.path(), {});
   const auto refusal = Contains(scratch.path().string() + ": it is being written by process " +
                                 std::to_string(getpid()));
@@ -126,7 +126,7 @@ TEST_CASE("the second writer of a run is refused with the holder named, readers 
 }
 
 TEST_CASE("the same name, layer and step written twice keeps the second") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch.path(), {});
   writer.write({.step = 1,
                 .scalars = {{.name = "trace", .layer = "", .value = 1, .lower = 0.5}},
@@ -145,7 +145,7 @@ TEST_CASE("the same name, layer and step written twice keeps the second") {
 }
 
 TEST_CASE("resuming removes what came later and says so") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   {
     auto writer = RunWriter::create(scratch.path(), {{"seed", "7"}});
     for (int step = 0; step <= 50; step += 10) writer.write(snapshot(step));
@@ -169,7 +169,7 @@ TEST_CASE("resuming removes what came later and says so") {
 }
 
 TEST_CASE("appending to a finished run keeps its rows and its state") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   {
     auto writer = RunWriter::create(scratch.path(), {});
     writer.write(snapshot(10));
@@ -191,7 +191,7 @@ TEST_CASE("appending to a finished run keeps its rows and its state") {
 }
 
 TEST_CASE("a snapshot that cannot be meant is refused whole") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch.path(), {});
   Snapshot bad = snapshot(1);
   bad.arrays.push_back({"spectrum", "", {2, 2}, {1, 2, 3}});

@@ -42,7 +42,7 @@ std::vector<std::string> between(const std::string& text,
 }  // namespace
 
 TEST_CASE("the documented tables are the tables, with all their columns") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   RunWriter::create(scratch.path(), {});
   SQLite::Database sql((scratch / "run.sqlite").string());
   const std::string text = readme();
@@ -59,7 +59,7 @@ TEST_CASE("the documented tables are the tables, with all their columns") {
 }
 
 TEST_CASE("the documented queries run and find what they say") {
-  const ScratchDir scratch;
+  const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch.path(), {});
   writer.write(snapshot(10));
   writer.write({.step = 10,

@@ -41,7 +41,7 @@ class SyntheticRun {
   [[nodiscard]] std::filesystem::path dir() const { return scratch_ / "run"; }
 
  private:
-  store::test::ScratchDir scratch_;
+  TemporaryFolder scratch_;
   store::RunWriter writer_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
 
 using namespace kappascope;
@@ -11,7 +12,7 @@ namespace fs = std::filesystem;
 TEST_CASE(
     "checkpoints are found by step, pruned from the oldest, and other files are not taken for "
     "one") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto dir = folder.path() / "checkpoints";
   fs::create_directories(dir);
   CHECK_FALSE(train::find_checkpoint(folder.path()).has_value());
@@ -32,7 +33,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a damaged checkpoint and one of another model are named") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   auto task = train::make_task(testing::small_config(folder.path() / "data"));
   const auto file = [&] {

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/nn/tapped_linear.h"
 #include "support/catch.h"
 
@@ -46,7 +47,7 @@ std::vector<train::ScheduledProbe> one(Witness::Memory& memory,
 }  // namespace
 
 TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled back to one token") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
   Witness::Memory memory;
   train::Session session(*layer,
@@ -75,7 +76,7 @@ TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled bac
 }
 
 TEST_CASE("gradient accumulation shows every pass; sequences keep their length") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
   Witness::Memory memory;
   train::Session session(*layer,
@@ -90,7 +91,7 @@ TEST_CASE("gradient accumulation shows every pass; sequences keep their length")
 }
 
 TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
   Witness::Memory memory;
   train::Schedule schedule{2, 1};
@@ -110,7 +111,7 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
 }
 
 TEST_CASE("a session that is forgotten is written as interrupted") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   {
     nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
     train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
@@ -122,7 +123,7 @@ TEST_CASE("a session that is forgotten is written as interrupted") {
 }
 
 TEST_CASE("a model without a tapped layer is refused with the cure, and so is a wrong schedule") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   torch::nn::Linear plain(3, 2);
   Witness::Memory memory;
   CHECK_THROWS_WITH(train::Session(*plain,
@@ -137,7 +138,7 @@ TEST_CASE("a model without a tapped layer is refused with the cure, and so is a 
 }
 
 TEST_CASE("a probe's own passes are not taken for training, and leave nothing behind") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
   const auto x = torch::randn({6, 3});
   probes::ProbeOptions options;

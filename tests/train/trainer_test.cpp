@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fixture.h"
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/train/checkpoint.h"
 #include "support/catch.h"
 
@@ -47,7 +48,7 @@ Outcome resume(const train::TrainConfig& config, const fs::path& dir) {
 }  // namespace
 
 TEST_CASE("training with every probe attached is bit-identical to training without, dropout on") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   const auto config = testing::small_config(folder.path() / "data");
   const auto with = run_once(config, folder.path() / "with", true);
@@ -76,7 +77,7 @@ TEST_CASE("training with every probe attached is bit-identical to training witho
 }
 
 TEST_CASE("the loss falls on data that can be learned") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   auto config = testing::small_config(folder.path() / "data");
   config.steps = 120;
@@ -90,7 +91,7 @@ TEST_CASE("the loss falls on data that can be learned") {
 }
 
 TEST_CASE("a run killed at any moment and resumed equals one never killed, to the last bit") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   const auto config = testing::small_config(folder.path() / "data");
   const auto whole = run_once(config, folder.path() / "whole", true);
@@ -116,7 +117,7 @@ TEST_CASE("a run killed at any moment and resumed equals one never killed, to th
 }
 
 TEST_CASE("a loss that becomes NaN stops the run before the update, with its state saved") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   auto config = testing::small_config(folder.path() / "data");
   config.optimizer = "sgd";
@@ -138,7 +139,7 @@ TEST_CASE("a loss that becomes NaN stops the run before the update, with its sta
 }
 
 TEST_CASE("a stop request ends after the step with a checkpoint, and the run can go on") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   const auto config = testing::small_config(folder.path() / "data");
   const auto whole = run_once(config, folder.path() / "whole", true);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/core/temporary_folder.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope {
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "kappascope-XXXXXX").string();
+  require(mkdtemp(name.data()) != nullptr,
+          "cannot make a temporary folder ",
+          name,
+          ": ",
+          std::strerror(errno));
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace kappascope
