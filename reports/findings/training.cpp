@@ -12,6 +12,12 @@
 namespace kappascope::reports {
 namespace {
 
+bool budgets_off(const Arm& arm) {
+  const auto config = "\n" + arm.fact("config") + "\n";
+  return config.find("\nbudget = 0\n") != std::string::npos &&
+         config.find("\nhessian-budget = 0\n") != std::string::npos;
+}
+
 /// The last κ of the W_d block at or before `step`, layer by layer.
 std::string kappa_before(const Arm& arm, std::int64_t step) {
   std::vector<std::string> parts;
@@ -133,11 +139,15 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
     std::vector<std::string> parts;
     parts.reserve(shares.size());
     for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
+    std::string certainty = parts.empty() ? "Measured by the run itself." : listed(parts) + ".";
+    if (budgets_off(arm)) {
+      certainty += " The run was told to measure whatever it costs (probes.budget = 0).";
+    }
     out.push_back(
         {"cost",
          fmt::format(
              "{}: probing took {} of the training time.", arm.label, percent(total->scalar.value)),
-         parts.empty() ? "Measured by the run itself." : listed(parts) + ".",
+         certainty,
          false});
   }
 }

@@ -136,6 +136,15 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
   CHECK(text_of(found, "cost") ==
         "no bias: probing took 1.7 % of the training time.|feature_moments 0.90 % and hessian "
         "0.75 %.");
+  // Only the arm that was told to says that no budget held.
+  std::string costs;
+  for (const Finding& one : found) {
+    if (one.id == "cost") costs += one.certainty + "|";
+  }
+  const auto told = costs.find("whatever it costs (probes.budget = 0).|");
+  REQUIRE(told != std::string::npos);
+  CHECK(told > costs.find('|'));
+  CHECK(costs.rfind("whatever it costs") == told);
 }
 
 }  // namespace kappascope::reports
