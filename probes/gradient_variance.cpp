@@ -53,8 +53,9 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
           " rows do not divide ",
           phi_in.size(0),
           " rows");
-  // The two products run in the features' own precision, on features about their mean, so that a
-  // large mean costs no digits; all that is linear in a row, and every sum over rows, is double.
+  // What multiplies the features by a matrix or a vector runs in their own precision, on features
+  // about their mean, so that a large mean costs no digits there; what is made of the gradients
+  // alone, and the means of the rows' terms, are double.
   const auto type = phi_in.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   const auto n = static_cast<double>(phi_in.size(0));
   const auto gamma = gamma_in.to(torch::kDouble);
