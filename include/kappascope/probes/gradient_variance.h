@@ -37,7 +37,8 @@ struct GradientVariance {
 
 /// `phi` [n, d_ff], `gamma` [n, d_model] of one token's loss, `bias` [d_ff] or undefined, `dropout`
 /// the probability of zeroing (inverted dropout), `rows_per_group` the size of the clusters
-/// (sequences) by which standard errors are computed. Cost: one product φᵀγ, in double.
+/// (sequences) by which standard errors are computed. Cost: two products of
+/// tokens · d_ff · d_model, in the type of the features (double stays double, else float).
 GradientVariance gradient_variance(const at::Tensor& phi,
                                    const at::Tensor& gamma,
                                    const at::Tensor& bias,
