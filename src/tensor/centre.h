@@ -5,7 +5,7 @@
 
 namespace kappascope::tensor {
 
-/// What rows about a shift add up to.
+/// What rows about a shift add up to, and which rows that was.
 struct RowSums {
   at::Tensor keep;        ///< [n] bool: in the mask and finite; undefined when every row is kept
   at::Tensor sums;        ///< [groups, d] double, of each group's kept rows; [1, d] for single rows
@@ -17,14 +17,8 @@ struct Centred : RowSums {
   at::Tensor rows;  ///< [n, d] float, or double for double rows; zero where a row is left out
 };
 
-/// One look at rows [n, d] on the host, of the shift's type and contiguous. `mask` [n] bool or
-/// undefined; groups of `rows_per_group` rows follow each other.
-RowSums sum_rows(const at::Tensor& rows,
-                 const at::Tensor& mask,
-                 const at::Tensor& shift,
-                 int64_t rows_per_group = 1);
-
-/// The same with the differences themselves, where the rows are. Rows on a CUDA device go through
+/// Rows [n, d] about a shift [d] of float or double, where the rows are. `mask` [n] bool or
+/// undefined; groups of `rows_per_group` rows follow each other. Rows on a CUDA device go through
 /// one kernel (src/cuda/centre_rows) when the build has it; other devices and builds use LibTorch's
 /// operations, with the same bits.
 Centred centre(const at::Tensor& rows,

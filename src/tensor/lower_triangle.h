@@ -10,7 +10,7 @@ namespace kappascope::tensor {
 
 /// Products XᵀX of which only the lower triangle is wanted, in strips: strip i holds the rows
 /// [first, last) of the triangle and the columns [0, last). What lies above the diagonal in a strip
-/// is computed too, and is right.
+/// is written too and means nothing.
 class LowerTriangle {
  public:
   explicit LowerTriangle(std::int64_t dimension);
@@ -18,19 +18,15 @@ class LowerTriangle {
   /// out [d, d] = scale · out + XᵀX for X = centred [n, d], on the device where both are.
   void add_product(const at::Tensor& centred, double scale, const at::Tensor& out) const;
 
-  /// The same for X = rows - shift [n, d] on the host, rows with a false `keep` left out. Every
-  /// thread centres the rows for itself: a shared copy, written by one core and read by another,
-  /// costs more where cores do not share a cache. Only where suits_host_threads().
-  void add_centred_product(const at::Tensor& rows,
-                           const at::Tensor& keep,
-                           const at::Tensor& shift,
-                           double scale,
-                           const at::Tensor& out) const;
+  /// A pair of strips from either end: every pair is the same work. One strip alone is a pair too.
+  [[nodiscard]] std::int64_t pairs() const { return (strips() + 1) / 2; }
+  /// add_product for the strips of one pair.
+  void add_pair(std::int64_t pair,
+                const at::Tensor& centred,
+                double scale,
+                const at::Tensor& out) const;
 
-  /// Whether each thread finds strips enough for add_centred_product to be the faster one.
-  [[nodiscard]] bool suits_host_threads() const;
-
-  /// to += from.
+  /// to [d, d] double += from [d, d], on the device where both are.
   void add(const at::Tensor& from, const at::Tensor& to) const;
 
  private:

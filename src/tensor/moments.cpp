@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/moments.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/torch.h>
@@ -10,29 +11,37 @@
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
 #include "tensor/centre.h"
+#include "tensor/host_pass.h"
 #include "tensor/lower_triangle.h"
 
 namespace kappascope::tensor {
+namespace {
+
+// Rows that make the shift: enough to lie near the mean, few enough to cost nothing.
+constexpr int64_t kShiftRows = 256;
+
+}  // namespace
 
 MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions options)
     : dimension_(dimension),
       reservoir_(options.sample_rows, dimension, options.seed),
       triangle_(std::make_shared<LowerTriangle>(dimension)) {
   require(dimension > 0, "moments need at least one feature, got ", dimension);
+  sums_.shift = sums_.sum = sums_.group_rows_sum = sums_.group_sum_squared =
+      Eigen::VectorXd::Zero(dimension);
 }
 
 void MomentAccumulator::start(const at::Tensor& rows) {
   // The mean of the first rows that are finite lies near the data; rounded to the rows' type it is
   // still an exact shift.
-  const auto finite = rows.isfinite().all(1);
-  auto good = rows.index({finite});
+  const auto some = rows.narrow(0, 0, std::min(kShiftRows, rows.size(0)));
+  auto good = some.index({some.isfinite().all(1)});
   if (good.size(0) == 0) good = torch::zeros({1, dimension_}, rows.options());
   // A constant feature keeps its constant: mean of differences to the first row, added back.
   const auto first = good[0];
   shift_ = first + (good - first).mean(0);
-  const auto wide = rows.options().dtype(torch::kDouble);
-  sum_ = torch::zeros({dimension_}, wide);
-  cross_ = torch::zeros({dimension_, dimension_}, wide);
+  sums_.shift = to_vector(shift_);
+  cross_ = torch::zeros({dimension_, dimension_}, rows.options().dtype(torch::kDouble));
   if (rows.scalar_type() != torch::kDouble)
     block_ = torch::zeros({dimension_, dimension_}, rows.options());
 }
@@ -65,59 +74,59 @@ void MomentAccumulator::update(const at::Tensor& rows,
   const auto type = values.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   if (!shift_.defined()) start(values.to(type));
   require(type == shift_.scalar_type(), "rows changed between double and float");
-  if (values.is_cpu() && triangle_->suits_host_threads()) {
+  if (values.is_cpu() && triangle_->pairs() >= at::get_num_threads()) {
     const auto same = values.to(type).contiguous();
-    const auto seen = sum_rows(same, mask, shift_, rows_per_group);
-    count(values, seen, rows_per_group);
-    multiply(same, [&](const at::Tensor& part, int64_t first, double scale, const at::Tensor& out) {
-      const auto keep = seen.keep.defined() ? seen.keep.narrow(0, first, part.size(0)) : seen.keep;
-      triangle_->add_centred_product(part, keep, shift_, scale, out);
+    HostPass pass(*triangle_, same, mask, shift_, rows_per_group);
+    multiply(same.size(0), [&](int64_t first, int64_t n, double scale, const at::Tensor& out) {
+      pass.run(first, n, scale, out);
     });
+    count(values, pass.result(), rows_per_group);
   } else {
     const auto centred = centre(values, mask, shift_, rows_per_group);
+    multiply(values.size(0), [&](int64_t first, int64_t n, double scale, const at::Tensor& out) {
+      triangle_->add_product(centred.rows.narrow(0, first, n), scale, out);
+    });
     count(values, centred, rows_per_group);
-    multiply(centred.rows,
-             [&](const at::Tensor& part, int64_t, double scale, const at::Tensor& out) {
-               triangle_->add_product(part, scale, out);
-             });
   }
 }
 
-void MomentAccumulator::count(const at::Tensor& rows, const RowSums& seen, int64_t rows_per_group) {
-  n_ += seen.kept;
-  nonfinite_ += seen.nonfinite;
-  sum_.add_(seen.sums.sum(0));
-  if (rows_per_group > 1) add_groups(seen.sums, seen.keep, rows_per_group);
-  keep_sample(seen.keep.defined() ? rows.index({seen.keep}) : rows);
-}
-
+// In blocks; `product` adds rows [first, first + n) to what `scale` leaves of the sum.
 template <typename Product>
-void MomentAccumulator::multiply(const at::Tensor& rows, const Product& product) {
-  for (int64_t first = 0; first < rows.size(0);) {
-    const auto n = std::min(kBlockRows, rows.size(0) - first);
+void MomentAccumulator::multiply(int64_t rows, const Product& product) {
+  for (int64_t first = 0; first < rows;) {
+    const auto n = std::min(kBlockRows, rows - first);
     if (block_rows_ + n > kBlockRows) flush();
     // A block that was merged is overwritten.
     const double scale = block_.defined() && block_rows_ == 0 ? 0 : 1;
-    product(rows.narrow(0, first, n), first, scale, block_.defined() ? block_ : cross_);
+    product(first, n, scale, block_.defined() ? block_ : cross_);
     block_rows_ += n;
     first += n;
   }
 }
 
-void MomentAccumulator::add_groups(const at::Tensor& totals,
-                                   const at::Tensor& keep,
-                                   int64_t rows_per_group) {
-  const auto groups = totals.size(0);
-  auto members = torch::full({groups}, static_cast<double>(rows_per_group), totals.options());
-  if (keep.defined()) members = keep.view({groups, rows_per_group}).sum(1).to(torch::kDouble);
-  if (!group_rows_sum_.defined()) {
-    group_rows_sum_ = torch::zeros_like(sum_);
-    group_sum_squared_ = torch::zeros_like(sum_);
+void MomentAccumulator::count(const at::Tensor& rows, const RowSums& seen, int64_t rows_per_group) {
+  sums_.n += seen.kept;
+  sums_.nonfinite_rows += seen.nonfinite;
+  const auto host = seen.sums.cpu();
+  const Eigen::Map<const linalg::RowMatrixD> totals(
+      host.const_data_ptr<double>(), host.size(0), dimension_);
+  for (Eigen::Index g = 0; g < totals.rows(); ++g) sums_.sum += totals.row(g).transpose();
+  if (rows_per_group > 1) {
+    const auto keep = seen.keep.defined() ? seen.keep.cpu() : seen.keep;
+    for (Eigen::Index g = 0; g < totals.rows(); ++g) {
+      const auto* in_group =
+          keep.defined() ? keep.const_data_ptr<bool>() + g * rows_per_group : nullptr;
+      const auto members =
+          in_group ? std::count(in_group, in_group + rows_per_group, true) : rows_per_group;
+      if (members == 0) continue;
+      const auto size = static_cast<double>(members);
+      ++sums_.groups;
+      sums_.group_rows_squared += size * size;
+      sums_.group_rows_sum += size * totals.row(g).transpose();
+      sums_.group_sum_squared += totals.row(g).transpose().cwiseAbs2();
+    }
   }
-  groups_ += (members > 0).sum().item<int64_t>();
-  group_rows_squared_ += members.square().sum().item<double>();
-  group_rows_sum_.add_(totals.mul(members.unsqueeze(1)).sum(0));
-  group_sum_squared_.add_(totals.square().sum(0));
+  keep_sample(seen.keep.defined() ? rows.index({seen.keep}) : rows);
 }
 
 void MomentAccumulator::keep_sample(const at::Tensor& rows) {
@@ -145,29 +154,20 @@ void MomentAccumulator::flush() const {
 
 linalg::Moments MomentAccumulator::result() const {
   torch::NoGradGuard no_grad;
-  linalg::MomentSums sums(dimension_);
-  sums.nonfinite_rows = nonfinite_;
-  if (n_ > 0) {
+  auto sums = sums_;
+  if (shift_.defined()) {
     flush();
-    sums.n = n_;
-    sums.shift = to_vector(shift_);
-    sums.sum = to_vector(sum_);
     sums.cross = to_matrix(cross_);
-    if (rows_per_group_ > 1) {
-      sums.groups = groups_;
-      sums.group_rows_squared = group_rows_squared_;
-      sums.group_rows_sum = to_vector(group_rows_sum_);
-      sums.group_sum_squared = to_vector(group_sum_squared_);
-    } else {
-      sums.rows_are_groups();
-    }
+    if (rows_per_group_ == 1) sums.rows_are_groups();
   }
   return linalg::moments_from(sums, reservoir_.rows());
 }
 
 void MomentAccumulator::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("numbers", torch::tensor({n_, nonfinite_, rows_per_group_, groups_, block_rows_}));
-  archive.write("group_rows_squared", torch::tensor(group_rows_squared_, torch::kDouble));
+  archive.write(
+      "numbers",
+      torch::tensor({sums_.n, sums_.nonfinite_rows, rows_per_group_, sums_.groups, block_rows_}));
+  archive.write("group_rows_squared", torch::tensor(sums_.group_rows_squared, torch::kDouble));
   const auto& sample = reservoir_.state();
   archive.write("sample_numbers",
                 torch::tensor({static_cast<int64_t>(sample.seen),
@@ -177,41 +177,41 @@ void MomentAccumulator::save(torch::serialize::OutputArchive& archive) const {
                 torch::from_blob(const_cast<float*>(sample.rows.data()),
                                  {sample.rows.rows(), sample.rows.cols()})
                     .clone());
+  archive.write("sum", from_vector(sums_.sum));
+  archive.write("group_rows_sum", from_vector(sums_.group_rows_sum));
+  archive.write("group_sum_squared", from_vector(sums_.group_sum_squared));
   if (!shift_.defined()) return;
   archive.write("shift", shift_);
-  archive.write("sum", sum_);
   archive.write("cross", cross_);
   if (block_.defined()) archive.write("block", block_);
-  if (group_rows_sum_.defined()) {
-    archive.write("group_rows_sum", group_rows_sum_);
-    archive.write("group_sum_squared", group_sum_squared_);
-  }
 }
 
 void MomentAccumulator::load(torch::serialize::InputArchive& archive) {
-  torch::Tensor numbers, squared, sample_numbers, sample;
-  archive.read("numbers", numbers);
-  archive.read("group_rows_squared", squared);
-  archive.read("sample_numbers", sample_numbers);
-  archive.read("sample", sample);
+  const auto read = [&archive](const char* name) {
+    torch::Tensor tensor;
+    archive.read(name, tensor);
+    return tensor;
+  };
+  const auto numbers = read("numbers"), sample_numbers = read("sample_numbers");
   const auto* number = numbers.const_data_ptr<int64_t>();
-  n_ = number[0], nonfinite_ = number[1], rows_per_group_ = number[2], groups_ = number[3],
-  block_rows_ = number[4];
-  group_rows_squared_ = squared.item<double>();
+  sums_.n = number[0], sums_.nonfinite_rows = number[1], rows_per_group_ = number[2],
+  sums_.groups = number[3], block_rows_ = number[4];
+  sums_.group_rows_squared = read("group_rows_squared").item<double>();
+  sums_.sum = to_vector(read("sum"));
+  sums_.group_rows_sum = to_vector(read("group_rows_sum"));
+  sums_.group_sum_squared = to_vector(read("group_sum_squared"));
   const auto* sample_number = sample_numbers.const_data_ptr<int64_t>();
   linalg::Reservoir::State state;
   state.seen = sample_number[0];
   state.capacity = sample_number[1];
   state.random = static_cast<std::uint64_t>(sample_number[2]);
-  state.rows = to_matrix(sample).cast<float>();
+  state.rows = to_matrix(read("sample")).cast<float>();
   reservoir_ = linalg::Reservoir(std::move(state));
-  shift_ = sum_ = cross_ = block_ = group_rows_sum_ = group_sum_squared_ = at::Tensor();
+  shift_ = cross_ = block_ = at::Tensor();
   if (!archive.try_read("shift", shift_)) return;
-  archive.read("sum", sum_);
+  sums_.shift = to_vector(shift_);
   archive.read("cross", cross_);
   archive.try_read("block", block_);
-  if (archive.try_read("group_rows_sum", group_rows_sum_))
-    archive.read("group_sum_squared", group_sum_squared_);
 }
 
 }  // namespace kappascope::tensor

@@ -40,7 +40,7 @@ class MomentAccumulator {
 
   [[nodiscard]] linalg::Moments result() const;
   [[nodiscard]] int64_t dimension() const { return dimension_; }
-  [[nodiscard]] int64_t rows() const { return n_; }
+  [[nodiscard]] int64_t rows() const { return sums_.n; }
 
   void save(torch::serialize::OutputArchive& archive) const;
   void load(torch::serialize::InputArchive& archive);
@@ -49,20 +49,16 @@ class MomentAccumulator {
   void start(const at::Tensor& rows);
   void count(const at::Tensor& rows, const RowSums& seen, int64_t rows_per_group);
   template <typename Product>
-  void multiply(const at::Tensor& rows, const Product& product);
-  void add_groups(const at::Tensor& totals, const at::Tensor& keep, int64_t rows_per_group);
+  void multiply(int64_t rows, const Product& product);
   void keep_sample(const at::Tensor& rows);
   void flush() const;
 
   int64_t dimension_;
   linalg::Reservoir reservoir_;
   std::shared_ptr<const LowerTriangle> triangle_;
-  int64_t n_ = 0, nonfinite_ = 0, rows_per_group_ = 0;
-  int64_t groups_ = 0;
-  double group_rows_squared_ = 0;
-  at::Tensor shift_;                               // [d], type of the rows
-  at::Tensor sum_;                                 // [d], double
-  at::Tensor group_rows_sum_, group_sum_squared_;  // [d], double; undefined for groups of one
+  int64_t rows_per_group_ = 0;
+  linalg::MomentSums sums_;  // all but `cross`, which stays where the rows are
+  at::Tensor shift_;         // [d], type of the rows
   // A block that waits to be merged; result() merges it, which changes no number.
   mutable at::Tensor cross_, block_;  // [d, d], double and type of the rows
   mutable int64_t block_rows_ = 0;
