@@ -52,7 +52,9 @@ void FeatureMoments::observe(const train::StepView& view) {
 }
 
 void FeatureMoments::emit(store::Snapshot& out) {
-  for (const auto& [name, layer] : layers_) {
+  // A layer's sums go before the next layer needs room.
+  for (; !layers_.empty(); layers_.erase(layers_.begin())) {
+    const auto& [name, layer] = *layers_.begin();
     const auto moments = layer.moments.result();
     const auto bias = layer.bias.defined() ? tensor::to_vector(layer.bias) : Eigen::VectorXd();
     const auto c = conditioning_of(moments, bias);
@@ -71,7 +73,6 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_scalar(out, "features/dead", name, static_cast<double>(c.dead_features));
     add_scalar(out, "features/nonfinite_rows", name, static_cast<double>(moments.nonfinite_rows));
   }
-  layers_.clear();
 }
 
 void FeatureMoments::save(torch::serialize::OutputArchive& archive) const {

@@ -107,10 +107,17 @@ RowTails tails_of(const Features& features) {
   const RowMatrixF& sample = features.moments.sample;
   const Eigen::Index rank = features.dimension() - features.null_dimension();
   if (rank == 0 || sample.rows() == 0 || features.moments.n <= rank) return {};
-  const Eigen::VectorXd inverse_root = features.values.tail(rank).cwiseSqrt().cwiseInverse();
-  const RowMatrixD centred = sample.cast<double>().rowwise() - features.moments.mean.transpose();
-  const RowMatrixF whitened =
-      (centred * (features.vectors.rightCols(rank) * inverse_root.asDiagonal())).cast<float>();
+  // About the mean and to the top eigenvalue's scale in double; the kept rows are floats, and float
+  // loses no more of them. What follows looks at lengths and fourth moments only.
+  const double top = features.values(features.dimension() - 1);
+  const RowMatrixF centred =
+      ((sample.cast<double>().rowwise() - features.moments.mean.transpose()) / std::sqrt(top))
+          .cast<float>();
+  const Eigen::VectorXd inverse_root =
+      (top * features.values.tail(rank).cwiseInverse()).cwiseSqrt();
+  const Eigen::MatrixXf whitening =
+      (features.vectors.rightCols(rank) * inverse_root.asDiagonal()).cast<float>();
+  const RowMatrixF whitened = centred * whitening;
   return row_tails(whitened, static_cast<double>(features.moments.n), features.options.confidence);
 }
 

@@ -103,7 +103,7 @@ void HostPass::work(std::int64_t worker,
                     std::int64_t first,
                     std::int64_t n,
                     double scale,
-                    const at::Tensor& out) {
+                    const at::Tensor& packed) {
   const torch::NoGradGuard no_grad;
   const auto d = rows_.size(1), pairs = triangle_.pairs();
   const auto chunk =
@@ -115,17 +115,17 @@ void HostPass::work(std::int64_t worker,
     add_sums(begin, count, differences, worker * d / workers, (worker + 1) * d / workers);
     const auto centred = torch::from_blob(differences, {count, d}, shift_.options());
     for (auto pair = worker * pairs / workers; pair < (worker + 1) * pairs / workers; ++pair)
-      triangle_.add_pair(pair, centred, begin == first ? scale : 1, out);
+      triangle_.add_pair(pair, centred, begin == first ? scale : 1, packed);
   }
 }
 
-void HostPass::run(std::int64_t first, std::int64_t n, double scale, const at::Tensor& out) {
+void HostPass::run(std::int64_t first, std::int64_t n, double scale, const at::Tensor& packed) {
   const auto workers = std::min<std::int64_t>(triangle_.pairs(), at::get_num_threads());
   parallel_tasks(workers, [&](std::int64_t worker) {
     if (shift_.scalar_type() == torch::kDouble) {
-      work<double>(worker, workers, first, n, scale, out);
+      work<double>(worker, workers, first, n, scale, packed);
     } else {
-      work<float>(worker, workers, first, n, scale, out);
+      work<float>(worker, workers, first, n, scale, packed);
     }
   });
 }

@@ -27,9 +27,9 @@ class HostPass {
            const at::Tensor& shift,
            std::int64_t rows_per_group);
 
-  /// out [d, d] = scale · out + XᵀX in the lower triangle, X the differences of rows
-  /// [first, first + n), zero where a row is left out.
-  void run(std::int64_t first, std::int64_t n, double scale, const at::Tensor& out);
+  /// packed = scale · packed + XᵀX in the triangle, X the differences of rows [first, first + n),
+  /// zero where a row is left out.
+  void run(std::int64_t first, std::int64_t n, double scale, const at::Tensor& packed);
 
   /// Of all rows that were run.
   [[nodiscard]] RowSums result() const;
@@ -41,7 +41,7 @@ class HostPass {
             std::int64_t first,
             std::int64_t n,
             double scale,
-            const at::Tensor& out);
+            const at::Tensor& packed);
   template <typename T>
   void centre_rows(std::int64_t first, std::int64_t n, T* differences, bool record);
   template <typename T>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kappascope/tensor/convert.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {
@@ -14,66 +15,73 @@ namespace {
 constexpr int64_t kStripWidth = 64;
 constexpr int64_t kMostStrips = 16;
 
-// Rows r and d - 1 - r of a triangle are the same work for every r.
-void add_on_host(const at::Tensor& from, const at::Tensor& to) {
-  const auto d = to.size(0);
-  const float* in = from.const_data_ptr<float>();
-  double* out = to.mutable_data_ptr<double>();
-  const auto add_row = [&](int64_t row) {
-    const float* __restrict source = in + row * d;
-    double* __restrict sum = out + row * d;
-    for (int64_t j = 0; j <= row; ++j) sum[j] += static_cast<double>(source[j]);
-  };
-  parallel_tasks((d + 1) / 2, [&](int64_t row) {
-    add_row(row);
-    if (row != d - 1 - row) add_row(d - 1 - row);
-  });
-}
-
 }  // namespace
 
 LowerTriangle::LowerTriangle(std::int64_t dimension) {
   // An even number, so that strips i and strips - 1 - i make equal work of every pair.
   const auto strips =
       dimension < 2 * kStripWidth ? 1 : std::min(dimension / kStripWidth, kMostStrips) / 2 * 2;
-  for (int64_t i = 1; i <= strips; ++i) ends_.push_back(dimension * i / strips);
+  offsets_.push_back(0);
+  for (int64_t i = 0; i < strips; ++i) {
+    ends_.push_back(dimension * (i + 1) / strips);
+    offsets_.push_back(offsets_.back() + (end(i) - begin(i)) * end(i));
+  }
+}
+
+at::Tensor LowerTriangle::zeros(const at::TensorOptions& options) const {
+  return torch::zeros({offsets_.back()}, options);
+}
+
+at::Tensor LowerTriangle::strip(std::int64_t i, const at::Tensor& packed) const {
+  return packed.narrow(0, offsets_[static_cast<std::size_t>(i)], (end(i) - begin(i)) * end(i))
+      .view({end(i) - begin(i), end(i)});
 }
 
 void LowerTriangle::multiply_strip(std::int64_t i,
                                    const at::Tensor& centred,
                                    double scale,
-                                   const at::Tensor& out) const {
-  const auto rows = end(i) - begin(i);
-  out.narrow(0, begin(i), rows)
-      .narrow(1, 0, end(i))
-      .addmm_(centred.t().narrow(0, begin(i), rows), centred.narrow(1, 0, end(i)), scale);
+                                   const at::Tensor& packed) const {
+  strip(i, packed).addmm_(
+      centred.t().narrow(0, begin(i), end(i) - begin(i)), centred.narrow(1, 0, end(i)), scale);
 }
 
 void LowerTriangle::add_product(const at::Tensor& centred,
                                 double scale,
-                                const at::Tensor& out) const {
-  for (int64_t i = 0; i < strips(); ++i) multiply_strip(i, centred, scale, out);
+                                const at::Tensor& packed) const {
+  for (int64_t i = 0; i < strips(); ++i) multiply_strip(i, centred, scale, packed);
 }
 
 void LowerTriangle::add_pair(std::int64_t pair,
                              const at::Tensor& centred,
                              double scale,
-                             const at::Tensor& out) const {
-  multiply_strip(pair, centred, scale, out);
-  if (pair != strips() - 1 - pair) multiply_strip(strips() - 1 - pair, centred, scale, out);
+                             const at::Tensor& packed) const {
+  multiply_strip(pair, centred, scale, packed);
+  if (pair != strips() - 1 - pair) multiply_strip(strips() - 1 - pair, centred, scale, packed);
 }
 
-void LowerTriangle::add(const at::Tensor& from, const at::Tensor& to) const {
-  if (to.is_cpu() && from.scalar_type() == torch::kFloat) {
-    add_on_host(from, to);
+Eigen::MatrixXd LowerTriangle::unpack(const at::Tensor& packed) const {
+  const auto host = packed.cpu();
+  Eigen::MatrixXd matrix(ends_.back(), ends_.back());
+  for (int64_t i = 0; i < strips(); ++i)
+    matrix.block(begin(i), 0, end(i) - begin(i), end(i)) = to_matrix(strip(i, host));
+  matrix.triangularView<Eigen::StrictlyUpper>() = matrix.transpose();
+  return matrix;
+}
+
+void add_widened(const at::Tensor& from, const at::Tensor& to) {
+  if (!to.is_cpu() || from.scalar_type() != torch::kFloat) {
+    to.add_(from);
     return;
   }
-  for (int64_t i = 0; i < strips(); ++i) {
-    const auto part = [&](const at::Tensor& whole) {
-      return whole.narrow(0, begin(i), end(i) - begin(i)).narrow(1, 0, end(i));
-    };
-    part(to).add_(part(from));
-  }
+  const auto* in = from.const_data_ptr<float>();
+  auto* out = to.mutable_data_ptr<double>();
+  constexpr int64_t kPiece = 1 << 14;
+  parallel_tasks((to.numel() + kPiece - 1) / kPiece, [&](int64_t piece) {
+    const auto first = piece * kPiece, count = std::min(kPiece, to.numel() - first);
+    const float* __restrict source = in + first;
+    double* __restrict sum = out + first;
+    for (int64_t i = 0; i < count; ++i) sum[i] += static_cast<double>(source[i]);
+  });
 }
 
 }  // namespace kappascope::tensor

@@ -41,9 +41,8 @@ void MomentAccumulator::start(const at::Tensor& rows) {
   const auto first = good[0];
   shift_ = first + (good - first).mean(0);
   sums_.shift = to_vector(shift_);
-  cross_ = torch::zeros({dimension_, dimension_}, rows.options().dtype(torch::kDouble));
-  if (rows.scalar_type() != torch::kDouble)
-    block_ = torch::zeros({dimension_, dimension_}, rows.options());
+  cross_ = triangle_->zeros(rows.options().dtype(torch::kDouble));
+  if (rows.scalar_type() != torch::kDouble) block_ = triangle_->zeros(rows.options());
 }
 
 void MomentAccumulator::update(const at::Tensor& rows,
@@ -148,7 +147,7 @@ void MomentAccumulator::keep_sample(const at::Tensor& rows) {
 
 void MomentAccumulator::flush() const {
   if (!block_.defined() || block_rows_ == 0) return;
-  triangle_->add(block_, cross_);
+  add_widened(block_, cross_);
   block_rows_ = 0;
 }
 
@@ -157,7 +156,7 @@ linalg::Moments MomentAccumulator::result() const {
   auto sums = sums_;
   if (shift_.defined()) {
     flush();
-    sums.cross = to_matrix(cross_);
+    sums.cross = triangle_->unpack(cross_);
     if (rows_per_group_ == 1) sums.rows_are_groups();
   }
   return linalg::moments_from(sums, reservoir_.rows());

@@ -162,37 +162,46 @@ void Session::step(double loss, double learning_rate) {
   if (!std::isnan(learning_rate)) number("learning_rate", learning_rate);
 
   const double begin = monotonic_seconds();
-  bool emitted = false;
-  if (listening_ || !probes_.empty()) {
-    const auto layers = collect();
-    captures_.clear();
-    // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
-    if (listening_) silence();
-    const StepView view{step_, loss, learning_rate, &layers};
-    for (auto& running : probes_) {
-      if (!running.in_window || !running.schedule.observes(step_)) continue;
-      const double start = monotonic_seconds();
-      running.probe->observe(view);
-      if (running.schedule.emits(step_)) {
-        if (!emitted) latest_.clear();
-        const auto before = snapshot.scalars.size();
-        running.probe->emit(snapshot);
-        latest_.insert(latest_.end(),
-                       snapshot.scalars.begin() + static_cast<std::ptrdiff_t>(before),
-                       snapshot.scalars.end());
-        running.in_window = false;
-        emitted = true;
-      }
-      running.budget.charge(monotonic_seconds() - start);
-      if (!running.in_window) running.budget.close_window();
-    }
-  }
+  observe(loss, learning_rate);
+  const bool emitted = emit(snapshot);
   if (emitted) record_costs(snapshot);
   if (emitted || monotonic_seconds() - flushed_ > options_.flush_seconds) flush();
   probing_ += monotonic_seconds() - begin;
   ++step_;
   grant_windows();
   open_taps();
+}
+
+// Shows the step to the probes that look at it; what was captured for them goes with it.
+void Session::observe(double loss, double learning_rate) {
+  const auto layers = collect();
+  captures_.clear();
+  // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
+  if (listening_) silence();
+  const StepView view{step_, loss, learning_rate, &layers};
+  for (auto& running : probes_) {
+    if (!running.in_window || !running.schedule.observes(step_)) continue;
+    const double start = monotonic_seconds();
+    running.probe->observe(view);
+    running.budget.charge(monotonic_seconds() - start);
+  }
+}
+
+// Whether a window ended here; its probe's results go into the snapshot.
+bool Session::emit(store::Snapshot& snapshot) {
+  const auto before = static_cast<std::ptrdiff_t>(snapshot.scalars.size());
+  bool emitted = false;
+  for (auto& running : probes_) {
+    if (!running.in_window || !running.schedule.emits(step_)) continue;
+    const double start = monotonic_seconds();
+    running.probe->emit(snapshot);
+    running.budget.charge(monotonic_seconds() - start);
+    running.budget.close_window();
+    running.in_window = false;
+    emitted = true;
+  }
+  if (emitted) latest_.assign(snapshot.scalars.begin() + before, snapshot.scalars.end());
+  return emitted;
 }
 
 void Session::record_costs(store::Snapshot& out) const {

@@ -5,44 +5,56 @@
 
 #include <limits>
 
+#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
 
 using namespace kappascope;
 
-TEST_CASE("the lower triangle of a product, at once or pair by pair") {
+namespace {
+
+Eigen::MatrixXd symmetric(const at::Tensor& product) {
+  return tensor::to_matrix(product);
+}
+
+}  // namespace
+
+TEST_CASE("a product, at once or pair by pair") {
   torch::manual_seed(3);
   // Numbers of few bits: every product is exact, whatever the order.
   for (const int64_t d : {1, 127, 130, 300, 1100}) {
     CAPTURE(d);
     const tensor::LowerTriangle triangle(d);
     const auto rows = torch::randint(-8, 8, {700, d}, torch::kFloat);
-    const auto start = torch::ones({d, d});
-    const auto want = (rows.t().matmul(rows) + 2 * start).tril();
-    const auto whole = start.clone(), parts = start.clone();
+    const auto want = symmetric(rows.t().matmul(rows) + 2);
+    const auto whole = triangle.zeros(rows.options()) + 1, parts = whole.clone();
     triangle.add_product(rows, 2, whole);
-    CHECK(torch::equal(whole.tril(), want));
+    CHECK(triangle.unpack(whole) == want);
     for (int64_t pair = 0; pair < triangle.pairs(); ++pair) triangle.add_pair(pair, rows, 2, parts);
-    CHECK(torch::equal(parts.tril(), want));
+    CHECK(triangle.unpack(parts) == want);
   }
 }
 
-TEST_CASE("an overwritten product forgets what was there, NaN too") {
-  const auto rows = torch::ones({5, 200});
-  const auto out = torch::full({200, 200}, std::numeric_limits<float>::quiet_NaN());
-  tensor::LowerTriangle(200).add_product(rows, 0, out);
-  CHECK(torch::equal(out.tril(), torch::full({200, 200}, 5.F).tril()));
+TEST_CASE("a packed triangle of many strips takes little more than half of the square") {
+  const tensor::LowerTriangle triangle(1024);
+  CHECK(triangle.zeros(torch::kFloat).numel() <= 1024 * 1024 * 17 / 32);
 }
 
-TEST_CASE("a triangle is added into double, whatever its type") {
+TEST_CASE("an overwritten product forgets what was there, NaN too") {
+  const tensor::LowerTriangle triangle(200);
+  const auto packed = triangle.zeros(torch::kFloat).fill_(std::numeric_limits<float>::quiet_NaN());
+  triangle.add_product(torch::ones({5, 200}), 0, packed);
+  CHECK(triangle.unpack(packed) == Eigen::MatrixXd::Constant(200, 200, 5));
+}
+
+TEST_CASE("floats are added into doubles one by one") {
   torch::manual_seed(4);
-  for (const int64_t d : {1, 2, 65, 300}) {
-    const auto from = torch::randn({d, d});
-    const auto start = torch::randn({d, d}, torch::kDouble);
-    const auto want = (start + from.to(torch::kDouble)).tril();
+  for (const int64_t n : {1, 1000, 100'000}) {
+    const auto from = torch::randn({n});
+    const auto start = torch::randn({n}, torch::kDouble);
     for (const auto& type : {torch::kFloat, torch::kDouble}) {
       auto to = start.clone();
-      tensor::LowerTriangle(d).add(from.to(type), to);
-      CHECK(torch::equal(to.tril(), want));
+      tensor::add_widened(from.to(type), to);
+      CHECK(torch::equal(to, start + from.to(torch::kDouble)));
     }
   }
 }

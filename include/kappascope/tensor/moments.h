@@ -60,7 +60,7 @@ class MomentAccumulator {
   linalg::MomentSums sums_;  // all but `cross`, which stays where the rows are
   at::Tensor shift_;         // [d], type of the rows
   // A block that waits to be merged; result() merges it, which changes no number.
-  mutable at::Tensor cross_, block_;  // [d, d], double and type of the rows
+  mutable at::Tensor cross_, block_;  // packed triangles, double and type of the rows
   mutable int64_t block_rows_ = 0;
 };
 

@@ -79,6 +79,8 @@ class Session {
   void listen(bool gradients);
   void silence();
   [[nodiscard]] std::vector<LayerView> collect() const;
+  void observe(double loss, double learning_rate);
+  bool emit(store::Snapshot& snapshot);
   void record_costs(store::Snapshot& out) const;
 
   torch::nn::Module& model_;
