@@ -5,13 +5,14 @@
 usage: table.py FOLDER_OF_PROGRAMS [--quick]
 """
 import json
+import math
 import statistics
 import subprocess
 import sys
 
 
-def ratios(program, pattern, repetitions):
-    """ours / base of every repetition by benchmark name; a benchmark runs its two sides in turn."""
+def measure(program, pattern, repetitions):
+    """(seconds of base, seconds of ours) of every repetition by benchmark name."""
     out = subprocess.run(
         [program, "--benchmark_format=json", f"--benchmark_filter={pattern}",
          f"--benchmark_repetitions={repetitions}"],
@@ -20,18 +21,33 @@ def ratios(program, pattern, repetitions):
     for row in json.loads(out)["benchmarks"]:
         if row["run_type"] == "iteration":
             name = row["run_name"].removesuffix("/iterations:1")
-            found.setdefault(name, []).append(row["ours"] / row["base"])
+            found.setdefault(name, []).append((row["base"], row["ours"]))
     return found
 
 
-def spread(values):
-    """Half the width of the 95 % interval of the mean of the repetitions."""
-    return 1.96 * statistics.stdev(values) / len(values) ** 0.5
+def typical(pairs):
+    """Median of the repetitions' ratios and half of its 95 % interval, by the ranks around it."""
+    ratios = sorted(ours / base for base, ours in pairs)
+    reach = 0.98 * len(ratios) ** 0.5
+    low = max(0, math.floor(len(ratios) / 2 - reach))
+    high = min(len(ratios), math.ceil(len(ratios) / 2 + reach)) - 1
+    return statistics.median(ratios), (ratios[high] - ratios[low]) / 2
+
+
+def overall(pairs):
+    """Ratio of the totals, for work that falls into a few of the repetitions; the error is the
+    machine's noise in the other ones (by the median absolute deviation)."""
+    base, ours = (sum(side) for side in zip(*pairs))
+    ratios = [ours / base for base, ours in pairs]
+    middle = statistics.median(ratios)
+    noise = 1.4826 * statistics.median(abs(ratio - middle) for ratio in ratios)
+    return ours / base, 1.96 * noise / len(ratios) ** 0.5
 
 
 def peak_memory(program, model, mode):
-    return int(subprocess.run([program, "--memory", model, mode], check=True,
-                              stdout=subprocess.PIPE, text=True).stdout)
+    """The largest of three runs, in KiB."""
+    return max(int(subprocess.run([program, "--memory", model, mode], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout) for _ in range(3))
 
 
 def main():
@@ -39,11 +55,11 @@ def main():
     quick = "--quick" in sys.argv
     rows = []
 
-    def add(what, values, limit, average=statistics.median):
-        rows.append((what, average(values), spread(values), limit))
+    def add(what, pairs, limit, average=typical):
+        rows.append((what, *average(pairs), limit))
 
     def run(name, pattern, repetitions):
-        return ratios(f"{folder}/{name}_benchmark", pattern, 3 if quick else repetitions)
+        return measure(f"{folder}/{name}_benchmark", pattern, 3 if quick else repetitions)
 
     moments = run("moments", ".", 15)
     for d, limit in ((2048, 0.65), (512, 0.75)):
@@ -51,14 +67,14 @@ def main():
     curvature = run("curvature", ".", 15)
     for model in ("lm", "mlp"):
         add(f"Hessian-vector product / gradient, {model}", curvature[f"curvature/{model}"], 2.1)
-    every_step = run("training", "every_step", 11)
+    every_step = run("training", "every_step", 15)
     for model, limit in (("lm", 1.12), ("mlp", 1.20)):
         add(f"step with exact moments every step / step, {model}", every_step[f"training/{model}/every_step"], limit)
-    # 31 · 20 steps; the mean, as an emission falls into a few of the repetitions only.
-    default = run("training", "default", 31)
+    # 50 · 20 steps: five intervals of the schedule.
+    default = run("training", "default", 50)
     for model in ("lm", "mlp"):
         add(f"step at the default schedule / step, {model}", default[f"training/{model}/default"], 1.02,
-            statistics.mean)
+            overall)
     program = f"{folder}/training_benchmark"
     plain = peak_memory(program, "lm", "plain")
     rows.append(("peak memory at the default schedule / training alone, lm",

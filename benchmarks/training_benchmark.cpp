@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
         const auto probed = std::make_shared<Training>(model, mode);
         benchmarks::compare(
             "training/" + model + "/" + mode,
-            /*turns=*/4,
-            /*in_a_row=*/5,
+            /*turns=*/20,
+            /*in_a_row=*/1,
             [plain] { plain->step(); },
             [probed] { probed->step(); });
       }
