@@ -69,6 +69,8 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_scalar(out, "features/stable_rank", name, c.stable_rank);
     add_scalar(out, "features/isotropy", name, c.isotropy);
     add_scalar(out, "features/mean_leverage", name, c.mean_leverage);
+    add_scalar(out, "features/variance_along_mean", name, c.variance_along_mean);
+    add_scalar(out, "features/average_variance", name, c.average_variance);
     add_scalar(out, "features/constant", name, static_cast<double>(c.constant_features));
     add_scalar(out, "features/dead", name, static_cast<double>(c.dead_features));
     add_scalar(out, "features/nonfinite_rows", name, static_cast<double>(moments.nonfinite_rows));

@@ -16,6 +16,11 @@ std::string cell(const std::string& text) {
   return out;
 }
 
+std::string waits_for(const Claim& claim) {
+  return claim.needs_run ? "measured on a run: `kappascope verify --run RUN`"
+                         : "measured, study " + claim.study;
+}
+
 }  // namespace
 
 std::string ledger_markdown(const std::vector<LedgerEntry>& entries) {
@@ -23,8 +28,7 @@ std::string ledger_markdown(const std::vector<LedgerEntry>& entries) {
       "| claim | statement | outcome | condition |\n"
       "|---|---|---|---|\n";
   for (const auto& [claim, verdict] : entries) {
-    const std::string outcome =
-        verdict ? to_string(verdict->outcome) : "measured on a run: `kappascope verify --run RUN`";
+    const std::string outcome = verdict ? to_string(verdict->outcome) : waits_for(claim);
     out += fmt::format("| {} | {} | {} | {} |\n",
                        claim.id,
                        cell(claim.statement),

@@ -213,6 +213,9 @@ Conditioning conditioning(const Moments& moments,
   set_shape(features, result);
   count_constants(moments, result);
   result.mean_leverage = mean_leverage(features);
+  result.variance_along_mean =
+      moments.mean.dot(moments.covariance * moments.mean) / moments.mean.squaredNorm();
+  result.average_variance = moments.covariance.trace() / static_cast<double>(d);
   result.kurtosis = features.tails.kurtosis;
   result.assumed_gaussian = moments.sample.rows() == 0;
   const Eigen::VectorXd none = Eigen::VectorXd::Zero(d);

@@ -35,10 +35,9 @@ double secular_eigenvalue(const Eigen::VectorXd& values, const Eigen::VectorXd& 
     return f < 0;
   };
 
-  Eigen::ArrayXd gaps = values.array() - values(k);
-  const bool from_right = k + 1 < d && negative_at(gaps, 0.5 * width);
+  const bool from_right = k + 1 < d && negative_at(values.array() - values(k), 0.5 * width);
   const double origin = from_right ? values(k + 1) : values(k);
-  if (from_right) gaps = values.array() - origin;
+  const Eigen::ArrayXd gaps = values.array() - origin;
   // f(origin + τ) is negative at `below` and not at `above`; one of them is the origin itself.
   double below = from_right ? -0.5 * width : 0;
   double above = from_right ? 0 : (k + 1 < d ? 0.5 * width : width);

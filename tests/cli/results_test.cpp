@@ -84,3 +84,33 @@ TEST_CASE(
   CHECK(measured.status == 0);
   CHECK_THAT(measured.err, Contains("--run"));
 }
+
+TEST_CASE("verify explains a claim for a reviewer") {
+  const Workplace work;
+  const auto refuted = work.run("verify P-P1e --explain");
+  CHECK(refuted.status == 0);
+  for (const auto* part :
+       {"source", "A.3", "assumptions", "decided by", "witness", "corrected     P-P1e'"})
+    CHECK_THAT(refuted.out, Contains(part));
+  CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("waits for a stored run"));
+  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("measured by study"));
+}
+
+TEST_CASE("verify tells a verdict that is not the expected one by its exit status") {
+  const Workplace work;
+  const auto good = work.run("verify P-P1e P-P1c --json").out;
+  std::ofstream(work.path() / "ledger.json") << good;
+  CHECK(work.run("verify P-P1e P-P1c --expect ledger.json").status == 0);
+  const auto lacking = work.run("verify P-P1d --expect ledger.json");
+  CHECK(lacking.status == 3);
+  CHECK_THAT(lacking.out, Contains("P-P1d: refuted, not in ledger.json"));
+  auto changed = good;
+  changed.replace(changed.find("refuted"), 7, "holds");
+  std::ofstream(work.path() / "ledger.json") << changed;
+  const auto other = work.run("verify P-P1e P-P1c --expect ledger.json");
+  CHECK(other.status == 3);
+  CHECK_THAT(other.out, Contains("P-P1e: expected holds, found refuted"));
+  std::ofstream(work.path() / "ledger.json") << "{}";
+  CHECK(work.run("verify P-P1e --expect ledger.json").status == 2);
+  CHECK(work.run("verify P-P1e --expect nothing.json").status == 2);
+}

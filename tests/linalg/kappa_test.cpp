@@ -107,6 +107,11 @@ TEST_CASE("ranks and isotropy of known spectra") {
   CHECK(half.effective_rank == Approx(2));
   CHECK(half.stable_rank == Approx(2));
   CHECK(half.isotropy == Approx(0.5));
+  CHECK(std::isnan(half.variance_along_mean));
+  moments.mean = Eigen::Vector4d(1, 0, 2, 0);
+  const Conditioning shifted = conditioning(moments, {});
+  CHECK(shifted.variance_along_mean == Approx(1));
+  CHECK(shifted.average_variance == Approx(2.5));
 }
 
 TEST_CASE("no rows and one row have no kappa, and say so") {

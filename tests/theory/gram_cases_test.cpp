@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/gram_cases.h"
+#include "theory/checks/proposition1/gram_cases.h"
 
 #include <algorithm>
 
 #include "support/catch.h"
-#include "theory/checks/spectrum.h"
+#include "theory/checks/proposition1/spectrum.h"
 #include "theory/tools/exact_linalg.h"
 
 using namespace kappascope::theory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/spectrum.h"
+#include "theory/checks/proposition1/spectrum.h"
 
 #include "support/catch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/variance.h"
+#include "theory/checks/lemma2/variance.h"
 
 #include "support/catch.h"
 

@@ -60,6 +60,9 @@ struct Conditioning {
   double effective_rank = 0;  ///< exp of the entropy of Σ's spectrum (Roy and Vetterli 2007)
   double stable_rank = 0;     ///< tr Σ / λmax
   double isotropy = 0;  ///< (tr Σ)² / (d · tr Σ²), 1 when isotropic; 0 with Σ = 0, as the ranks
+  /// μᵀΣμ/μᵀμ and tr Σ/d: the variance along the mean beside that along an average direction. The
+  /// first is NaN where μ = 0.
+  double variance_along_mean = 0, average_variance = 0;
   /// m/(1+m), m = μᵀΣ⁺μ: the share of a constant that the features make without a bias. 1 when μ
   /// reaches into the null space (a constant feature that is not zero makes it all).
   double mean_leverage = 0;

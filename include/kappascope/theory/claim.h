@@ -44,7 +44,14 @@ struct Claim {
   std::string assumptions;
   std::string derivation;  ///< how it is decided, in short
   bool needs_run = false;
-  std::function<Verdict(const CheckContext&)> check;
+  /// The study in experiments/ that measures it, for a statement about whole trainings; such a
+  /// claim has no check of its own.
+  std::string study{};
+  std::function<Verdict(const CheckContext&)> check{};
+
+  [[nodiscard]] bool decidable(const CheckContext& context) const {
+    return check && (!needs_run || context.run.has_value());
+  }
 };
 
 /// Every claim, in the order of the documents.

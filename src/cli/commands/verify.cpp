@@ -2,17 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
+#include "cli/expectations.h"
 #include "cli/progress.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run.h"
 #include "kappascope/theory/claim.h"
+#include "kappascope/theory/explain.h"
 
 namespace kappascope::cli {
 namespace {
+
+constexpr int kUnexpectedVerdict = 3;
 
 std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted) {
   std::vector<const theory::Claim*> selected;
@@ -40,86 +43,127 @@ std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted)
   return selected;
 }
 
+void print_list(const std::vector<const theory::Claim*>& claims) {
+  for (const auto* claim : claims) {
+    const std::string needs = claim->needs_run       ? " (needs --run)"
+                              : claim->study.empty() ? ""
+                                                     : " (study " + claim->study + ")";
+    fmt::print("{:<9} {} [{}]{}\n", claim->id, claim->statement, claim->source, needs);
+  }
+}
+
+void print_explanation(const theory::Claim& claim, const std::optional<theory::Verdict>& verdict) {
+  const auto& all = theory::all_claims();
+  const auto corrected = std::find_if(
+      all.begin(), all.end(), [&](const auto& other) { return other.id == claim.id + "'"; });
+  fmt::print("{}\n",
+             theory::explain(claim, verdict, corrected == all.end() ? nullptr : &*corrected));
+}
+
+std::vector<Decided> decide(const std::vector<const theory::Claim*>& claims,
+                            const theory::CheckContext& context) {
+  std::vector<Decided> decided;
+  ProgressLine line;
+  std::size_t index = 0;
+  for (const auto* claim : claims) {
+    line.show(fmt::format("verifying {} ({} of {})", claim->id, ++index, claims.size()));
+    if (claim->decidable(context)) decided.emplace_back(claim, claim->check(context));
+  }
+  line.show(fmt::format("{} claims decided", decided.size()), true);
+  return decided;
+}
+
+void store_verdicts(const std::string& run, const std::vector<Decided>& decided) {
+  auto writer = store::RunWriter::append(run);
+  for (const auto& [claim, verdict] : decided) {
+    writer.write_verdict({claim->id,
+                          theory::to_string(verdict.outcome),
+                          verdict.condition,
+                          theory::verdict_json(*claim, verdict)});
+  }
+}
+
+void say_what_waits(const std::vector<const theory::Claim*>& claims,
+                    const theory::CheckContext& context) {
+  const auto count = [&](const auto& kind) {
+    return std::count_if(claims.begin(), claims.end(), kind);
+  };
+  const auto runs = count([&](const auto* claim) { return claim->needs_run && !context.run; });
+  const auto studies = count([](const auto* claim) { return !claim->study.empty(); });
+  if (runs > 0)
+    fmt::print(stderr, "{} claims about training were left out: pass --run RUN\n", runs);
+  if (studies > 0)
+    fmt::print(stderr, "{} claims are measured by studies: --list names them\n", studies);
+}
+
 }  // namespace
 
 int run_verify(const Arguments& arguments) {
   std::vector<std::string> wanted;
-  std::string run;
+  std::string run, expected;
   theory::CheckContext context;
   Usage usage;
-  usage.synopsis = "kappascope verify [CLAIM...] [--run RUN] [--list] [--json]";
+  usage.synopsis =
+      "kappascope verify [CLAIM...] [--run RUN] [--explain] [--list] [--json] [--expect FILE]";
   usage.text =
       "Decides the claims of the documents by computation and prints each verdict with its "
       "evidence.\n"
       "A name takes its family (P-L2: P-L2a to P-L2e). Claims about training need --run; their "
       "verdicts\n"
       "and all others are then also written into that run, for its report. A refuted claim is a\n"
-      "result: the exit status is 0.\n\n"
-      "example: kappascope verify P-P1f";
+      "result: the exit status is 0; with --expect it is 3 when a verdict is not the expected one."
+      "\n\n"
+      "examples: kappascope verify P-P1f --explain\n"
+      "          kappascope verify --json > ledger.json; kappascope verify --expect ledger.json";
   usage.options.add_options()("help,h", "this text")(
       "claim", po::value(&wanted), "claims or families")(
       "run",
       po::value(&run),
       "decide the measured claims on this run, and store the verdicts there")(
       "seed", po::value(&context.seed)->default_value(context.seed), "of searches and Monte Carlo")(
-      "list", po::bool_switch(), "list the claims and what they state")(
-      "json", po::bool_switch(), "print JSON lines");
+      "explain",
+      po::bool_switch(),
+      "print each claim as a reviewer reads it: statement, source, derivation, witness, "
+      "correction")("list", po::bool_switch(), "list the claims and what they state")(
+      "json", po::bool_switch(), "print JSON lines")(
+      "expect",
+      po::value(&expected),
+      "compare outcomes and conditions with this file, which --json printed");
   usage.positional = "claim";
   usage.positional_count = -1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   const auto claims = select(wanted);
   if (values["list"].as<bool>()) {
+    print_list(claims);
+    return 0;
+  }
+  if (!run.empty()) context.run = run;
+  const auto decided = decide(claims, context);
+  if (!run.empty()) store_verdicts(run, decided);
+
+  if (values["explain"].as<bool>()) {
+    auto next = decided.begin();
     for (const auto* claim : claims) {
-      fmt::print("{:<9} {} [{}]{}\n",
-                 claim->id,
-                 claim->statement,
-                 claim->source,
-                 claim->needs_run ? " (needs --run)" : "");
+      const bool has_verdict = next != decided.end() && next->first == claim;
+      print_explanation(*claim, has_verdict ? std::optional((next++)->second) : std::nullopt);
     }
     return 0;
   }
-  std::optional<store::RunWriter> writer;
-  if (!run.empty()) {
-    context.run = run;
-    writer = store::RunWriter::append(run);
+  if (!expected.empty()) {
+    const auto found = differences(expected, decided);
+    for (const auto& line : found) fmt::print("{}\n", line);
+    if (found.empty()) fmt::print("{} verdicts as expected\n", decided.size());
+    return found.empty() ? 0 : kUnexpectedVerdict;
   }
-  ProgressLine line;
-  int skipped = 0, index = 0;
-  std::vector<std::string> rows;
-  for (const auto* claim : claims) {
-    line.show(fmt::format("verifying {} ({} of {})", claim->id, ++index, claims.size()));
-    if (claim->needs_run && run.empty()) {
-      ++skipped;
-      continue;
-    }
-    const auto verdict = claim->check(context);
-    const auto json = theory::verdict_json(*claim, verdict);
-    if (writer)
-      writer->write_verdict(
-          {claim->id, theory::to_string(verdict.outcome), verdict.condition, json});
+  for (const auto& [claim, verdict] : decided) {
     if (values["json"].as<bool>()) {
-      rows.push_back(json);
-      continue;
+      fmt::print("{}\n", theory::verdict_json(*claim, verdict));
+    } else {
+      fmt::print("{}\n", theory::brief(*claim, verdict));
     }
-    auto row = fmt::format(
-        "{:<9} {:<12} {}", claim->id, theory::to_string(verdict.outcome), claim->statement);
-    if (!verdict.condition.empty()) row += "\n          condition: " + verdict.condition;
-    row += fmt::format("\n          {}: {:.6g}; {}: {:.6g}; {} cases, {}",
-                       verdict.left,
-                       verdict.measured,
-                       verdict.right,
-                       verdict.predicted,
-                       verdict.cases,
-                       verdict.route);
-    if (!verdict.witness.empty()) row += "\n          witness: " + verdict.witness;
-    rows.push_back(std::move(row));
   }
-  line.show(fmt::format("{} claims decided", claims.size() - static_cast<std::size_t>(skipped)),
-            true);
-  for (const auto& row : rows) fmt::print("{}\n", row);
-  if (skipped > 0)
-    fmt::print(stderr, "{} claims about training were left out: pass --run RUN\n", skipped);
+  say_what_waits(claims, context);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/block_hessian.h"
+#include "theory/checks/proposition1/block_hessian.h"
 
 #include <fmt/format.h>
 

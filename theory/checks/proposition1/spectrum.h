@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "kappascope/theory/claim.h"
-#include "theory/checks/gram_cases.h"
+#include "theory/checks/proposition1/gram_cases.h"
 
 /// What adding μμᵀ does to the spectrum of Σ. Each check takes the statement as a function, so
 /// that it can be shown to tell a wrong one from a right one.

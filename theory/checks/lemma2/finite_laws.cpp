@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/finite_laws.h"
+#include "theory/checks/lemma2/finite_laws.h"
 
 #include <fmt/format.h>
 

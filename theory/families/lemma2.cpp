@@ -3,9 +3,9 @@
 // g = y r with y = MS + b and r = uᵀγ; p = P(M = 1), μ = E S, σ² = Var S.
 #include <utility>
 
+#include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"
-#include "theory/checks/variance.h"
-#include "theory/families.h"
+#include "theory/families/families.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {

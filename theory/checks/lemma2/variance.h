@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/checks/finite_laws.h"
+#include "theory/checks/lemma2/finite_laws.h"
 
 /// Lemma 2: the variance of g = y r over one sample, at a bias b. Each check takes the statement
 /// as a function and compares it with the sum over all outcomes of a finite law, exactly.

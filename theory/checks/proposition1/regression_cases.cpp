@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/regression_cases.h"
+#include "theory/checks/proposition1/regression_cases.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "theory/checks/gram_cases.h"
+#include "theory/checks/proposition1/gram_cases.h"
 
 #include <algorithm>
 #include <functional>

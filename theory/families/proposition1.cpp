@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "theory/checks/block_hessian.h"
 #include "theory/checks/measured_run.h"
-#include "theory/checks/spectrum.h"
-#include "theory/families.h"
+#include "theory/checks/proposition1/block_hessian.h"
+#include "theory/checks/proposition1/spectrum.h"
+#include "theory/families/families.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -228,6 +228,18 @@ std::vector<Claim> spectrum_claims() {
        .check =
            [](const CheckContext& context) {
              return check_order(*context.run, "kappa/second_moment", "kappa/sigma");
+           }},
+      {.id = "P-VAR",
+       .source = "Post-gating bias, 3.2",
+       .statement = "The features vary more along their mean than along other directions.",
+       .assumptions = "μᵀΣμ/μᵀμ beside tr Σ/d, as a run stores them",
+       .derivation = "The share of stored (layer, step) pairs in which the variance along the mean "
+                     "is at least that along an average direction.",
+       .needs_run = true,
+       .check =
+           [](const CheckContext& context) {
+             return check_order(
+                 *context.run, "features/variance_along_mean", "features/average_variance");
            }},
   };
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/theory/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace kappascope::theory {
+namespace {
+
+constexpr std::size_t kWidth = 96, kIndent = 14;
+
+/// Characters as a reader counts them: the bytes that do not continue one.
+std::size_t length(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
+}
+
+/// A label, and beside it the text, wrapped at blanks.
+std::string paragraph(const std::string& label, const std::string& text) {
+  if (text.empty()) return "";
+  std::string out = label + std::string(kIndent - std::min(kIndent, length(label)), ' ');
+  std::size_t column = kIndent;
+  std::istringstream words(text);
+  bool first = true;
+  for (std::string word; words >> word; first = false) {
+    if (!first && column + 1 + length(word) > kWidth) {
+      out += '\n' + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += length(word);
+  }
+  return out + '\n';
+}
+
+std::string sides(const Verdict& verdict) {
+  auto text = fmt::format("{}: {:.8g}", verdict.left, verdict.measured);
+  if (verdict.lower && verdict.upper)
+    text += fmt::format(" [{:.6g}, {:.6g}]", *verdict.lower, *verdict.upper);
+  return text + fmt::format("; {}: {:.8g}", verdict.right, verdict.predicted);
+}
+
+std::string evidence(const Verdict& verdict) {
+  auto text = fmt::format("{}, {} cases", verdict.route, verdict.cases);
+  if (verdict.outcome == Outcome::kHolds || verdict.outcome == Outcome::kHoldsUnder) {
+    text += verdict.tolerance > 0
+                ? fmt::format(", largest deviation {:.2g} (rounding allows {:.2g})",
+                              verdict.margin,
+                              verdict.tolerance)
+                : ", no deviation in exact arithmetic";
+  }
+  return text + fmt::format(", seed {}, {:.2g} s", verdict.seed, verdict.seconds);
+}
+
+std::string decided(const Verdict& verdict) {
+  return paragraph("verdict", to_string(verdict.outcome)) +
+         paragraph("condition", verdict.condition) + paragraph("numbers", sides(verdict)) +
+         paragraph("evidence", evidence(verdict)) + paragraph("witness", verdict.witness);
+}
+
+}  // namespace
+
+std::string explain(const Claim& claim,
+                    const std::optional<Verdict>& verdict,
+                    const Claim* corrected) {
+  auto text = paragraph(claim.id, claim.statement) + paragraph("source", claim.source) +
+              paragraph("assumptions", claim.assumptions) +
+              paragraph("decided by", claim.derivation);
+  if (verdict) {
+    text += decided(*verdict);
+  } else if (claim.needs_run) {
+    text += paragraph("verdict", "waits for a stored run: kappascope verify --run RUN");
+  } else {
+    text += paragraph("verdict", "measured by study " + claim.study + " of experiments/");
+  }
+  if (corrected != nullptr) {
+    text += paragraph("corrected", corrected->id + ": " + corrected->statement) +
+            paragraph("because", corrected->derivation);
+  }
+  return text;
+}
+
+std::string brief(const Claim& claim, const Verdict& verdict) {
+  return paragraph(claim.id, claim.statement) + decided(verdict);
+}
+
+}  // namespace kappascope::theory
