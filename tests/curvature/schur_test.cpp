@@ -3,6 +3,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/curvature/operators.h"
+#include "kappascope/nn/tapped_linear.h"
 #include "kappascope/tensor/convert.h"
 #include "support/catch.h"
 
@@ -26,6 +27,42 @@ TEST_CASE("eliminating the intercept from the joint Hessian leaves I ⊗ Σ") {
   Eigen::MatrixXd want = Eigen::MatrixXd::Zero(m * d, m * d);
   for (int64_t k = 0; k < m; ++k) want.block(k * d, k * d, d, d) = sigma;
   CHECK((curvature::to_dense(schur) - want).norm() < 1e-13 * want.norm());
+}
+
+TEST_CASE("the joint Hessian of weights and post-gating bias has the blocks of Proposition 1") {
+  torch::manual_seed(6);
+  const int64_t n = 50, d = 4, m = 3;
+  const auto phi = torch::randn({n, d}, torch::kDouble) + 1;
+  const auto target = torch::randn({n, m}, torch::kDouble) + 2;  // E[residual] is not zero
+  nn::TappedLinear layer(nn::TappedLinearOptions(d, m).bias(false).post_gating_bias(true));
+  layer->to(torch::kDouble);
+  {
+    const torch::NoGradGuard no_grad;
+    layer->post_gating_bias.copy_(torch::randn({d}, torch::kDouble));
+  }
+  const auto op = curvature::hessian(
+      [&] { return (layer->forward(phi) - target).square().sum(-1).mean().mul(0.5); },
+      curvature::select_parameters(*layer));
+  const auto joint = curvature::to_dense(curvature::as_linear(*op));
+
+  const Eigen::MatrixXd weight = tensor::to_matrix(layer->weight);  // [m, d]
+  const Eigen::VectorXd b = tensor::to_vector(layer->post_gating_bias);
+  const Eigen::MatrixXd y = tensor::to_matrix(phi).rowwise() + b.transpose();
+  const Eigen::VectorXd mean_y = y.colwise().mean();
+  const Eigen::VectorXd residual =
+      (y * weight.transpose() - tensor::to_matrix(target)).colwise().mean();
+  Eigen::MatrixXd want = Eigen::MatrixXd::Zero(m * d + d, m * d + d);
+  for (int64_t k = 0; k < m; ++k) {
+    want.block(k * d, k * d, d, d) = y.transpose() * y / static_cast<double>(n);
+    Eigen::MatrixXd cross = mean_y * weight.row(k);
+    cross.diagonal().array() += residual(k);
+    want.block(k * d, m * d, d, d) = cross;
+    want.block(m * d, k * d, d, d) = cross.transpose();
+  }
+  want.bottomRightCorner(d, d) = weight.transpose() * weight;
+  CHECK((joint - want).norm() < 1e-13 * want.norm());
+  // Without the residual's part it would be another matrix.
+  CHECK(residual.norm() > 0.1);
 }
 
 TEST_CASE("a singular block is eliminated by its pseudo-inverse") {

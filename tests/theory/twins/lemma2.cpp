@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "theory/checks/lemma2/draws.h"
 #include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"
 #include "theory/synthetic_run.h"
@@ -46,6 +47,25 @@ Twins lemma2_twins() {
       {"P-L2a'",
        {[=] { return check_variance(derived_variance(kPaper), kPaper, independent); },
         [=] { return check_variance(derived_variance(kInvertedAfter), kPaper, independent); }}},
+      {"P-L2a', by draws",
+       {[] {
+          return check_variance_by_draws(
+              derived_variance(kPaper), kPaper, independent_laws(kSeed, 6), kSeed);
+        },
+        [] {
+          return check_variance_by_draws(
+              published_variance, kPaper, independent_laws(kSeed, 6), kSeed);
+        }}},
+      {"P-L2f",
+       {[=] { return check_minimum_of_law(dependent_minimum, kPaper, arbitrary); },
+        [=] {
+          return check_minimum_of_law(
+              [](const FiniteLaw& law, Dropout dropout) {
+                return derived_minimum(dropout)(terms_of(law));
+              },
+              kPaper,
+              arbitrary);
+        }}},
       {"P-L2b",
        {[=] { return check_minimum(derived_minimum(kPaper), kPaper, independent); },
         [=] { return check_minimum(published_minimum, kPaper, independent); }}},

@@ -10,10 +10,6 @@
 namespace kappascope::theory {
 namespace {
 
-LemmaTerms terms_of(const FiniteLaw& law) {
-  return {law.keep(), law.mean(), law.variance(), law.r2(), 0};
-}
-
 /// First and second moment of the mask.
 struct MaskMoments {
   Rational first, second;
@@ -69,6 +65,10 @@ bool same(const std::optional<Minimum>& a, const std::optional<Minimum>& b) {
 }
 
 }  // namespace
+
+LemmaTerms terms_of(const FiniteLaw& law) {
+  return {law.keep(), law.mean(), law.variance(), law.r2(), 0};
+}
 
 Rational published_variance(const LemmaTerms& terms) {
   const Rational shifted = terms.p * terms.mu + terms.b;
@@ -126,13 +126,33 @@ MinimumFormula derived_minimum(Dropout dropout) {
   };
 }
 
-Verdict check_minimum(const MinimumFormula& formula,
-                      Dropout dropout,
-                      const std::vector<FiniteLaw>& laws) {
+std::optional<Minimum> dependent_minimum(const FiniteLaw& law, Dropout dropout) {
+  const Rational keep = law.keep();
+  // y = x + b k, so g = x r + b k r: a regression of x r on k r.
+  const auto xr = [&](const Atom& atom) -> Rational {
+    return regressor(atom, 0, keep, dropout) * atom.gradient;
+  };
+  const auto kr = [&](const Atom& atom) -> Rational {
+    return (regressor(atom, 1, keep, dropout) - regressor(atom, 0, keep, dropout)) * atom.gradient;
+  };
+  const Rational mean_xr = law.expectation(xr), mean_kr = law.expectation(kr);
+  const auto spread = [&](const auto& a, const auto& b, const Rational& of_means) -> Rational {
+    return law.expectation([&](const Atom& atom) { return a(atom) * b(atom); }) - of_means;
+  };
+  const Rational variance_kr = spread(kr, kr, mean_kr * mean_kr);
+  if (variance_kr == 0) return std::nullopt;
+  const Rational covariance = spread(xr, kr, mean_xr * mean_kr);
+  return Minimum{-covariance / variance_kr,
+                 spread(xr, xr, mean_xr * mean_xr) - covariance * covariance / variance_kr};
+}
+
+Verdict check_minimum_of_law(const LawMinimum& formula,
+                             Dropout dropout,
+                             const std::vector<FiniteLaw>& laws) {
   Tally tally;
   for (const auto& law : laws) {
     const auto actual = enumerated_minimum(law, dropout);
-    const auto stated = formula(terms_of(law));
+    const auto stated = formula(law, dropout);
     tally.record(same(actual, stated), [&] {
       return Witness{fmt::format("{}; {}: {}, the statement says {}",
                                  to_string(dropout),
@@ -144,6 +164,13 @@ Verdict check_minimum(const MinimumFormula& formula,
     });
   }
   return tally.verdict("min over b of Var(g), by enumeration", "the stated minimum", "exact");
+}
+
+Verdict check_minimum(const MinimumFormula& formula,
+                      Dropout dropout,
+                      const std::vector<FiniteLaw>& laws) {
+  return check_minimum_of_law(
+      [&](const FiniteLaw& law, Dropout) { return formula(terms_of(law)); }, dropout, laws);
 }
 
 Verdict check_decomposition(const Decomposition& formula, const std::vector<FiniteLaw>& laws) {

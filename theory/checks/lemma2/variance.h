@@ -16,6 +16,7 @@ namespace kappascope::theory {
 struct LemmaTerms {
   Rational p, mu, variance, r2, b;
 };
+LemmaTerms terms_of(const FiniteLaw& law);  ///< with b = 0
 
 using VarianceFormula = std::function<Rational(const LemmaTerms&)>;
 Rational published_variance(const LemmaTerms& terms);
@@ -34,7 +35,15 @@ struct Minimum {
 using MinimumFormula = std::function<std::optional<Minimum>(const LemmaTerms&)>;  ///< b unused
 std::optional<Minimum> published_minimum(const LemmaTerms& terms);
 MinimumFormula derived_minimum(Dropout dropout);
+/// A statement of the whole joint law, where no independence is assumed.
+using LawMinimum = std::function<std::optional<Minimum>(const FiniteLaw&, Dropout)>;
+/// With y = x + b k: b* = -Cov(xr, kr)/Var(kr), least value Var(xr) - Cov(xr, kr)²/Var(kr). k = 1
+/// before the bias, k = M after it. Nothing when kr does not vary.
+std::optional<Minimum> dependent_minimum(const FiniteLaw& law, Dropout dropout);
 /// The variance is a quadratic in b: its exact vertex comes from its values at b = -1, 0, 1.
+Verdict check_minimum_of_law(const LawMinimum& formula,
+                             Dropout dropout,
+                             const std::vector<FiniteLaw>& laws);
 Verdict check_minimum(const MinimumFormula& formula,
                       Dropout dropout,
                       const std::vector<FiniteLaw>& laws);
