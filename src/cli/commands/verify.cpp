@@ -73,8 +73,7 @@ std::vector<Decided> decide(const std::vector<const theory::Claim*>& claims,
   return decided;
 }
 
-void store_verdicts(const std::string& run, const std::vector<Decided>& decided) {
-  auto writer = store::RunWriter::append(run);
+void store_verdicts(store::RunWriter& writer, const std::vector<Decided>& decided) {
   for (const auto& [claim, verdict] : decided) {
     writer.write_verdict({claim->id,
                           theory::to_string(verdict.outcome),
@@ -138,9 +137,14 @@ int run_verify(const Arguments& arguments) {
     print_list(claims);
     return 0;
   }
-  if (!run.empty()) context.run = run;
+  // Opened first: what is wrong with the run is said before minutes of work.
+  std::optional<store::RunWriter> writer;
+  if (!run.empty()) {
+    context.run = run;
+    writer = store::RunWriter::append(run);
+  }
   const auto decided = decide(claims, context);
-  if (!run.empty()) store_verdicts(run, decided);
+  if (writer) store_verdicts(*writer, decided);
 
   if (values["explain"].as<bool>()) {
     auto next = decided.begin();
