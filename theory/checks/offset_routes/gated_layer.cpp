@@ -132,11 +132,16 @@ std::vector<Vector<Rational>> normalised_points(Eigen::Index d, int count, Rando
   const Vector<Rational> ones = Vector<Rational>::Ones(d);
   std::vector<Vector<Rational>> points{ones};
   if (d == 1) return {ones, -ones};
+  // Entries this large have many more directions than points are wanted; a zero entry would keep a
+  // coordinate at one, and such points lie on common conics.
+  const auto bound = std::max(4, count / 2);
   while (points.size() < static_cast<std::size_t>(count)) {
-    const auto v = draw_nonzero_vector(d, 4, random);
+    Vector<Rational> v(d);
+    for (auto& entry : v) entry = random.nonzero(-bound, bound);
     const Vector<Rational> image = ones - (2 * v.dot(ones) / v.dot(v)) * v;
-    const bool known = std::any_of(
-        points.begin(), points.end(), [&](const auto& point) { return point == image; });
+    const bool known = std::any_of(points.begin(), points.end(), [&](const auto& point) {
+      return point == image || point == -image;
+    });
     if (!known) points.push_back(image);
   }
   return points;

@@ -53,8 +53,8 @@ GatedLayer beside(const GatedLayer& left, const GatedLayer& right);
 /// parallel ones (u and g dependent) and mirrored ones (the unit before it with -g).
 GatedLayer draw_layer(Gate gate, Eigen::Index d, Eigen::Index d_ff, Eigen::Index d_model, Random&);
 
-/// RMS-normalised inputs: `count` different rational points with ‖x‖² = d, images of (1, ..., 1)
-/// under reflections. In one dimension there are only two.
+/// RMS-normalised inputs: `count` rational points with ‖x‖² = d, different up to sign, images of
+/// (1, ..., 1) under reflections. In one dimension the two that there are.
 std::vector<Vector<Rational>> normalised_points(Eigen::Index d, int count, Random& random);
 
 }  // namespace kappascope::theory
