@@ -212,7 +212,7 @@ TEST_CASE("attention has Hugging Face's parameter names, and a clone is its equa
   CHECK(torch::equal(copy->forward(x), layer->forward(x)));
 }
 
-TEST_CASE("options that cannot be meant are refused with the rule") {
+TEST_CASE("attention options that cannot be meant are refused with the rule") {
   CHECK_THROWS_WITH(nn::Attention(nn::AttentionOptions(8, 3)), Catch::Contains("got 8 and 3"));
   CHECK_THROWS_WITH(nn::Attention(nn::AttentionOptions(8, 4).kv_heads(3)),
                     Catch::Contains("got 4 and 3"));

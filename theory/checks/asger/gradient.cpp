@@ -86,6 +86,7 @@ std::vector<GateLaw> symmetric_laws(std::uint64_t seed, int draws) {
 std::vector<GateLaw> dependent_laws(std::uint64_t seed, int draws) {
   Random random(seed);
   std::vector<GateLaw> laws;
+  laws.reserve(static_cast<std::size_t>(draws));
   for (int i = 0; i < draws; ++i) {
     laws.push_back(normalised(fmt::format("seeded law {}", i), draws_of(random)));
   }
@@ -93,7 +94,8 @@ std::vector<GateLaw> dependent_laws(std::uint64_t seed, int draws) {
 }
 
 Rational derived_growth(GradientPath path, const Rational& alpha, const GateLaw& law) {
-  const Rational width = 1 + 2 * alpha, growth = width * width, quarter(1, 4);
+  const Rational width = 1 + 2 * alpha, quarter(1, 4);
+  Rational growth = width * width;
   if (path == GradientPath::kGate) return growth;
   return (quarter + growth * law.variance()) / (quarter + law.variance());
 }

@@ -40,7 +40,7 @@ Rational square_root(const Rational& value) {
   constexpr std::int64_t kLargestDenominator = 64;
   const double root = std::sqrt(value.to_double());
   for (std::int64_t q = 1; q <= kLargestDenominator; ++q) {
-    const Rational guess = Rational(std::llround(root * static_cast<double>(q))) / q;
+    Rational guess = Rational(std::llround(root * static_cast<double>(q))) / q;
     if (guess * guess == value) return guess;
   }
   throw Error("the square root of " + value.text() + " is not a fraction of small denominator");

@@ -118,7 +118,7 @@ bool multiple_of_one(const Vector<Rational>& values) {
 
 std::vector<TokenCase> token_cases(std::uint64_t seed) {
   std::vector<TokenCase> cases;
-  const auto add = [&](Vector<Rational> bias, Rational epsilon) {
+  const auto add = [&](const Vector<Rational>& bias, const Rational& epsilon) {
     for (const auto norm : {Norm::kLayer, Norm::kRms}) {
       const Vector<Rational> mirror = bias / Rational(-2), zero = mirror * Rational(0);
       cases.push_back({norm, bias, epsilon, {zero, mirror}});
@@ -182,7 +182,9 @@ Verdict check_before_batch_norm(const BatchStatement& same_outputs, std::uint64_
                             BatchMode::kTrainedWithout}) {
       const auto stated = same_outputs(one, mode);
       if (!stated) continue;
-      const auto [with, without] = outputs(one, mode);
+      const auto both = outputs(one, mode);
+      const auto& with = both.first;
+      const auto& without = both.second;
       const bool is_same = same(with, without);
       tally.record(is_same == *stated, [&] {
         return witness(fmt::format("{}; {}", one.text(), to_string(mode)), with, without);
