@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+
+#include "kappascope/nn/norms.h"
+
+namespace kappascope::nn {
+
+struct AttentionOptions {
+  AttentionOptions(int64_t width, int64_t heads) : width_(width), heads_(heads) {}
+  TORCH_ARG(int64_t, width);  ///< d_model
+  TORCH_ARG(int64_t, heads);  ///< of queries
+  /// Heads of keys and values, each read by heads/kv_heads query heads; 0: as many as `heads`.
+  TORCH_ARG(int64_t, kv_heads) = 0;
+  /// 0: width/heads.
+  TORCH_ARG(int64_t, head_width) = 0;
+  TORCH_ARG(bool, q_bias) = false;
+  TORCH_ARG(bool, k_bias) = false;
+  TORCH_ARG(bool, v_bias) = false;
+  TORCH_ARG(bool, o_bias) = false;
+  /// RMS norm of every query and key head before rotary (Qwen3, Gemma 3).
+  TORCH_ARG(bool, qk_norm) = false;
+  TORCH_ARG(double, norm_eps) = 1e-6;
+  TORCH_ARG(bool, norm_plus_one) = false;  ///< as in RMSNormOptions
+  /// θ of rotary position embeddings: plane i turns by θ^(-2i/head_width) a position (10000 in
+  /// Llama); 0: none.
+  TORCH_ARG(double, rotary_base) = 0;
+  /// What the scores are multiplied with; 0: 1/√head_width.
+  TORCH_ARG(double, scale) = 0;
+  /// c in c·tanh(score/c) (Gemma 2); 0: no soft-capping.
+  TORCH_ARG(double, soft_cap) = 0;
+  /// No token sees a later one.
+  TORCH_ARG(bool, causal) = true;
+  /// A token sees only tokens less than this far away; 0: all.
+  TORCH_ARG(int64_t, window) = 0;
+  /// Probability of zeroing an attention weight; kept ones are scaled by 1/(1-dropout).
+  TORCH_ARG(double, dropout) = 0.0;
+  /// A learnable logit per head that takes weight and gives no value (gpt-oss).
+  TORCH_ARG(bool, sink) = false;
+};
+
+/// Self-attention with grouped queries. Input and output [batch, tokens, width]; positions count
+/// from 0. Parameters as Hugging Face names them: `q_proj`, `k_proj`, `v_proj`, `o_proj`, and where
+/// asked `q_norm`, `k_norm`, `sinks` [heads]. Written out, not fused: fused kernels have no second
+/// derivative. O(tokens²) memory per head.
+class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
+ public:
+  explicit AttentionImpl(const AttentionOptions& options);
+  void reset() override;
+  torch::Tensor forward(const torch::Tensor& x);
+
+  AttentionOptions options;  ///< with the zeros filled in
+  torch::nn::Linear q_proj{nullptr}, k_proj{nullptr}, v_proj{nullptr}, o_proj{nullptr};
+  RMSNorm q_norm{nullptr}, k_norm{nullptr};
+  torch::Tensor sinks;
+
+ private:
+  torch::Tensor weights(const torch::Tensor& q, const torch::Tensor& k);
+};
+TORCH_MODULE(Attention);
+
+}  // namespace kappascope::nn

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/isotropy/branch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kappascope/core/error.h"
+#include "theory/tools/exact_linalg.h"
+#include "theory/tools/random.h"
+#include "theory/tools/tally.h"
+
+namespace kappascope::theory {
+namespace {
+
+Matrix<Rational> draw(Random& random, Eigen::Index rows, Eigen::Index cols) {
+  return Matrix<Rational>::NullaryExpr(rows, cols, [&] { return Rational(random.integer(-3, 3)); });
+}
+
+bool any_centred(const BranchCase& one) {
+  const Matrix<Rational> rows = one.centred();
+  return std::any_of(
+      rows.reshaped().begin(), rows.reshaped().end(), [](const auto& x) { return x != 0; });
+}
+
+BranchCase plain(std::string kind, Matrix<Rational> weights, Matrix<Rational> tokens) {
+  const Eigen::Index k = weights.rows();
+  return {std::move(kind), std::move(weights), std::move(tokens), Vector<Rational>::Ones(k), 0};
+}
+
+Matrix<Rational> one_to(Eigen::Index n) {
+  Matrix<Rational> column(n, 1);
+  for (Eigen::Index i = 0; i < n; ++i) column(i, 0) = i + 1;
+  return column;
+}
+
+/// (1, ..., 0, ..., -1): what is left of the mean is nothing.
+Matrix<Rational> slope(Eigen::Index k) {
+  Matrix<Rational> column = Matrix<Rational>::Zero(k, 1);
+  column(0, 0) = 1;
+  column(k - 1, 0) = -1;
+  return column;
+}
+
+BranchCase draw_case(Random& random, int kind) {
+  const Eigen::Index k = random.integer(2, 5), d = random.integer(1, 4), n = random.integer(2, 6);
+  auto one = plain("generic", draw(random, k, d), draw(random, n, d));
+  switch (kind) {
+    case 0:
+      one.kind = "W_iso of rank one";
+      one.weights = draw(random, k, 1) * draw(random, 1, d);
+      break;
+    case 1:
+      one.kind = "tokens on a line";
+      one.tokens = draw(random, n, 1) * draw(random, 1, d);
+      break;
+    case 2:
+      one.kind = "tokens in one point";
+      one.tokens = Matrix<Rational>::Ones(n, 1) * draw(random, 1, d);
+      break;
+    case 3:
+      one.kind = "gains";
+      for (auto& gain : one.gain) gain = random.nonzero(-3, 3);
+      break;
+    case 4:
+      one.epsilon = Rational(1) / random.integer(1, 100);
+      break;
+    default:
+      break;
+  }
+  return one;
+}
+
+}  // namespace
+
+Matrix<Rational> BranchCase::centred() const {
+  Matrix<Rational> rows = tokens * weights.transpose();
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    const Rational mean = rows.row(i).sum() / dimension();
+    for (auto& entry : rows.row(i)) entry -= mean;
+  }
+  return rows;
+}
+
+Matrix<Rational> BranchCase::second_moment() const {
+  const Eigen::Index k = dimension();
+  const Matrix<Rational> rows = centred();
+  Matrix<Rational> sum = Matrix<Rational>::Zero(k, k);
+  for (const auto& row : rows.rowwise()) {
+    const Rational length = row.dot(row) + k * epsilon;
+    if (length == 0) continue;
+    const Vector<Rational> scaled = row.transpose().cwiseProduct(gain);
+    sum += scaled * scaled.transpose() * Rational(k / length);
+  }
+  return sum / Rational(rows.rows());
+}
+
+std::string BranchCase::text() const {
+  return fmt::format("{}: k = {}, W_iso = {}, tokens {}",
+                     kind,
+                     dimension(),
+                     theory::text(weights),
+                     theory::text(tokens));
+}
+
+std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
+  std::vector<BranchCase> cases;
+  for (Eigen::Index k = 2; k <= 5; ++k) {
+    cases.push_back(plain("W_iso of rank one", slope(k), one_to(2)));
+    cases.push_back(
+        plain("generic", Matrix<Rational>::Identity(k, k), one_to(k) * one_to(k).transpose()));
+  }
+  for (auto& one : even_cases()) cases.push_back(std::move(one));
+  Random random(seed);
+  for (int i = 0; i < draws; ++i) {
+    auto one = draw_case(random, i % 7);
+    if (any_centred(one)) cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::vector<BranchCase> even_cases() {
+  std::vector<BranchCase> cases;
+  for (Eigen::Index k = 2; k <= 5; ++k) {
+    const Matrix<Rational> identity = Matrix<Rational>::Identity(k, k);
+    Matrix<Rational> tokens(2 * k, k);
+    tokens << identity, -identity;
+    cases.push_back(plain("± every axis", identity, tokens));
+  }
+  return cases;
+}
+
+std::vector<BranchCase> concentrated_cases() {
+  std::vector<BranchCase> cases;
+  for (Eigen::Index k = 2; k <= 5; ++k) {
+    for (Eigen::Index n = 2; n <= 4; ++n) {
+      cases.push_back(plain("tokens on a ray", slope(k), one_to(n)));
+      const Matrix<Rational> direction = one_to(k).transpose();
+      cases.push_back(
+          plain("tokens on a ray", Matrix<Rational>::Identity(k, k), one_to(n) * direction));
+    }
+  }
+  return cases;
+}
+
+Bounds derived_isotropy(const BranchCase& one) {
+  const Eigen::Index k = one.dimension();
+  return {Rational(1) / k, Rational(rank(one.centred())) / k};
+}
+
+Verdict check_isotropy(const IsotropyStatement& says, const std::vector<BranchCase>& cases) {
+  Tally tally;
+  for (const auto& one : cases) {
+    const Matrix<Rational> moment = one.second_moment();
+    const Rational trace = moment.trace();
+    const Rational isotropy = trace * trace / (one.dimension() * moment.squaredNorm());
+    const Bounds stated = says(one);
+    tally.record(stated.lower <= isotropy && isotropy <= stated.upper, [&] {
+      return Witness{fmt::format("{}: E zzᵀ = {}, (tr)²/(k tr²) = {}, the statement says {}",
+                                 one.text(),
+                                 text(moment),
+                                 isotropy.text(),
+                                 stated.text()),
+                     isotropy.to_double(),
+                     stated.upper.to_double()};
+    });
+  }
+  return tally.verdict("isotropy of the branch's outputs", "as stated, at most", "exact");
+}
+
+Verdict check_mean_cosine(const Rational& stated) {
+  Tally tally;
+  for (const auto& one : concentrated_cases()) {
+    const Matrix<Rational> rows = one.centred();
+    Rational sum = 0;
+    for (const auto& a : rows.rowwise()) {
+      for (const auto& b : rows.rowwise()) {
+        const Rational product = a.dot(b);
+        // Only then is the cosine the fraction ±1 (Cauchy and Schwarz).
+        require(product * product == a.dot(a) * b.dot(b), "the tokens are not on one line");
+        sum += product > 0 ? 1 : -1;
+      }
+    }
+    const Rational mean = sum / (rows.rows() * rows.rows());
+    tally.compare(mean, stated, [&] {
+      return fmt::format(
+          "{}: mean cosine {}, the statement says {}", one.text(), mean.text(), stated.text());
+    });
+  }
+  return tally.verdict("mean cosine of the branch's outputs", "as stated", "exact");
+}
+
+}  // namespace kappascope::theory

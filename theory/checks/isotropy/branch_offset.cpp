@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/isotropy/branch_offset.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "theory/tools/exact_linalg.h"
+#include "theory/tools/random.h"
+#include "theory/tools/tally.h"
+#include "theory/tools/verdicts.h"
+
+namespace kappascope::theory {
+namespace {
+
+constexpr int kLayers = 2000;
+
+Matrix<Rational> draw(Random& random, Eigen::Index rows, Eigen::Index cols) {
+  return Matrix<Rational>::NullaryExpr(rows, cols, [&] { return Rational(random.integer(-2, 2)); });
+}
+
+Vector<Rational> normalised(Vector<Rational> h) {
+  const Rational mean = h.sum() / h.size();
+  for (auto& entry : h) entry -= mean;
+  const Rational variance = h.dot(h) / h.size();
+  return h / Rational(1 + variance);
+}
+
+/// The bias of LayerNorm that adds `offset` to every output, if there is one.
+std::optional<Vector<Rational>> beta_for(const BranchLayer& layer, const Vector<Rational>& offset) {
+  const auto solution = solve(layer.branch * layer.temperature, offset);
+  if (!solution) return std::nullopt;
+  const Vector<Rational> beta = solution->col(0);
+  const Vector<Rational> none = Vector<Rational>::Zero(beta.size());
+  for (int token = 0; token < 4; ++token) {
+    Vector<Rational> x(layer.dimension());
+    for (Eigen::Index i = 0; i < x.size(); ++i) x(i) = token * (i + 1) - i;
+    if (layer.output(x, beta) - layer.output(x, none) != offset) return std::nullopt;
+  }
+  return beta;
+}
+
+Witness describe(const BranchLayer& layer,
+                 const Vector<Rational>& offset,
+                 const std::optional<Vector<Rational>>& beta,
+                 bool stated) {
+  return {fmt::format("d = {}, k = {}, W_branch = {}, σ(t) = {}: {} adds {} to the output of every "
+                      "token",
+                      layer.dimension(),
+                      layer.branch.cols(),
+                      text(layer.branch),
+                      layer.temperature.text(),
+                      beta ? "β = " + text(*beta) : "no β",
+                      text(offset)),
+          beta ? 1.0 : 0.0,
+          stated ? 1.0 : 0.0};
+}
+
+}  // namespace
+
+Vector<Rational> BranchLayer::output(const Vector<Rational>& token,
+                                     const Vector<Rational>& beta) const {
+  const Vector<Rational> activated = gelu * token, values = gate * token;
+  const Vector<Rational> gated_path = values.cwiseProduct(activated.cwiseProduct(activated).eval());
+  const Vector<Rational> normal = normalised(iso * token);
+  const Vector<Rational> affine = (gain.cwiseProduct(normal) + beta) * temperature;
+  return gated * gated_path + branch * affine;
+}
+
+std::vector<BranchLayer> branch_layers(std::uint64_t seed, int draws) {
+  const Matrix<Rational> one = Matrix<Rational>::Constant(1, 1, 1);
+  std::vector<BranchLayer> layers{
+      {one, one, Matrix<Rational>::Zero(1, 1), one, one * Rational(2), one, {1, 2}}};
+  Random random(seed);
+  for (int i = 0; i < draws; ++i) {
+    const Eigen::Index d = random.integer(1, 3), f = random.integer(1, 3), k = random.integer(1, 4);
+    BranchLayer layer{draw(random, f, d),
+                      draw(random, f, d),
+                      draw(random, d, f),
+                      draw(random, k, d),
+                      draw(random, d, k),
+                      draw(random, k, 1),
+                      Rational(random.integer(1, 7)) / 8};
+    if (i % 4 == 0) layer.branch = draw(random, d, 1) * draw(random, 1, k);
+    if (i % 4 == 1) layer.gated.setZero();
+    if (i % 40 == 2) layer.branch.setZero();
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+bool offset_in_range(const BranchLayer& layer, const Vector<Rational>& offset) {
+  Matrix<Rational> both(layer.dimension(), layer.branch.cols() + 1);
+  both << layer.branch, offset;
+  return rank(both) == rank(layer.branch);
+}
+
+Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
+  Tally tally;
+  Random random(seed);
+  bool seen_yes = false, seen_no = false;
+  for (const auto& layer : branch_layers(seed, kLayers)) {
+    Vector<Rational> offset = draw(random, layer.dimension(), 1);
+    if (tally.cases() == 0) offset.setOnes();
+    const auto beta = beta_for(layer, offset);
+    (beta ? seen_yes : seen_no) = true;
+    const bool stated = says(layer, offset);
+    tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
+  }
+  return shown_on_both_sides(
+      tally.verdict("1 where β makes the offset", "1 where stated", "exact"), seen_yes, seen_no);
+}
+
+Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
+  Tally tally;
+  bool seen_yes = false, seen_no = false;
+  for (const auto& layer : branch_layers(seed, kLayers)) {
+    const Eigen::Index d = layer.dimension();
+    Vector<Rational> offset = Vector<Rational>::Unit(d, 0);
+    auto beta = beta_for(layer, offset);
+    for (Eigen::Index i = 1; i < d && beta; ++i) {
+      offset = Vector<Rational>::Unit(d, i);
+      beta = beta_for(layer, offset);
+    }
+    (beta ? seen_yes : seen_no) = true;
+    const bool stated = says(layer);
+    tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
+  }
+  return shown_on_both_sides(
+      tally.verdict("1 where β makes every offset", "1 where stated", "exact"), seen_yes, seen_no);
+}
+
+}  // namespace kappascope::theory

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/offset_routes/boundaries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "theory/tools/conditions.h"
+#include "theory/tools/draws.h"
+#include "theory/tools/exact_linalg.h"
+#include "theory/tools/tally.h"
+
+namespace kappascope::theory {
+namespace {
+
+constexpr int kPairs = 2500;
+
+std::vector<TwoLayers> layer_pairs(std::uint64_t seed) {
+  const auto one = rows({{1}});
+  const auto single = [&](int bias) {
+    return GatedLayer{Gate::kSilu, one, one, column({bias}), one};
+  };
+  std::vector<TwoLayers> pairs{{single(1), one}, {single(0), one}, {single(1), rows({{0}})}};
+  Random random(seed);
+  for (int i = 0; i < kPairs; ++i) {
+    const auto gate = random.pick<Gate>({Gate::kRelu, Gate::kSilu, Gate::kBilinear});
+    const auto d_model = random.integer(1, 3);
+    auto first = draw_layer(gate, random.integer(1, 3), random.integer(1, 3), d_model, random);
+    if (random.integer(0, 4) == 0) first.bias.setZero();
+    pairs.push_back({std::move(first), draw_matrix(d_model, random.integer(1, 2), 2, random)});
+  }
+  return pairs;
+}
+
+/// The pre-activations of the gates, G = xW_g or G' = ZW_g'.
+Values pre_activations(const TwoLayers& pair, Place place, const Vector<Rational>& x) {
+  Values values;
+  if (place == Place::kOwn) {
+    for (const auto& g : (pair.first.gates.transpose() * x).eval()) values.emplace_back(g);
+    return values;
+  }
+  const auto z = pair.first(x);
+  for (const auto& gate : pair.next.colwise()) {
+    FormalSum sum;
+    for (std::size_t k = 0; k < z.size(); ++k) sum += gate(static_cast<Eigen::Index>(k)) * z[k];
+    values.push_back(std::move(sum));
+  }
+  return values;
+}
+
+/// What b adds at x; constant in x, which check_boundary_shift() looks at.
+Values added(const TwoLayers& pair, Place place, const Vector<Rational>& x) {
+  const TwoLayers without{without_bias(pair.first), pair.next};
+  return pre_activations(pair, place, x) - pre_activations(without, place, x);
+}
+
+std::string place_text(Place place) {
+  return place == Place::kOwn ? "its own gates" : "the next layer's gates";
+}
+
+}  // namespace
+
+std::string TwoLayers::text() const {
+  return fmt::format("{}, W_g' = {}", first.text(), theory::text(next));
+}
+
+Vector<Rational> boundary_shift(const TwoLayers& one, Place place) {
+  if (place == Place::kOwn) return Vector<Rational>::Zero(one.first.d_ff());
+  return (one.first.down * one.next).transpose() * one.first.bias;
+}
+
+Verdict check_boundary_shift(const BoundaryShift& states, std::uint64_t seed) {
+  Tally tally;
+  for (const auto& pair : layer_pairs(seed)) {
+    for (const auto place : {Place::kOwn, Place::kNext}) {
+      const auto stated = states(pair, place);
+      for (const int at : {0, 1, -2}) {
+        const Vector<Rational> x = Vector<Rational>::Constant(pair.first.d(), at);
+        const auto actual = added(pair, place, x);
+        bool agrees = stated.size() == static_cast<Eigen::Index>(actual.size());
+        for (Eigen::Index k = 0; agrees && k < stated.size(); ++k) {
+          agrees = actual[static_cast<std::size_t>(k)] == FormalSum(stated(k));
+        }
+        tally.record(agrees, [&] {
+          return Witness{fmt::format("{}: at x = {} b adds {} to {}, stated is {}",
+                                     pair.text(),
+                                     text(x),
+                                     text(actual),
+                                     place_text(place),
+                                     text(stated)),
+                         norm(actual),
+                         to_double(stated).norm()};
+        });
+      }
+    }
+  }
+  return tally.verdict("what b adds to the pre-activations (norm)", "as stated", "exact");
+}
+
+bool moves_with_bias(const TwoLayers& one, Place /*place*/) {
+  return one.first.bias != Vector<Rational>::Zero(one.first.d_ff());
+}
+
+bool boundary_moves(const TwoLayers& one, Place place) {
+  const auto shift = boundary_shift(one, place);
+  return shift != Vector<Rational>::Zero(shift.size());
+}
+
+Verdict check_boundary_moves(const BoundaryMoves& says, Place place, std::uint64_t seed) {
+  Tally tally;
+  BothSides sides;
+  for (const auto& pair : layer_pairs(seed)) {
+    const auto actual = added(pair, place, Vector<Rational>::Ones(pair.first.d()));
+    const bool moves = std::any_of(
+        actual.begin(), actual.end(), [](const auto& entry) { return !(entry == FormalSum()); });
+    sides.see(moves);
+    tally.record(moves == says(pair, place), [&] {
+      return Witness{
+          fmt::format("{}: b adds {} to {}", pair.text(), text(actual), place_text(place)),
+          norm(actual),
+          to_double(pair.first.bias).norm()};
+    });
+  }
+  const auto verdict = tally.verdict("what b adds to the pre-activations (norm)", "‖b‖", "exact");
+  return place == Place::kNext ? sides.demand(verdict) : verdict;
+}
+
+}  // namespace kappascope::theory

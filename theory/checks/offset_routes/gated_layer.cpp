@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/offset_routes/gated_layer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "theory/tools/draws.h"
+#include "theory/tools/exact_linalg.h"
+
+namespace kappascope::theory {
+
+const char* to_string(Gate gate) {
+  switch (gate) {
+    case Gate::kBilinear:
+      return "bilinear";
+    case Gate::kRelu:
+      return "ReLU";
+    case Gate::kSilu:
+      return "SiLU";
+    case Gate::kLogistic:
+      return "logistic";
+  }
+  assert(false);
+  return "";
+}
+
+FormalSum activate(Gate gate, const Rational& t) {
+  if (gate == Gate::kBilinear) return t;
+  if (gate == Gate::kRelu) return t > 0 ? t : Rational(0);
+  FormalSum sigma = Rational(1, 2);
+  if (t > 0) sigma = FormalSum::symbol(t);
+  if (t < 0) sigma = FormalSum(Rational(1)) - FormalSum::symbol(-t);
+  return gate == Gate::kSilu ? t * sigma : sigma;
+}
+
+double logistic(double t) {
+  return 1 / (1 + std::exp(-t));
+}
+
+Values operator-(Values left, const Values& right) {
+  assert(left.size() == right.size());
+  for (std::size_t k = 0; k < left.size(); ++k) left[k] -= right[k];
+  return left;
+}
+
+std::string text(const Values& values) {
+  std::string out;
+  for (const auto& value : values) out += (out.empty() ? "" : ", ") + value.text("σ");
+  return values.size() == 1 ? out : "(" + out + ")";
+}
+
+double norm(const Values& values) {
+  double sum = 0;
+  for (const auto& value : values) sum += std::pow(value.to_double(logistic), 2);
+  return std::sqrt(sum);
+}
+
+Values GatedLayer::features(const Vector<Rational>& x) const {
+  const Vector<Rational> u = up.transpose() * x, g = gates.transpose() * x;
+  Values s;
+  for (Eigen::Index j = 0; j < d_ff(); ++j) s.push_back(u(j) * activate(gate, g(j)));
+  return s;
+}
+
+Values GatedLayer::operator()(const Vector<Rational>& x) const {
+  const auto s = features(x);
+  Values z(static_cast<std::size_t>(d_model()));
+  for (Eigen::Index j = 0; j < d_ff(); ++j) {
+    const FormalSum y = s[static_cast<std::size_t>(j)] + FormalSum(bias(j));
+    for (Eigen::Index k = 0; k < d_model(); ++k) {
+      if (down(j, k) != 0) z[static_cast<std::size_t>(k)] += down(j, k) * y;
+    }
+  }
+  return z;
+}
+
+std::string GatedLayer::text() const {
+  auto out = fmt::format("{} gate, W_u = {}, W_g = {}, W_d = {}",
+                         to_string(gate),
+                         theory::text(up),
+                         theory::text(gates),
+                         theory::text(down));
+  const bool biased = std::any_of(bias.begin(), bias.end(), [](const auto& b) { return b != 0; });
+  return biased ? out + ", b = " + theory::text(bias) : out;
+}
+
+GatedLayer without_bias(GatedLayer layer) {
+  layer.bias.setZero();
+  return layer;
+}
+
+GatedLayer beside(const GatedLayer& left, const GatedLayer& right) {
+  assert(left.gate == right.gate && left.d() == right.d() && left.d_model() == right.d_model());
+  const Eigen::Index units = left.d_ff() + right.d_ff();
+  GatedLayer both{left.gate,
+                  Matrix<Rational>(left.d(), units),
+                  Matrix<Rational>(left.d(), units),
+                  Vector<Rational>(units),
+                  Matrix<Rational>(units, left.d_model())};
+  both.up << left.up, right.up;
+  both.gates << left.gates, right.gates;
+  both.bias << left.bias, right.bias;
+  both.down << left.down, right.down;
+  return both;
+}
+
+GatedLayer draw_layer(
+    Gate gate, Eigen::Index d, Eigen::Index d_ff, Eigen::Index d_model, Random& random) {
+  GatedLayer layer{gate,
+                   draw_matrix(d, d_ff, 2, random),
+                   draw_matrix(d, d_ff, 2, random),
+                   draw_vector(d_ff, 2, random),
+                   draw_matrix(d_ff, d_model, 2, random)};
+  for (Eigen::Index j = 0; j < d_ff; ++j) {
+    const auto kind = random.integer(0, 9);
+    if (kind == 0) layer.up.col(j).setZero();
+    if (kind == 1) layer.gates.col(j).setZero();
+    if (kind == 2) layer.gates.col(j) = random.nonzero(-2, 2) * layer.up.col(j);
+    if (kind >= 7 && j > 0) {
+      layer.up.col(j) = layer.up.col(j - 1);
+      layer.gates.col(j) = -layer.gates.col(j - 1);
+      if (kind == 9) layer.down.row(j) = -layer.down.row(j - 1);
+    }
+  }
+  return layer;
+}
+
+std::vector<Vector<Rational>> normalised_points(Eigen::Index d, int count, Random& random) {
+  const Vector<Rational> ones = Vector<Rational>::Ones(d);
+  std::vector<Vector<Rational>> points{ones};
+  if (d == 1) return {ones, -ones};
+  // Entries this large have many more directions than points are wanted; a zero entry would keep a
+  // coordinate at one, and such points lie on common conics.
+  const auto bound = std::max(4, count / 2);
+  while (points.size() < static_cast<std::size_t>(count)) {
+    Vector<Rational> v(d);
+    for (auto& entry : v) entry = random.nonzero(-bound, bound);
+    const Vector<Rational> image = ones - (2 * v.dot(ones) / v.dot(v)) * v;
+    const bool known = std::any_of(points.begin(), points.end(), [&](const auto& point) {
+      return point == image || point == -image;
+    });
+    if (!known) points.push_back(image);
+  }
+  return points;
+}
+
+}  // namespace kappascope::theory

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "theory/tools/formal_sum.h"
+#include "theory/tools/random.h"
+
+/// A gated layer with rational weights, evaluated without rounding: S_j = (u_j·x) act(g_j·x),
+/// Z = (S + b) W_d.
+namespace kappascope::theory {
+
+/// act(t). SiLU is tσ(t): with σ(t) as a formal symbol every value is exact, and what holds
+/// whatever the symbols' values, by σ(t) + σ(-t) = 1 alone, holds for GELU too, which is tΦ(t).
+enum class Gate {
+  kBilinear,  ///< t
+  kRelu,      ///< max(t, 0)
+  kSilu,      ///< tσ(t), the gate of SwiGLU
+  kLogistic,  ///< σ(t), the gate of the first GLU
+};
+const char* to_string(Gate gate);
+FormalSum activate(Gate gate, const Rational& t);
+double logistic(double t);  ///< the value of the symbol
+
+using Values = std::vector<FormalSum>;
+Values operator-(Values left, const Values& right);
+std::string text(const Values& values);
+/// The Euclidean norm, with σ.
+double norm(const Values& values);
+
+struct GatedLayer {
+  Gate gate = Gate::kSilu;
+  Matrix<Rational> up, gates;  ///< [d, d_ff] W_u and W_g
+  Vector<Rational> bias;       ///< [d_ff] b
+  Matrix<Rational> down;       ///< [d_ff, d_model] W_d
+
+  [[nodiscard]] Eigen::Index d() const { return up.rows(); }
+  [[nodiscard]] Eigen::Index d_ff() const { return up.cols(); }
+  [[nodiscard]] Eigen::Index d_model() const { return down.cols(); }
+
+  [[nodiscard]] Values features(const Vector<Rational>& x) const;    ///< [d_ff] S(x)
+  [[nodiscard]] Values operator()(const Vector<Rational>& x) const;  ///< [d_model] Z(x)
+  [[nodiscard]] std::string text() const;
+};
+
+/// With b = 0.
+GatedLayer without_bias(GatedLayer layer);
+/// Both layers' units side by side, their outputs added; of one gate and with equal d, d_model.
+GatedLayer beside(const GatedLayer& left, const GatedLayer& right);
+
+/// A layer with integer weights from -2 to 2; among its units are silent ones (u = 0 or g = 0),
+/// parallel ones (u and g dependent) and mirrored ones (the unit before it with -g).
+GatedLayer draw_layer(Gate gate, Eigen::Index d, Eigen::Index d_ff, Eigen::Index d_model, Random&);
+
+/// RMS-normalised inputs: `count` rational points with ‖x‖² = d, different up to sign, images of
+/// (1, ..., 1) under reflections. In one dimension the two that there are.
+std::vector<Vector<Rational>> normalised_points(Eigen::Index d, int count, Random& random);
+
+}  // namespace kappascope::theory

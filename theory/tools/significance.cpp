@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/tools/significance.h"
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::theory {
+
+Bounds binomial_tail(int trials, int at_least, const Rational& p) {
+  using boost::multiprecision::cpp_int;
+  require(at_least >= 0 && at_least <= trials, "at_least must be 0 to ", trials);
+  if (at_least == 0 || p == 1) return exactly(1);
+  if (p == 0) return exactly(0);
+  // Integers throughout: a sum of fractions would spend its time on common divisors.
+  const boost::multiprecision::cpp_rational fraction(p.text());
+  const cpp_int success = numerator(fraction), all = denominator(fraction);
+  const cpp_int failure = all - success;
+  cpp_int term = pow(success, static_cast<unsigned>(trials)), sum = 0;
+  for (int k = trials; k >= at_least; --k) {
+    sum += term;
+    term *= k * failure;
+    term /= (trials - k + 1) * success;
+  }
+  constexpr int kBits = 60;
+  const cpp_int scaled = (sum << kBits) / pow(all, static_cast<unsigned>(trials));
+  const Rational unit(1L, 1L << kBits), lower = scaled.convert_to<std::int64_t>() * unit;
+  return {lower, lower + unit};
+}
+
+Bounds variance_ratio_cdf(const Rational& f, int n) {
+  require(n >= 3 && n % 2 == 1, "the number of runs must be odd and at least 3, got ", n);
+  const int half = (n - 1) / 2;
+  return binomial_tail(2 * half - 1, half, f / (1 + f));
+}
+
+Rational student_confidence_squared(const Rational& t_squared, int degrees) {
+  require(degrees >= 2 && degrees % 2 == 0,
+          "the degrees of freedom must be even and at least 2, got ",
+          degrees);
+  const Rational sine = t_squared / (degrees + t_squared), cosine = 1 - sine;
+  Rational sum = 0, term = 1;
+  for (int k = 1; k <= degrees / 2; ++k) {
+    sum += term;
+    term *= cosine * Rational(2 * k - 1, 2 * k);
+  }
+  return sine * sum * sum;
+}
+
+}  // namespace kappascope::theory
