@@ -33,6 +33,12 @@ TEST_CASE("every refuted claim has a witness, a condition and a corrected claim 
     CHECK(verdict.cases > 0);
     CHECK_FALSE(verdict.route.empty());
     CHECK(verdict.outcome != Outcome::kUndecided);
+    if (verdict.outcome == Outcome::kMeasured) {
+      CHECK_FALSE(verdict.condition.empty());
+      CHECK(verdict.lower.value() <= verdict.measured);
+      CHECK(verdict.measured <= verdict.upper.value());
+      continue;
+    }
     if (verdict.outcome == Outcome::kHolds) {
       CHECK(verdict.witness.empty());
       CHECK(verdict.margin <= verdict.tolerance);

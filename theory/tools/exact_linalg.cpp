@@ -149,6 +149,24 @@ Matrix<Rational> kron_identity(const Matrix<Rational>& a, Eigen::Index m) {
   return product;
 }
 
+Vector<Rational> column_mean(const Matrix<Rational>& rows) {
+  const Vector<Rational> sum = rows.colwise().sum().transpose();
+  return sum / Rational(rows.rows());
+}
+
+Matrix<Rational> centred_rows(const Matrix<Rational>& rows) {
+  return rows.rowwise() - column_mean(rows).transpose();
+}
+
+Matrix<Rational> covariance(const Matrix<Rational>& rows) {
+  const Matrix<Rational> centred = centred_rows(rows);
+  return centred.transpose() * centred / Rational(rows.rows());
+}
+
+Rational squared_norm(const Matrix<Rational>& a) {
+  return a.cwiseProduct(a).sum();
+}
+
 std::string text(const Matrix<Rational>& a) {
   if (a.size() == 1) return a(0, 0).text();
   const bool column = a.cols() == 1;

@@ -35,6 +35,15 @@ Matrix<double> to_double(const Matrix<Rational>& a);
 /// A ⊗ I_m: the Hessian of m outputs that share one regressor, parameters [d, m] row-major.
 Matrix<Rational> kron_identity(const Matrix<Rational>& a, Eigen::Index m);
 
+/// Moments of n equally probable samples, the rows of [n, d]: their mean, the rows less their mean,
+/// and their covariance with divisor n. O(nd²).
+Vector<Rational> column_mean(const Matrix<Rational>& rows);
+Matrix<Rational> centred_rows(const Matrix<Rational>& rows);
+Matrix<Rational> covariance(const Matrix<Rational>& rows);
+
+/// ‖a‖_F².
+Rational squared_norm(const Matrix<Rational>& a);
+
 /// "[2 0; 0 1]", and for a single column or a single number "(0, 1)" and "3".
 std::string text(const Matrix<Rational>& a);
 
