@@ -8,8 +8,8 @@
 #include "theory/checks/asger/parameters.h"
 #include "theory/checks/asger/printed_results.h"
 #include "theory/families/families.h"
+#include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
-#include "theory/tools/verdicts.h"
 
 namespace kappascope::theory {
 namespace {
@@ -77,9 +77,10 @@ std::vector<Claim> gate_claims() {
                      "between 0 and 1.",
        .check =
            [](const CheckContext& context) {
-             return under(check_gate_range(published_range, published_gates(context.seed)),
-                          "the interval is open: -α and 1+α are the infimum and the supremum and "
-                          "are never taken");
+             return with_condition(
+                 check_gate_range(published_range, published_gates(context.seed)),
+                 "the interval is open: -α and 1+α are the infimum and the supremum and "
+                 "are never taken");
            }},
       {.id = "A-G'",
        .source = "corrects A-G",
@@ -100,8 +101,8 @@ std::vector<Claim> gate_claims() {
                      "one for each of the two.",
        .check =
            [](const CheckContext&) {
-             return under(
-                 conjunction({check_silu_range({exactly(0), std::nullopt}),
+             return with_condition(
+                 conjunction({check_silu_range({Enclosure(0), std::nullopt}),
                               check_silu_range({std::nullopt, 1})}),
                  "gσ(g) is in [0, 1] exactly for 0 <= g <= 1+m, m·e^(1+m) = 1 (1+m = 1.27846...); "
                  "σ(g), the gate of a plain GLU, always");
@@ -138,7 +139,7 @@ std::vector<Claim> gate_claims() {
        .check =
            [](const CheckContext& context) {
              const auto laws = symmetric_laws(context.seed, kLaws);
-             return under(
+             return with_condition(
                  conjunction({check_gradient_growth(GradientPath::kGate, unchanged, laws),
                               check_gradient_growth(GradientPath::kValue, unchanged, laws)}),
                  kGradientCondition);
@@ -177,10 +178,11 @@ std::vector<Claim> layer_claims() {
            [](const CheckContext&) {
              const auto balanced = [](const Widths&) { return 0; };
              const auto standard = [](std::int64_t d, std::int64_t f) { return 3 * d * f; };
-             return under(conjunction({check_balance(balanced, small_widths()),
-                                       check_balance(balanced, transformer_widths()),
-                                       check_parameter_count(standard, transformer_widths())}),
-                          kBalanceCondition);
+             return with_condition(
+                 conjunction({check_balance(balanced, small_widths()),
+                              check_balance(balanced, transformer_widths()),
+                              check_parameter_count(standard, transformer_widths())}),
+                 kBalanceCondition);
            }},
       {.id = "A-COUNT'",
        .source = "corrects A-COUNT",
@@ -210,7 +212,7 @@ std::vector<Claim> layer_claims() {
                      "nothing. Exact, with a rational curve for the sigmoid.",
        .check =
            [](const CheckContext& context) {
-             return under(
+             return with_condition(
                  conjunction(
                      {check_interaction(true, printed_layer, context.seed),
                       check_token_specific([](const AsgerLayer&) { return true; }, context.seed)}),
@@ -242,7 +244,7 @@ std::vector<Claim> result_claims() {
        .derivation = "The product, within what the printed digits stand for.",
        .check =
            [](const CheckContext&) {
-             return under(
+             return with_condition(
                  check_token_budget(published_budget()),
                  "no batch that rounds to 4M makes it: 2.9B are 725 steps of 4·10⁶; as "
                  "the size of a data set of which 55 % are seen, 2.9B is no contradiction");
@@ -265,7 +267,7 @@ std::vector<Claim> result_claims() {
                      "c² = 1 - s², a fraction. For α = 1 no loss is printed.",
        .check =
            [](const CheckContext&) {
-             return under(
+             return with_condition(
                  decide_printed_losses(),
                  "5.08 against 4.93 is shown; 5.67 against 5.89 exactly when the runs of "
                  "each arm spread by 0.097 or less (0.098 is too much); 0.02 at a spread of "

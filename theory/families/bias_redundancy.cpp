@@ -8,6 +8,7 @@
 #include "theory/checks/bias_redundancy/input_bias.h"
 #include "theory/checks/bias_redundancy/reparametrisation.h"
 #include "theory/families/families.h"
+#include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -41,7 +42,9 @@ constexpr const char* kTokenCondition =
 
 /// A statement that is right where `derived` says so and was published without that: the witness
 /// is of the side where it fails.
-Verdict holds_under(const Verdict& published, const Verdict& derived, const char* condition) {
+Verdict holds_where_derived(const Verdict& published,
+                            const Verdict& derived,
+                            const char* condition) {
   Verdict verdict = published;
   const bool both_sides =
       published.outcome == Outcome::kRefuted && derived.outcome == Outcome::kHolds;
@@ -129,7 +132,7 @@ std::vector<Claim> attention_claims() {
            "witnesses in this order, with rotary as in all these models before the scores.",
        .check =
            [](const CheckContext& context) {
-             return holds_under(
+             return holds_where_derived(
                  decide_key_as_published(context.seed),
                  check_reparametrisation(without_key_bias(), key_bias_cancels, context.seed),
                  kKeyCondition);
@@ -157,9 +160,9 @@ std::vector<Claim> attention_claims() {
                      "witness stands behind LayerNorm with β ≠ 0.",
        .check =
            [](const CheckContext& context) {
-             return holds_under(check_query_bias(query_bias_needed, context.seed),
-                                decide_query(context.seed),
-                                kQueryCondition);
+             return holds_where_derived(check_query_bias(query_bias_needed, context.seed),
+                                        decide_query(context.seed),
+                                        kQueryCondition);
            }},
       {.id = "Z-Q'",
        .source = "corrects Z-Q",
@@ -182,9 +185,7 @@ std::vector<Claim> attention_claims() {
                      "because the rows of P sum to one. The witnesses in this order.",
        .check =
            [](const CheckContext& context) {
-             auto verdict = decide_pre_norm_as_published(context.seed);
-             verdict.condition = kPreNormCondition;
-             return verdict;
+             return with_condition(decide_pre_norm_as_published(context.seed), kPreNormCondition);
            }},
       {.id = "Z-PRE'",
        .source = "corrects Z-PRE",
@@ -210,9 +211,9 @@ std::vector<Claim> norm_claims() {
            "if it is the one that knows b.",
        .check =
            [](const CheckContext& context) {
-             return holds_under(decide_batch_as_published(context.seed),
-                                check_before_batch_norm(batch_norm_forgets, context.seed),
-                                kBatchCondition);
+             return holds_where_derived(decide_batch_as_published(context.seed),
+                                        check_before_batch_norm(batch_norm_forgets, context.seed),
+                                        kBatchCondition);
            }},
       {.id = "Z-BN'",
        .source = "corrects Z-BN",
@@ -238,9 +239,9 @@ std::vector<Claim> norm_claims() {
              const auto in_layer_norm = [](const TokenCase& one) {
                return one.norm == Norm::kLayer ? std::optional(true) : std::nullopt;
              };
-             return holds_under(check_before_norm(in_layer_norm, context.seed),
-                                decide_tokens(context.seed),
-                                kTokenCondition);
+             return holds_where_derived(check_before_norm(in_layer_norm, context.seed),
+                                        decide_tokens(context.seed),
+                                        kTokenCondition);
            }},
       {.id = "Z-LN'",
        .source = "corrects Z-LN",

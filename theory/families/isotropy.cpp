@@ -6,10 +6,10 @@
 #include "theory/checks/isotropy/branch_offset.h"
 #include "theory/checks/isotropy/tables.h"
 #include "theory/checks/isotropy/variance_ratio.h"
+#include "theory/exact/linalg.h"
 #include "theory/families/families.h"
-#include "theory/tools/exact_linalg.h"
+#include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
-#include "theory/tools/verdicts.h"
 
 namespace kappascope::theory {
 namespace {
@@ -26,13 +26,13 @@ constexpr const char* kIsotropyCondition =
 constexpr int kCases = 2200;
 
 /// All that a LayerNorm of k entries can reach: (k-1)/k, whatever the weights and the tokens.
-Bounds all_but_one_direction(const BranchCase& one) {
+Enclosure all_but_one_direction(const BranchCase& one) {
   const Eigen::Index k = one.dimension();
-  return exactly(Rational(k - 1, k));
+  return Enclosure(Rational(k - 1, k));
 }
 
 Verdict decide_isotropy(const CheckContext& context) {
-  const auto isotropic = [](const BranchCase&) { return exactly(1); };
+  const auto isotropic = [](const BranchCase&) { return Enclosure(1); };
   auto wide = branch_cases(context.seed, kCases);
   std::erase_if(wide, [](const BranchCase& one) { return one.dimension() < 3; });
   return conjunction({check_isotropy(isotropic, branch_cases(context.seed, kCases)),
@@ -42,7 +42,7 @@ Verdict decide_isotropy(const CheckContext& context) {
 
 Verdict decide_derived_isotropy(const CheckContext& context) {
   const auto one_line = [](const BranchCase& one) {
-    return exactly(Rational(1) / one.dimension());
+    return Enclosure(Rational(1) / one.dimension());
   };
   return conjunction({check_isotropy(derived_isotropy, branch_cases(context.seed, kCases)),
                       check_isotropy(all_but_one_direction, even_cases()),
@@ -72,21 +72,21 @@ Verdict decide_derived_variance_reduction() {
 Verdict decide_tables() {
   using enum TableQuantity;
   return conjunction({check_table({kGap, as_printed("1.4")}),
-                      check_table({kFinalLoss, exactly(0)}),
-                      check_table({kExplainedShare, exactly(1)}),
-                      check_table({kOtherNames, exactly(0)}),
-                      check_table({kExpansion, exactly({4, 3})})});
+                      check_table({kFinalLoss, Enclosure(0)}),
+                      check_table({kExplainedShare, Enclosure(1)}),
+                      check_table({kOtherNames, Enclosure(0)}),
+                      check_table({kExpansion, Enclosure(Rational{4, 3})})});
 }
 
 Verdict decide_derived_tables() {
   using enum TableQuantity;
   return conjunction({check_table({kGap, as_printed("1.43")}),
-                      check_table({kFinalLoss, exactly(0)}),
-                      check_table({kListedSteps, exactly({768, 10'000})}),
-                      check_table({kLastStep, exactly({7231, 10'000})}),
+                      check_table({kFinalLoss, Enclosure(0)}),
+                      check_table({kListedSteps, Enclosure(Rational{768, 10'000})}),
+                      check_table({kLastStep, Enclosure(Rational{7231, 10'000})}),
                       check_table({kExplainedShare, as_printed("0.096")}),
-                      check_table({kOtherNames, exactly(4)}),
-                      check_table({kExpansion, exactly(4)})});
+                      check_table({kOtherNames, Enclosure(4)}),
+                      check_table({kExpansion, Enclosure(4)})});
 }
 
 std::vector<Claim> branch_claims() {
@@ -101,7 +101,7 @@ std::vector<Claim> branch_claims() {
                      "all k directions, isotropic in the k-1 that are left, and mean cosine zero.",
        .check =
            [](const CheckContext& context) {
-             return under(decide_isotropy(context), kIsotropyCondition);
+             return with_condition(decide_isotropy(context), kIsotropyCondition);
            }},
       {.id = "I-ISOa'",
        .source = "corrects I-ISOa",
@@ -121,7 +121,7 @@ std::vector<Claim> branch_claims() {
                      "where the gated path is silent.",
        .check =
            [](const CheckContext& context) {
-             return under(
+             return with_condition(
                  check_offset(
                      [](const BranchLayer&, const Vector<Rational>& offset) {
                        return offset.squaredNorm() == 0;
@@ -164,10 +164,11 @@ std::vector<Claim> result_claims() {
            "of such experiments. Whether there is an effect stays open.",
        .check =
            [](const CheckContext&) {
-             return under(decide_variance_reduction(),
-                          "five runs an arm show an observed ratio of 0.104 or less, not 0.105; a "
-                          "true ratio of 0.85 is found with 80 % power from 1191 runs an arm on "
-                          "(1189 are too few)");
+             return with_condition(
+                 decide_variance_reduction(),
+                 "five runs an arm show an observed ratio of 0.104 or less, not 0.105; a "
+                 "true ratio of 0.85 is found with 80 % power from 1191 runs an arm on "
+                 "(1189 are too few)");
            }},
       {.id = "I-VAR'",
        .source = "corrects I-VAR",
@@ -191,10 +192,11 @@ std::vector<Claim> result_claims() {
                      "losses of Table 2 that are in Table 1 have other names there; 3072/768 is 4.",
        .check =
            [](const CheckContext&) {
-             return under(decide_tables(),
-                          "the gap and the final loss agree; the named rows make up 9.6 % of the "
-                          "improvement and the last step, 0.7231, is 9.4 times all of them; 4/3 is "
-                          "the factor of a width 1024");
+             return with_condition(
+                 decide_tables(),
+                 "the gap and the final loss agree; the named rows make up 9.6 % of the "
+                 "improvement and the last step, 0.7231, is 9.4 times all of them; 4/3 is "
+                 "the factor of a width 1024");
            }},
       {.id = "I-SUM'",
        .source = "corrects I-SUM",

@@ -7,6 +7,7 @@
 #include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"
 #include "theory/families/families.h"
+#include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -24,11 +25,6 @@ const std::vector<Dropout>& other_dropouts() {
                                         {Placement::kAfterBias, Scaling::kPlain},
                                         {Placement::kAfterBias, Scaling::kInverted}};
   return all;
-}
-
-Verdict with_condition(Verdict verdict, const char* condition) {
-  verdict.condition = condition;
-  return verdict;
 }
 
 // By enumeration of many laws, and by draws of some.

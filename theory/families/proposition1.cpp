@@ -8,6 +8,7 @@
 #include "theory/checks/proposition1/block_hessian.h"
 #include "theory/checks/proposition1/spectrum.h"
 #include "theory/families/families.h"
+#include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -87,12 +88,6 @@ Verdict decide_kappa_condition(const CheckContext& context) {
   }
   parts.push_back(check_kappa(in_plane, Relation::kAtLeast, Convention::kInfinite, context.seed));
   return conjunction(parts);
-}
-
-/// The verdict with the condition that its corrected claim proves.
-Verdict with_condition(Verdict verdict, const char* condition) {
-  verdict.condition = condition;
-  return verdict;
 }
 
 std::vector<Claim> hessian_claims() {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <optional>
 #include <string>
 
-#include "kappascope/theory/claim.h"
+#include "theory/tools/tally.h"
 
 namespace kappascope::theory {
 
@@ -17,6 +19,12 @@ Verdict with_condition(Verdict verdict, std::string condition);
 /// nothing refutes it outside.
 Verdict holds_under(std::string condition, Verdict within, const Verdict& outside);
 
+/// The verdict on a statement that left out a condition which `found` shows to be exact.
+Verdict holds_exactly_under(std::string condition, Verdict found);
+
+/// The same as the verdict on the corrected claim, which needs no witness.
+Verdict proven(Verdict found);
+
 /// A condition that is necessary and sufficient has been tried only where both answers occurred.
 class BothSides {
  public:
@@ -26,6 +34,28 @@ class BothSides {
 
  private:
   bool yes_ = false, no_ = false;
+};
+
+/// Compares what a statement says of each case, yes or no, with what is so there. It holds only
+/// when both answers occurred, because a condition that is never met, or always, was not tested.
+/// The witness of a verdict that holds shows the first case of either side.
+class ConditionTally {
+ public:
+  /// `stated` is empty where the statement is silent: the case then does not count.
+  template <std::invocable MakeWitness>
+  void record(bool actual, const std::optional<bool>& stated, const MakeWitness& make_witness) {
+    if (!stated) return;
+    auto& shown = actual ? shown_yes_ : shown_no_;
+    if (shown.empty()) shown = make_witness().text;
+    tally_.record(actual == *stated, make_witness);
+  }
+
+  /// `left` and `right` name the two numbers; `route` is "exact", "search", ...
+  [[nodiscard]] Verdict verdict(std::string left, std::string right, std::string route) const;
+
+ private:
+  Tally tally_;
+  std::string shown_yes_, shown_no_;
 };
 
 }  // namespace kappascope::theory

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "theory/exact/rational.h"
 #include "theory/tools/random.h"
-#include "theory/tools/rational.h"
 
 namespace kappascope::theory {
 
@@ -11,13 +11,13 @@ Matrix<Rational> draw_matrix(Eigen::Index rows,
                              Eigen::Index cols,
                              std::int64_t bound,
                              Random& random);
+/// Of rank one or zero: a drawn column times a drawn row.
+Matrix<Rational> draw_rank_one(Eigen::Index rows,
+                               Eigen::Index cols,
+                               std::int64_t bound,
+                               Random& random);
 Vector<Rational> draw_vector(Eigen::Index size, std::int64_t bound, Random& random);
 /// The same, never zero.
 Vector<Rational> draw_nonzero_vector(Eigen::Index size, std::int64_t bound, Random& random);
-
-/// A column of integers, to write down a case by hand.
-Vector<Rational> column(std::initializer_list<int> entries);
-/// A row-major matrix of integers, likewise.
-Matrix<Rational> rows(std::initializer_list<std::initializer_list<int>> entries);
 
 }  // namespace kappascope::theory

@@ -5,11 +5,11 @@
 
 namespace kappascope::theory {
 
-Bounds binomial_tail(int trials, int at_least, const Rational& p) {
+Enclosure binomial_tail(int trials, int at_least, const Rational& p) {
   using boost::multiprecision::cpp_int;
   require(at_least >= 0 && at_least <= trials, "at_least must be 0 to ", trials);
-  if (at_least == 0 || p == 1) return exactly(1);
-  if (p == 0) return exactly(0);
+  if (at_least == 0 || p == 1) return Enclosure(1);
+  if (p == 0) return Enclosure(0);
   // Integers throughout: a sum of fractions would spend its time on common divisors.
   const boost::multiprecision::cpp_rational fraction(p.text());
   const cpp_int success = numerator(fraction), all = denominator(fraction);
@@ -26,7 +26,7 @@ Bounds binomial_tail(int trials, int at_least, const Rational& p) {
   return {lower, lower + unit};
 }
 
-Bounds variance_ratio_cdf(const Rational& f, int n) {
+Enclosure variance_ratio_cdf(const Rational& f, int n) {
   require(n >= 3 && n % 2 == 1, "the number of runs must be odd and at least 3, got ", n);
   const int half = (n - 1) / 2;
   return binomial_tail(2 * half - 1, half, f / (1 + f));

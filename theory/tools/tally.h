@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 namespace kappascope::theory {
 

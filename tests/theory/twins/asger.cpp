@@ -47,7 +47,8 @@ std::int64_t published_count(std::int64_t d, std::int64_t f) {
 }
 
 Verdict tokens_of(std::int64_t steps, std::int64_t total) {
-  return check_token_budget({"steps of 4·10⁶", exactly(steps), exactly(4'000'000), exactly(total)});
+  return check_token_budget(
+      {"steps of 4·10⁶", Enclosure(steps), Enclosure(4'000'000), Enclosure(total)});
 }
 
 Verdict shown(std::size_t index, bool stated) {
@@ -76,7 +77,7 @@ Twins asger_twins() {
       {"A-RANGE",
        {[] { return check_silu_range(derived_silu_range()); },
         [] {
-          return check_silu_range({exactly(0), std::nullopt});
+          return check_silu_range({Enclosure(0), std::nullopt});
         }}},
       {"A-RANGE, above",
        {[] {
@@ -88,7 +89,7 @@ Twins asger_twins() {
       {"A-RANGE'",
        {[] { return check_silu_range(derived_silu_range()); },
         [] {
-          return check_silu_range({Bounds{{-30, 100}, {-29, 100}}, std::nullopt});
+          return check_silu_range({Enclosure{{-30, 100}, {-29, 100}}, std::nullopt});
         }}},
       {"A-RANGE', where in [0, 1]",
        {[] {

@@ -3,7 +3,7 @@
 #include "theory/checks/isotropy/branch_offset.h"
 #include "theory/checks/isotropy/tables.h"
 #include "theory/checks/isotropy/variance_ratio.h"
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/twins/twins.h"
 
 namespace kappascope::theory {
@@ -12,18 +12,18 @@ namespace {
 constexpr auto kSeed = kTwinSeed;
 constexpr int kCases = 300;
 
-Bounds isotropic(const BranchCase&) {
-  return exactly(1);
+Enclosure isotropic(const BranchCase&) {
+  return Enclosure(1);
 }
 
 /// As if LayerNorm cost no direction.
-Bounds full_rank(const BranchCase& one) {
+Enclosure full_rank(const BranchCase& one) {
   const Eigen::Index k = one.dimension();
   return {Rational(2) / k, 1};
 }
 
 /// The rank of the projections before LayerNorm centres them, less one.
-Bounds rank_before_centring(const BranchCase& one) {
+Enclosure rank_before_centring(const BranchCase& one) {
   const Matrix<Rational> projected = one.tokens * one.weights.transpose();
   const Eigen::Index k = one.dimension();
   return {Rational(1) / k, Rational(rank(projected) - 1) / k};
@@ -97,21 +97,21 @@ Twins isotropy_twins() {
           return check_table({kExplainedShare, as_printed("0.096")});
         },
         [] {
-          return check_table({kExplainedShare, exactly(1)});
+          return check_table({kExplainedShare, Enclosure(1)});
         }}},
       {"I-SUM'",
        {[] {
-          return check_table({kLastStep, exactly({7231, 10'000})});
+          return check_table({kLastStep, Enclosure(Rational{7231, 10'000})});
         },
         [] {
-          return check_table({kLastStep, exactly({768, 10'000})});
+          return check_table({kLastStep, Enclosure(Rational{768, 10'000})});
         }}},
       {"I-SUM', names",
        {[] {
-          return check_table({kOtherNames, exactly(4)});
+          return check_table({kOtherNames, Enclosure(4)});
         },
         [] {
-          return check_table({kOtherNames, exactly(0)});
+          return check_table({kOtherNames, Enclosure(0)});
         }}},
   };
 }

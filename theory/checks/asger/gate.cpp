@@ -38,14 +38,9 @@ std::vector<Rational> probes_of(const AsgerGate& gate) {
   return values;
 }
 
-/// gσ(g) = g/(1 + e^-g).
-Bounds silu(const Rational& g) {
-  return exactly(g) / (exactly(1) + exp_bounds(-g));
-}
-
 /// m·e^(1+m), which is 1 where -m is the least value of gσ(g), and grows with m.
-Bounds depth(const Rational& m) {
-  return exactly(m) * exp_bounds(1 + m);
+Enclosure depth(const Rational& m) {
+  return Enclosure(m) * exp_enclosure(1 + m);
 }
 
 std::vector<Rational> grid() {
@@ -57,17 +52,17 @@ std::vector<Rational> grid() {
   return points;
 }
 
-void judge_infimum(const Bounds& stated, Tally& tally) {
+void judge_infimum(const Enclosure& stated, Tally& tally) {
   const auto witness = [](const Rational& end, const char* what) {
     return [end, what] {
-      const Bounds value = depth(-end);
+      const Enclosure value = depth(-end);
       return Witness{
-          fmt::format("m = {}: m·e^(1+m) is in {}, so {}", (-end).text(), value.text(), what),
+          fmt::format("m = {}: m·e^(1+m) is {}, so {}", (-end).text(), value.text(6), what),
           value.upper.to_double(),
           1};
     };
   };
-  const Bounds deepest = depth(-stated.lower), shallowest = depth(-stated.upper);
+  const Enclosure deepest = depth(-stated.lower), shallowest = depth(-stated.upper);
   if (deepest.lower >= 1 || deepest.upper < 1) {
     tally.record(deepest.lower >= 1, witness(stated.lower, "gσ(g) goes below -m"));
   }
@@ -145,16 +140,17 @@ Verdict check_gate_range(const RangeStatement& says, const std::vector<AsgerGate
 
 SiluRange derived_silu_range() {
   constexpr int kMillion = 1'000'000;
-  return {Bounds{Rational(-278'465) / kMillion, Rational(-278'464) / kMillion}, std::nullopt, true};
+  return {
+      Enclosure{Rational(-278'465) / kMillion, Rational(-278'464) / kMillion}, std::nullopt, true};
 }
 
 Verdict check_silu_range(const SiluRange& says) {
   Tally tally;
   for (const auto& g : grid()) {
-    const Bounds value = silu(g);
+    const Enclosure value = silu_enclosure(g);
     const auto describe = [&](const Rational& bound) {
       return [&value, &g, bound] {
-        return Witness{fmt::format("g = {}: gσ(g) is in {}", g.text(), value.text()),
+        return Witness{fmt::format("g = {}: gσ(g) is {}", g.text(), value.text()),
                        value.lower.to_double(),
                        bound.to_double()};
       };
@@ -172,12 +168,11 @@ Verdict check_silu_range(const SiluRange& says) {
 Verdict check_in_unit_interval(const InUnitInterval& says) {
   Tally tally;
   for (const auto& g : grid()) {
-    const Bounds value = silu(g);
+    const Enclosure value = silu_enclosure(g);
     const bool inside = value.lower >= 0 && value.upper <= 1;
     tally.record(inside == says(g), [&] {
-      return Witness{fmt::format("g = {}: gσ(g) is in {}", g.text(), value.text()),
-                     value.lower.to_double(),
-                     1};
+      return Witness{
+          fmt::format("g = {}: gσ(g) is {}", g.text(), value.text()), value.lower.to_double(), 1};
     });
   }
   return tally.verdict("gσ(g)", "the end of [0, 1]", "exact");
@@ -188,10 +183,10 @@ Verdict check_reaches_lower(const ReachesLower& says) {
   for (int percent = 1; percent <= 200; ++percent) {
     const Rational alpha(percent, 100);
     // -α is below every gσ(g) exactly when m = α is beyond the root of m·e^(1+m) = 1.
-    const Bounds value = depth(alpha);
-    if (overlap(value, exactly(1))) continue;
+    const Enclosure value = depth(alpha);
+    if (overlap(value, Enclosure(1))) continue;
     tally.record((value.lower > 1) == says(alpha), [&] {
-      return Witness{fmt::format("α = {}: α·e^(1+α) is in {}", alpha.text(), value.text()),
+      return Witness{fmt::format("α = {}: α·e^(1+α) is {}", alpha.text(), value.text()),
                      value.lower.to_double(),
                      1};
     });

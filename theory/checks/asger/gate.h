@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/bounds.h"
+#include "theory/exact/enclosure.h"
 
 /// The gates that a product with a value path can have: σ(g) in a GLU, gσ(g) in SwiGLU, and
 /// ASGER's G(g) = σ(βg)(1+2α) - α. What they reach is decided without exponentials: σ takes every
@@ -43,7 +43,7 @@ Verdict check_gate_range(const RangeStatement& says, const std::vector<AsgerGate
 /// What gσ(g) takes: its greatest lower bound lies in `infimum`; nothing above `supremum`, or
 /// nothing stated on a side.
 struct SiluRange {
-  std::optional<Bounds> infimum;
+  std::optional<Enclosure> infimum;
   std::optional<Rational> supremum;
   bool unbounded = false;  ///< states that there is no upper bound, by gσ(g) >= g/2 for g >= 0
 };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// What a wider gate does to the gradients of its layer at initialisation. With the gradient at
 /// the layer's output given, the gradient by the pre-gate value g is c·G'(g) and the one by the

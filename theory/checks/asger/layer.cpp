@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "theory/tools/exact_linalg.h"
-#include "theory/tools/random.h"
+#include "theory/exact/linalg.h"
+#include "theory/tools/conditions.h"
+#include "theory/tools/draws.h"
 #include "theory/tools/tally.h"
-#include "theory/tools/verdicts.h"
 
 namespace kappascope::theory {
 namespace {
@@ -20,10 +20,6 @@ Rational sigmoid(const Rational& z) {
 
 Rational silu(const Rational& z) {
   return z * sigmoid(z);
-}
-
-Matrix<Rational> draw(Random& random, Eigen::Index rows, Eigen::Index cols) {
-  return Matrix<Rational>::NullaryExpr(rows, cols, [&] { return Rational(random.integer(-2, 2)); });
 }
 
 bool all_zero(const Matrix<Rational>& a) {
@@ -92,11 +88,11 @@ std::vector<AsgerLayer> asger_layers(std::uint64_t seed, int draws) {
   Random random(seed);
   for (int i = 0; i < draws; ++i) {
     const Eigen::Index d = random.integer(1, 3), f = random.integer(1, 3);
-    AsgerLayer layer{draw(random, f, d),
-                     draw(random, f, d),
-                     draw(random, f, f),
-                     draw(random, f, f),
-                     draw(random, d, f)};
+    AsgerLayer layer{draw_matrix(f, d, 2, random),
+                     draw_matrix(f, d, 2, random),
+                     draw_matrix(f, f, 2, random),
+                     draw_matrix(f, f, 2, random),
+                     draw_matrix(d, f, 2, random)};
     const Eigen::Index unit = random.integer(0, f - 1);
     switch (i % 6) {
       case 0:
@@ -109,7 +105,7 @@ std::vector<AsgerLayer> asger_layers(std::uint64_t seed, int draws) {
         layer.spatial.setZero();
         break;
       case 3:
-        layer.up = draw(random, f, 1) * draw(random, 1, d);
+        layer.up = draw_rank_one(f, d, 2, random);
         break;
       case 4:
         layer.value = layer.spatial;
@@ -128,7 +124,7 @@ Verdict check_interaction(bool stated, const TokenLayer& layer, std::uint64_t se
   Random random(seed);
   for (const auto& one : asger_layers(seed, 700)) {
     const Eigen::Index d = one.down.rows();
-    Matrix<Rational> tokens = draw(random, kTokens, d);
+    Matrix<Rational> tokens = draw_matrix(kTokens, d, 2, random);
     if (tally.cases() == 0) tokens = Matrix<Rational>::Ones(2, d);
     const Influence seen = influence(layer, one, tokens);
     tally.record(seen.found == stated, [&] {
@@ -157,7 +153,7 @@ bool some_unit_sees_tokens(const AsgerLayer& layer) {
 
 Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
   Tally tally;
-  bool seen_yes = false, seen_no = false;
+  BothSides sides;
   for (const auto& layer : asger_layers(seed, 2000)) {
     const Eigen::Index d = layer.up.cols();
     Matrix<Rational> tokens(2 * d, d);
@@ -166,7 +162,7 @@ Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
       for (Eigen::Index j = 0; j < d; ++j, power *= s + 1) tokens(s, j) = power;
     }
     const bool differs = !all_zero(layer.spatial_factor(tokens));
-    (differs ? seen_yes : seen_no) = true;
+    sides.see(differs);
     const bool stated = says(layer);
     tally.record(differs == stated, [&] {
       return Witness{fmt::format("W_u = {}, W_s = {}, V_s = {}: S {}",
@@ -178,10 +174,7 @@ Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
                      stated ? 1.0 : 0.0};
     });
   }
-  return shown_on_both_sides(
-      tally.verdict("1 where S differs between tokens", "1 where stated", "exact"),
-      seen_yes,
-      seen_no);
+  return sides.demand(tally.verdict("1 where S differs between tokens", "1 where stated", "exact"));
 }
 
 }  // namespace kappascope::theory

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// ASGER's layer as printed: FFN(x) = W_d (G(W_g x) ⊙ S(W_u x)) with S(u) = SiLU(W_s u) ⊙ V_s u,
 /// for all tokens of a sequence at once. Exact arithmetic cannot take the sigmoid of a fraction;

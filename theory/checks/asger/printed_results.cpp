@@ -30,7 +30,7 @@ Rational t_squared(const Rational& difference, const Rational& a, const Rational
 
 /// The test at its weakest. Needs both spreads.
 Test weakest(const ArmDifference& arms) {
-  const Bounds &a = *arms.spread_a, &b = *arms.spread_b;
+  const Enclosure &a = *arms.spread_a, &b = *arms.spread_b;
   const bool equal = a.lower == a.upper && b.lower == b.upper && a.lower == b.lower;
   const int fewest = arms.runs - 1;
   return {t_squared(std::max(arms.difference.lower, Rational(0)), a.upper, b.upper, arms.runs),
@@ -40,7 +40,7 @@ Test weakest(const ArmDifference& arms) {
 /// The test at its strongest; a spread that is not printed may be half the difference.
 Test strongest(const ArmDifference& arms) {
   const Rational unknown = arms.difference.upper / 2;
-  const auto spread = [&](const std::optional<Bounds>& s) { return s ? s->lower : unknown; };
+  const auto spread = [&](const std::optional<Enclosure>& s) { return s ? s->lower : unknown; };
   return {t_squared(arms.difference.upper, spread(arms.spread_a), spread(arms.spread_b), arms.runs),
           2 * (arms.runs - 1)};
 }
@@ -67,7 +67,7 @@ Witness describe(const ArmDifference& arms, const Test& test, const char* bound)
 
 Verdict check_token_budget(const TokenBudget& says) {
   Tally tally;
-  const Bounds tokens = says.steps * says.batch;
+  const Enclosure tokens = says.steps * says.batch;
   tally.record(overlap(tokens, says.total), [&] {
     return Witness{fmt::format("{}: the product is in [{}, {}], the total in [{}, {}]",
                                says.text,
@@ -82,18 +82,18 @@ Verdict check_token_budget(const TokenBudget& says) {
 }
 
 TokenBudget published_budget() {
-  const Bounds million = exactly(1'000'000), billion = exactly(1'000'000'000);
+  const Enclosure million = Enclosure(1'000'000), billion = Enclosure(1'000'000'000);
   return {"399 steps of 4M tokens are 2.9B tokens",
-          exactly(399),
+          Enclosure(399),
           as_printed("4") * million,
           as_printed("2.9") * billion};
 }
 
 std::vector<TokenBudget> derived_budgets() {
-  const Bounds four_million = exactly(4'000'000), power_of_two = exactly(1 << 22);
-  return {{"399 steps of 4·10⁶", exactly(399), four_million, exactly(1'596'000'000)},
-          {"399 steps of 2²²", exactly(399), power_of_two, exactly(1'673'527'296)},
-          {"725 steps of 4·10⁶", exactly(725), four_million, exactly(2'900'000'000)}};
+  const Enclosure four_million = Enclosure(4'000'000), power_of_two = Enclosure(1 << 22);
+  return {{"399 steps of 4·10⁶", Enclosure(399), four_million, Enclosure(1'596'000'000)},
+          {"399 steps of 2²²", Enclosure(399), power_of_two, Enclosure(1'673'527'296)},
+          {"725 steps of 4·10⁶", Enclosure(725), four_million, Enclosure(2'900'000'000)}};
 }
 
 Verdict check_findings(const std::vector<Finding>& says) {
@@ -112,7 +112,7 @@ Verdict check_findings(const std::vector<Finding>& says) {
 }
 
 std::vector<ArmDifference> published_differences() {
-  const Bounds asger = as_printed("0.02"), swiglu = as_printed("0.01");
+  const Enclosure asger = as_printed("0.02"), swiglu = as_printed("0.01");
   return {
       {"5.08 ± 0.02 against 4.93 ± 0.01", as_printed("5.08") - as_printed("4.93"), asger, swiglu},
       {"5.67 against 5.89", as_printed("5.89") - as_printed("5.67"), std::nullopt, std::nullopt},
@@ -121,10 +121,11 @@ std::vector<ArmDifference> published_differences() {
 
 std::vector<Finding> bracketing_findings() {
   const auto ablation = [](const Rational& spread, const char* text, bool shown) {
-    return Finding{{text, exactly({22, 100}), exactly(spread), exactly(spread)}, shown};
+    return Finding{{text, Enclosure(Rational{22, 100}), Enclosure(spread), Enclosure(spread)},
+                   shown};
   };
   const auto spatial = [](int runs, bool shown) {
-    const Bounds value = exactly({2, 100});
+    const Enclosure value = Enclosure(Rational{2, 100});
     return Finding{{"0.02 at spreads of 0.02", value, value, value, runs}, shown};
   };
   return {ablation({97, 1000}, "5.67 against 5.89 at spreads of 0.097", true),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/bounds.h"
+#include "theory/exact/enclosure.h"
 
 /// What the numbers that a paper prints can bear. A printed number stands for all that round to
 /// it; what is said of printed numbers is shown when it is so for all of these.
@@ -15,7 +15,7 @@ namespace kappascope::theory {
 /// A training as printed: "`steps` steps of `batch` tokens are `total` tokens".
 struct TokenBudget {
   std::string text;
-  Bounds steps, batch, total;
+  Enclosure steps, batch, total;
 };
 /// Whether steps times batch can be the total, within what the printed digits stand for.
 Verdict check_token_budget(const TokenBudget& says);
@@ -27,8 +27,8 @@ std::vector<TokenBudget> derived_budgets();
 /// deviation of the runs of each arm; nothing where none is printed, which leaves any.
 struct ArmDifference {
   std::string text;
-  Bounds difference;
-  std::optional<Bounds> spread_a, spread_b;
+  Enclosure difference;
+  std::optional<Enclosure> spread_a, spread_b;
   int runs = 3;
 };
 

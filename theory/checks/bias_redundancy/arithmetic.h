@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// The functions of attention that lead out of the fractions, for double and, where the answer is
 /// a fraction, for Rational: one reference is then run in floating point and, on chosen numbers,

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// Self-attention written out, for double and for Rational (see arithmetic.h for the units that
 /// make it exact there). For token n of a sequence x [s, width] and one head of width d:

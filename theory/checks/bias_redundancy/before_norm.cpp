@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "theory/checks/bias_redundancy/draws.h"
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
+#include "theory/tools/draws.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -104,7 +104,7 @@ std::vector<BatchCase> batch_cases(std::uint64_t seed) {
     const auto momentum = random.pick<Rational>({{1, 10}, {1, 2}, 1});
     const auto steps = random.integer(1, 3);
     for (std::int64_t k = 1; k <= steps; ++k) {
-      one.batches.push_back(draw(samples, 3, random));
+      one.batches.push_back(draw_vector(samples, 3, random));
       one.momenta.push_back(i % 3 == 0 ? Rational(1) / k : momentum);
     }
     cases.push_back(std::move(one));
@@ -132,13 +132,13 @@ std::vector<TokenCase> token_cases(std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < 1200; ++i) {
     const auto d = random.integer(1, 5);
-    auto bias = draw(d, 2, random);
+    auto bias = draw_vector(d, 2, random);
     if (i % 4 == 0) bias.setConstant(random.integer(-3, 3));
     if (i % 16 == 1) bias.setZero();
     add(bias, i % 6 == 2 ? Rational(0) : Rational(random.integer(1, 4)) / 4);
     for (auto* one : {&cases.back(), &cases[cases.size() - 2]}) {
-      one->inputs.push_back(draw(d, 3, random));
-      one->inputs.push_back(draw(d, 30, random));
+      one->inputs.push_back(draw_vector(d, 3, random));
+      one->inputs.push_back(draw_vector(d, 30, random));
       one->inputs.push_back(Vector<Rational>::Constant(d, random.integer(-3, 3)));
     }
   }

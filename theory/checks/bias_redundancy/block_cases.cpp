@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/random.h"
 
 namespace kappascope::theory {
@@ -28,12 +28,6 @@ bool any(const Eigen::MatrixBase<Derived>& values) {
                      [](const auto& value) { return value != 0; });
 }
 
-Vector<Rational> vector(std::initializer_list<std::int64_t> values) {
-  Vector<Rational> out(static_cast<Eigen::Index>(values.size()));
-  std::copy(values.begin(), values.end(), out.begin());
-  return out;
-}
-
 /// Projections that read q, k and v off a token (q [d], k [d], v [1]); y = v.
 BlockCase<Rational> free_block(Eigen::Index d, Switches on) {
   const Eigen::Index width = 2 * d + 1;
@@ -47,7 +41,7 @@ BlockCase<Rational> free_block(Eigen::Index d, Switches on) {
   if (on.rotary) block.rotary.assign(static_cast<std::size_t>(d / 2), {0, 1});
   if (on.query_norm) block.query_gain = Vector<Rational>::Constant(d, 1);
   if (on.key_norm) block.key_gain = Vector<Rational>::Constant(d, 1);
-  if (on.sink) block.sinks = vector({0});
+  if (on.sink) block.sinks = column({0});
   block.causal = on.causal;
   return one;
 }
@@ -62,27 +56,24 @@ BlockCase<Rational> small_block(Eigen::Index d, Switches on, Matrix<Rational> to
 
 /// One case for each way to keep and to lose a bias, the smallest that shows it.
 std::vector<BlockCase<Rational>> small_blocks() {
-  const auto tokens = [](std::initializer_list<std::initializer_list<Rational>> rows) {
-    return Matrix<Rational>(rows);
-  };
-  const auto pair = tokens({{1, 0, 0}, {1, 1, 1}});
+  const auto pair = rows({{1, 0, 0}, {1, 1, 1}});
   std::vector<BlockCase<Rational>> cases;
   const auto add_key = [&](BlockCase<Rational> one, Vector<Rational> bias) {
     one.block.key_bias = std::move(bias);
     cases.push_back(std::move(one));
   };
-  add_key(small_block(1, {}, pair), vector({1}));
-  add_key(small_block(1, {.query_norm = true}, pair), vector({1}));
-  add_key(small_block(1, {.causal = true}, pair), vector({1}));
-  add_key(small_block(1, {.dropout = true}, pair), vector({1}));
-  add_key(small_block(1, {.sink = true}, tokens({{1, 0, 1}})), vector({1}));
-  add_key(small_block(1, {.cap = true}, pair), vector({1}));
-  add_key(small_block(1, {.key_norm = true}, tokens({{1, -1, 0}, {1, 1, 1}})), vector({2}));
-  add_key(small_block(2, {.rotary = true}, tokens({{1, 0, 0, 0, 0}, {1, 0, 0, 0, 1}})),
-          vector({1, 0}));
+  add_key(small_block(1, {}, pair), column({1}));
+  add_key(small_block(1, {.query_norm = true}, pair), column({1}));
+  add_key(small_block(1, {.causal = true}, pair), column({1}));
+  add_key(small_block(1, {.dropout = true}, pair), column({1}));
+  add_key(small_block(1, {.sink = true}, rows({{1, 0, 1}})), column({1}));
+  add_key(small_block(1, {.cap = true}, pair), column({1}));
+  add_key(small_block(1, {.key_norm = true}, rows({{1, -1, 0}, {1, 1, 1}})), column({2}));
+  add_key(small_block(2, {.rotary = true}, rows({{1, 0, 0, 0, 0}, {1, 0, 0, 0, 1}})),
+          column({1, 0}));
   for (const Switches on : {Switches{}, Switches{.sink = true}, Switches{.dropout = true}}) {
-    cases.push_back(small_block(1, on, tokens({{0, 0, 0}})));
-    cases.back().block.value_bias = vector({1});
+    cases.push_back(small_block(1, on, rows({{0, 0, 0}})));
+    cases.back().block.value_bias = column({1});
   }
   return cases;
 }
@@ -192,9 +183,9 @@ std::vector<BlockCase<Rational>> exact_blocks() {
   for (int bits = 0; bits < kCombinations; ++bits) {
     auto seen = swept_block(switches(bits));
     auto unseen = seen;
-    seen.block.key_bias = vector({2, 2});
-    seen.block.value_bias = vector({1, 0});
-    unseen.block.value_bias = vector({0, 1});
+    seen.block.key_bias = column({2, 2});
+    seen.block.value_bias = column({1, 0});
+    unseen.block.value_bias = column({0, 1});
     cases.push_back(std::move(seen));
     cases.push_back(std::move(unseen));
   }

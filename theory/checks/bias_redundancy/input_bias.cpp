@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "theory/checks/bias_redundancy/draws.h"
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
+#include "theory/tools/draws.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -18,10 +18,6 @@ using Index = Eigen::Index;
 
 bool has_zero(const Vector<Rational>& values) {
   return std::find(values.begin(), values.end(), Rational(0)) != values.end();
-}
-
-bool is_zero(const Matrix<Rational>& values) {
-  return values == Matrix<Rational>::Zero(values.rows(), values.cols());
 }
 
 /// u with X u = 1.
@@ -72,18 +68,14 @@ bool replacement_works(const QueryCase& one) {
   return attention_weights(before, one.inputs, 0) == attention_weights(after, one.inputs, 0);
 }
 
-Matrix<Rational> rows(std::initializer_list<std::initializer_list<Rational>> values) {
-  return Matrix<Rational>(values);
-}
-
 /// Inputs of every kind, crossed with keys and biases that do and do not matter.
 QueryCase drawn_query(int index, Random& random) {
   const Index width = random.integer(1, 3), d = random.integer(1, 2);
   const Index m = random.integer(1, width + 2);
-  QueryCase one{draw(m, width, 2, random),
-                draw(width, d, 2, random),
-                draw(width, d, 2, random),
-                draw(d, 1, 2, random)};
+  QueryCase one{draw_matrix(m, width, 2, random),
+                draw_matrix(width, d, 2, random),
+                draw_matrix(width, d, 2, random),
+                draw_vector(d, 2, random)};
   const int kind = index % 5;
   if (kind == 1) one.inputs.col(0).setConstant(random.nonzero(-1, 1));  // a plane beside the origin
   if (kind == 2) one.inputs.col(0).setZero();                           // a plane through it
@@ -122,7 +114,7 @@ std::vector<NormOutput> norm_outputs(std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < 1200; ++i) {
     const Index d = random.integer(1, 4);
-    Vector<Rational> gain = draw(d, 1, 2, random), shift = draw(d, 1, 2, random);
+    Vector<Rational> gain = draw_vector(d, 2, random), shift = draw_vector(d, 2, random);
     if (i % 3 == 0) gain = gain.unaryExpr([](const Rational& g) { return g == 0 ? 1 : g; });
     if (i % 4 == 1) shift.setZero();
     if (i % 8 == 2) shift(d - 1) -= shift.sum();
@@ -141,22 +133,22 @@ struct ShiftCase {
 ShiftCase drawn_shift(int index, Random& random) {
   const Index width = random.integer(2, 3), d = random.integer(1, 2);
   ShiftCase one{{index % 2 == 0 ? Norm::kLayer : Norm::kRms,
-                 draw(width, 1, 2, random),
-                 draw(width, 1, 2, random)},
+                 draw_vector(width, 2, random),
+                 draw_vector(width, 2, random)},
                 {},
-                draw(width, 1, 2, random)};
+                draw_vector(width, 2, random)};
   auto& block = one.block;
   block.heads = random.integer(1, 2);
   block.kv_heads = random.integer(1, block.heads);
   const Index q_width = block.heads * d, kv_width = block.kv_heads * d;
-  block.query = draw(width, q_width, 1, random);
-  block.key = draw(width, kv_width, 1, random);
-  block.value = draw(width, kv_width, 2, random);
-  block.output = draw(q_width, width, 2, random);
-  block.query_bias = draw(q_width, 1, 1, random);
-  block.key_bias = draw(kv_width, 1, 1, random);
-  block.value_bias = draw(kv_width, 1, 1, random);
-  block.output_bias = draw(width, 1, 1, random);
+  block.query = draw_matrix(width, q_width, 1, random);
+  block.key = draw_matrix(width, kv_width, 1, random);
+  block.value = draw_matrix(width, kv_width, 2, random);
+  block.output = draw_matrix(q_width, width, 2, random);
+  block.query_bias = draw_vector(q_width, 1, random);
+  block.key_bias = draw_vector(kv_width, 1, random);
+  block.value_bias = draw_vector(kv_width, 1, random);
+  block.output_bias = draw_vector(width, 1, random);
   block.causal = index % 3 == 0;
   if (index % 4 < 2) block.query_bias = block.query.transpose() * one.shift;  // b_Q = ΔW_Q
   return one;

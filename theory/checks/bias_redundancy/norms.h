@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// The normalisations in front of which a bias may stand, as their definitions have them. With
 /// m = 1ᵀz/d:

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {

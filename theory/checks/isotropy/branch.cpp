@@ -6,16 +6,12 @@
 #include <algorithm>
 
 #include "kappascope/core/error.h"
-#include "theory/tools/exact_linalg.h"
-#include "theory/tools/random.h"
+#include "theory/exact/linalg.h"
+#include "theory/tools/draws.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
 namespace {
-
-Matrix<Rational> draw(Random& random, Eigen::Index rows, Eigen::Index cols) {
-  return Matrix<Rational>::NullaryExpr(rows, cols, [&] { return Rational(random.integer(-3, 3)); });
-}
 
 bool any_centred(const BranchCase& one) {
   const Matrix<Rational> rows = one.centred();
@@ -44,19 +40,20 @@ Matrix<Rational> slope(Eigen::Index k) {
 
 BranchCase draw_case(Random& random, int kind) {
   const Eigen::Index k = random.integer(2, 5), d = random.integer(1, 4), n = random.integer(2, 6);
-  auto one = plain("generic", draw(random, k, d), draw(random, n, d));
+  const auto weights = draw_matrix(k, d, 3, random), tokens = draw_matrix(n, d, 3, random);
+  auto one = plain("generic", weights, tokens);
   switch (kind) {
     case 0:
       one.kind = "W_iso of rank one";
-      one.weights = draw(random, k, 1) * draw(random, 1, d);
+      one.weights = draw_rank_one(k, d, 3, random);
       break;
     case 1:
       one.kind = "tokens on a line";
-      one.tokens = draw(random, n, 1) * draw(random, 1, d);
+      one.tokens = draw_rank_one(n, d, 3, random);
       break;
     case 2:
       one.kind = "tokens in one point";
-      one.tokens = Matrix<Rational>::Ones(n, 1) * draw(random, 1, d);
+      one.tokens = Matrix<Rational>::Ones(n, 1) * draw_matrix(1, d, 3, random);
       break;
     case 3:
       one.kind = "gains";
@@ -143,7 +140,7 @@ std::vector<BranchCase> concentrated_cases() {
   return cases;
 }
 
-Bounds derived_isotropy(const BranchCase& one) {
+Enclosure derived_isotropy(const BranchCase& one) {
   const Eigen::Index k = one.dimension();
   return {Rational(1) / k, Rational(rank(one.centred())) / k};
 }
@@ -154,7 +151,7 @@ Verdict check_isotropy(const IsotropyStatement& says, const std::vector<BranchCa
     const Matrix<Rational> moment = one.second_moment();
     const Rational trace = moment.trace();
     const Rational isotropy = trace * trace / (one.dimension() * moment.squaredNorm());
-    const Bounds stated = says(one);
+    const Enclosure stated = says(one);
     tally.record(stated.lower <= isotropy && isotropy <= stated.upper, [&] {
       return Witness{fmt::format("{}: E zzᵀ = {}, (tr)²/(k tr²) = {}, the statement says {}",
                                  one.text(),

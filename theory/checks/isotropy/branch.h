@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/bounds.h"
+#include "theory/exact/enclosure.h"
 
 /// What the isotropy branch LayerNorm(W_iso x)·σ(t) can be. LayerNorm takes the mean out of its k
 /// entries and divides by their spread: z = √k·ĥ/√(ĥᵀĥ + kε) with ĥ = P h, P = I - 11ᵀ/k and
@@ -38,9 +38,9 @@ std::vector<BranchCase> even_cases();
 std::vector<BranchCase> concentrated_cases();
 
 /// Bounds of (tr M)²/(k tr M²).
-using IsotropyStatement = std::function<Bounds(const BranchCase&)>;
+using IsotropyStatement = std::function<Enclosure(const BranchCase&)>;
 /// [1/k, r/k] with r the rank of the centred projections, r <= k - 1.
-Bounds derived_isotropy(const BranchCase& one);
+Enclosure derived_isotropy(const BranchCase& one);
 Verdict check_isotropy(const IsotropyStatement& says, const std::vector<BranchCase>& cases);
 
 /// The mean cosine between the z of two tokens, of concentrated cases.

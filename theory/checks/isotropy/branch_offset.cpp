@@ -5,19 +5,15 @@
 
 #include <optional>
 
-#include "theory/tools/exact_linalg.h"
-#include "theory/tools/random.h"
+#include "theory/exact/linalg.h"
+#include "theory/tools/conditions.h"
+#include "theory/tools/draws.h"
 #include "theory/tools/tally.h"
-#include "theory/tools/verdicts.h"
 
 namespace kappascope::theory {
 namespace {
 
 constexpr int kLayers = 2000;
-
-Matrix<Rational> draw(Random& random, Eigen::Index rows, Eigen::Index cols) {
-  return Matrix<Rational>::NullaryExpr(rows, cols, [&] { return Rational(random.integer(-2, 2)); });
-}
 
 Vector<Rational> normalised(Vector<Rational> h) {
   const Rational mean = h.sum() / h.size();
@@ -74,14 +70,14 @@ std::vector<BranchLayer> branch_layers(std::uint64_t seed, int draws) {
   Random random(seed);
   for (int i = 0; i < draws; ++i) {
     const Eigen::Index d = random.integer(1, 3), f = random.integer(1, 3), k = random.integer(1, 4);
-    BranchLayer layer{draw(random, f, d),
-                      draw(random, f, d),
-                      draw(random, d, f),
-                      draw(random, k, d),
-                      draw(random, d, k),
-                      draw(random, k, 1),
+    BranchLayer layer{draw_matrix(f, d, 2, random),
+                      draw_matrix(f, d, 2, random),
+                      draw_matrix(d, f, 2, random),
+                      draw_matrix(k, d, 2, random),
+                      draw_matrix(d, k, 2, random),
+                      draw_matrix(k, 1, 2, random),
                       Rational(random.integer(1, 7)) / 8};
-    if (i % 4 == 0) layer.branch = draw(random, d, 1) * draw(random, 1, k);
+    if (i % 4 == 0) layer.branch = draw_rank_one(d, k, 2, random);
     if (i % 4 == 1) layer.gated.setZero();
     if (i % 40 == 2) layer.branch.setZero();
     layers.push_back(std::move(layer));
@@ -98,22 +94,21 @@ bool offset_in_range(const BranchLayer& layer, const Vector<Rational>& offset) {
 Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
   Tally tally;
   Random random(seed);
-  bool seen_yes = false, seen_no = false;
+  BothSides sides;
   for (const auto& layer : branch_layers(seed, kLayers)) {
-    Vector<Rational> offset = draw(random, layer.dimension(), 1);
+    Vector<Rational> offset = draw_vector(layer.dimension(), 2, random);
     if (tally.cases() == 0) offset.setOnes();
     const auto beta = beta_for(layer, offset);
-    (beta ? seen_yes : seen_no) = true;
+    sides.see(beta.has_value());
     const bool stated = says(layer, offset);
     tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
   }
-  return shown_on_both_sides(
-      tally.verdict("1 where β makes the offset", "1 where stated", "exact"), seen_yes, seen_no);
+  return sides.demand(tally.verdict("1 where β makes the offset", "1 where stated", "exact"));
 }
 
 Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
   Tally tally;
-  bool seen_yes = false, seen_no = false;
+  BothSides sides;
   for (const auto& layer : branch_layers(seed, kLayers)) {
     const Eigen::Index d = layer.dimension();
     Vector<Rational> offset = Vector<Rational>::Unit(d, 0);
@@ -122,12 +117,11 @@ Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
       offset = Vector<Rational>::Unit(d, i);
       beta = beta_for(layer, offset);
     }
-    (beta ? seen_yes : seen_no) = true;
+    sides.see(beta.has_value());
     const bool stated = says(layer);
     tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
   }
-  return shown_on_both_sides(
-      tally.verdict("1 where β makes every offset", "1 where stated", "exact"), seen_yes, seen_no);
+  return sides.demand(tally.verdict("1 where β makes every offset", "1 where stated", "exact"));
 }
 
 }  // namespace kappascope::theory

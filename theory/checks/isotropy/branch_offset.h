@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// What else the isotropy branch is: Output = W_gated (W_g x ⊙ GELU(W_gelu x)) +
 /// W_branch σ(t)(γ ⊙ n(W_iso x) + β), where n takes the mean out and divides by the spread, and

@@ -33,11 +33,11 @@ const std::vector<Row>& table2() {
   return rows;
 }
 
-Bounds loss(const Row& row) {
+Enclosure loss(const Row& row) {
   return as_printed(row.loss);
 }
 
-Bounds step(std::size_t from, std::size_t to) {
+Enclosure step(std::size_t from, std::size_t to) {
   return loss(table1()[from]) - loss(table1()[to]);
 }
 
@@ -73,11 +73,11 @@ const char* to_string(TableQuantity quantity) {
   return "";
 }
 
-Bounds recomputed(TableQuantity quantity) {
+Enclosure recomputed(TableQuantity quantity) {
   const Row &final2 = table2()[3], &baseline = table2()[4];
   switch (quantity) {
     case TableQuantity::kGap:
-      return (loss(final2) / loss(baseline) - exactly(1)) * exactly(100);
+      return (loss(final2) / loss(baseline) - Enclosure(1)) * Enclosure(100);
     case TableQuantity::kFinalLoss:
       return loss(table1().back()) - loss(final2);
     case TableQuantity::kExplainedShare:
@@ -87,16 +87,16 @@ Bounds recomputed(TableQuantity quantity) {
     case TableQuantity::kListedSteps:
       return step(0, 3);
     case TableQuantity::kOtherNames:
-      return exactly(other_names());
+      return Enclosure(other_names());
     case TableQuantity::kExpansion:
-      return exactly({3072, 768});
+      return Enclosure(Rational{3072, 768});
   }
   return {};
 }
 
 Verdict check_table(const TableStatement& says) {
   Tally tally;
-  const Bounds value = recomputed(says.quantity);
+  const Enclosure value = recomputed(says.quantity);
   tally.record(overlap(value, says.value), [&] {
     return Witness{fmt::format("{}: {} by the printed numbers, {} as stated",
                                to_string(says.quantity),

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/bounds.h"
+#include "theory/exact/enclosure.h"
 
 /// The tables of "Gated MLP with Isotropy Maintenance" against each other and against the text.
 namespace kappascope::theory {
@@ -20,12 +20,12 @@ enum class TableQuantity {
   kExpansion,       ///< feedforward over hidden dimension
 };
 const char* to_string(TableQuantity quantity);
-Bounds recomputed(TableQuantity quantity);
+Enclosure recomputed(TableQuantity quantity);
 
 /// What is said of one of them.
 struct TableStatement {
   TableQuantity quantity{};
-  Bounds value;
+  Enclosure value;
 };
 /// Agrees when a number can be both what is said and what is recomputed.
 Verdict check_table(const TableStatement& says);

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "theory/tools/bounds.h"
+#include "theory/exact/enclosure.h"
 #include "theory/tools/significance.h"
 #include "theory/tools/tally.h"
 
@@ -13,14 +13,14 @@ namespace kappascope::theory {
 namespace {
 
 /// c, between two fractions c = x/(1-x) with x a millionth apart.
-Bounds critical_ratio(int runs) {
+Enclosure critical_ratio(int runs) {
   constexpr std::int64_t kParts = 1'000'000;
   const Rational wanted(39, 40);
   std::int64_t low = kParts / 2, high = kParts - 1;
   const auto ratio = [](std::int64_t x) { return Rational(x, kParts - x); };
   while (high - low > 1) {
     const std::int64_t middle = (low + high) / 2;
-    const Bounds reached = variance_ratio_cdf(ratio(middle), runs);
+    const Enclosure reached = variance_ratio_cdf(ratio(middle), runs);
     if (reached.lower < wanted && wanted <= reached.upper) break;  // c is this one, nearly
     (reached.upper < wanted ? low : high) = middle;
   }
@@ -28,13 +28,13 @@ Bounds critical_ratio(int runs) {
 }
 
 /// P(ratio·F outside [1/c, c]), which falls with c; P(F > y) = P(F < 1/y).
-Bounds power_at(const Rational& c, const Rational& ratio, int runs) {
+Enclosure power_at(const Rational& c, const Rational& ratio, int runs) {
   return variance_ratio_cdf(1 / (c * ratio), runs) + variance_ratio_cdf(ratio / c, runs);
 }
 
 /// Whether a number is at least `threshold`; where its bounds do not tell, the case counts as
 /// undecided.
-void judge(const Bounds& number,
+void judge(const Enclosure& number,
            const Rational& threshold,
            bool stated,
            const std::string& text,
@@ -53,7 +53,7 @@ void judge(const Bounds& number,
 Verdict check_variance_findings(const std::vector<VarianceFinding>& says) {
   Tally tally;
   for (const auto& one : says) {
-    const Bounds p = exactly(2) * variance_ratio_cdf(one.observed, one.runs);
+    const Enclosure p = Enclosure(2) * variance_ratio_cdf(one.observed, one.runs);
     judge(p,
           Rational(1, 20),
           !one.shown,
@@ -66,9 +66,9 @@ Verdict check_variance_findings(const std::vector<VarianceFinding>& says) {
 Verdict check_power(const std::vector<PowerStatement>& says) {
   Tally tally;
   for (const auto& one : says) {
-    const Bounds c = critical_ratio(one.runs);
-    const Bounds power{power_at(c.upper, one.ratio, one.runs).lower,
-                       power_at(c.lower, one.ratio, one.runs).upper};
+    const Enclosure c = critical_ratio(one.runs);
+    const Enclosure power{power_at(c.upper, one.ratio, one.runs).lower,
+                          power_at(c.lower, one.ratio, one.runs).upper};
     judge(power,
           one.power,
           one.reached,

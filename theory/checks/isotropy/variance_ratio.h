@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// How many runs show that a change reduces the variance of the loss. With n runs an arm and
 /// normal losses the ratio of the two sample variances is Fisher's F with (n-1, n-1) degrees of

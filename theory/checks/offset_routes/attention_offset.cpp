@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {

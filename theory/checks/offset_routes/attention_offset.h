@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 /// What attention does to a constant offset of V: A = PV with P_ij = M_ij e^{s_ij}/(e^{τ} + Σ_k
 /// e^{s_ik}), so that the offset c of every row of V leaves as (Σ_j P_ij) c in row i. The weights

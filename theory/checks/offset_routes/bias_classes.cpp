@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "theory/checks/offset_routes/constant_makers.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -20,10 +20,6 @@ constexpr int kRemovals = 2000, kOutputs = 2500;
 const std::vector<Gate>& gates() {
   static const std::vector<Gate> all{Gate::kRelu, Gate::kSilu};
   return all;
-}
-
-bool is_zero(const Vector<Rational>& v) {
-  return v == Vector<Rational>::Zero(v.size());
 }
 
 GatedLayer single(int bias, const Matrix<Rational>& down) {

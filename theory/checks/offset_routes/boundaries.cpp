@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -120,10 +120,6 @@ std::pair<std::vector<Rational>, Rational> gate_class(Gate gate, const Vector<Ra
   std::vector<Rational> line;
   for (const auto& entry : g) line.push_back(entry / scale);
   return {line, gate == Gate::kRelu ? size : Rational(1)};
-}
-
-bool is_zero(const Vector<Rational>& v) {
-  return v == Vector<Rational>::Zero(v.size());
 }
 
 }  // namespace

@@ -6,19 +6,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
 namespace {
 
 constexpr int kLayers = 1500, kLogistic = 300, kUnits = 2500;
-
-bool is_zero(const Matrix<Rational>& a) {
-  return a == Matrix<Rational>::Zero(a.rows(), a.cols());
-}
 
 GatedLayer single(Gate gate, int u, int g) {
   return {gate, rows({{u}}), rows({{g}}), column({0}), rows({{1}})};

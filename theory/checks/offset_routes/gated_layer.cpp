@@ -7,8 +7,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 
 namespace kappascope::theory {
 

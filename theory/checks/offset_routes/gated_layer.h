@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "theory/tools/formal_sum.h"
+#include "theory/exact/formal_sum.h"
 #include "theory/tools/random.h"
 
 /// A gated layer with rational weights, evaluated without rounding: S_j = (u_j·x) act(g_j·x),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
-#include "theory/tools/formal_sum.h"
+#include "theory/exact/formal_sum.h"
 
 /// What a normalisation makes of a constant offset of its input, N(x + c) - N(x).
 ///

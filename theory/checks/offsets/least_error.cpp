@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {

@@ -7,20 +7,12 @@
 #include <cmath>
 #include <string>
 
+#include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
 namespace {
-
-bool is_zero(const Matrix<Rational>& a) {
-  return a == Matrix<Rational>::Zero(a.rows(), a.cols());
-}
-
-Rational squared_norm(const Matrix<Rational>& a) {
-  return a.reshaped().dot(a.reshaped());
-}
 
 /// s²I - ΔᵀΔ
 Matrix<Rational> room_below(const Rational& s2, const Matrix<Rational>& map) {

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "theory/checks/offsets/least_error.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
-#include "theory/tools/draws.h"
-#include "theory/tools/exact_linalg.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {

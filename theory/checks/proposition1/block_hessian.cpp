@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/random.h"
 #include "theory/tools/tally.h"
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/random.h"
 
 namespace kappascope::theory {

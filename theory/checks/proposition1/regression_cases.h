@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "theory/tools/rational.h"
+#include "theory/exact/rational.h"
 
 namespace kappascope::theory {
 

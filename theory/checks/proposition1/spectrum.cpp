@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "theory/tools/exact_linalg.h"
+#include "theory/exact/linalg.h"
 #include "theory/tools/random.h"
 #include "theory/tools/tally.h"
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "theory/exact/rational.h"
+
+namespace kappascope::theory {
+
+/// An exact number q + Σ q_k s(k), where the s(k), k > 0, are irrational and together with 1
+/// linearly independent over the rationals: two such numbers are equal exactly when their
+/// coefficients are. So a statement about transcendental or algebraic numbers is decided without
+/// an approximation. Two kinds of s serve:
+///  - σ(k) = 1/(1 + e^{-k}) at rational k. With N a common denominator and X = e^{1/N}, σ(k) is
+///    1 - 1/(1 + X^{kN}); X is transcendental, so a rational relation would be one between
+///    rational functions, and 1/(1 + X^n) has a pole at e^{iπ/n} that no smaller n has.
+///  - √k at square-free integers k > 1.
+/// All terms of one sum are of one kind; which one, the caller knows.
+class FormalSum {
+ public:
+  FormalSum() = default;
+  FormalSum(const Rational& value) { add(0, value); }  // NOLINT: a rational is a sum
+  /// s(k), for k > 0.
+  static FormalSum symbol(const Rational& key);
+
+  FormalSum& operator+=(const FormalSum& other);
+  FormalSum& operator-=(const FormalSum& other);
+  FormalSum& operator*=(const Rational& factor);
+  friend FormalSum operator+(FormalSum left, const FormalSum& right) { return left += right; }
+  friend FormalSum operator-(FormalSum left, const FormalSum& right) { return left -= right; }
+  friend FormalSum operator*(const Rational& factor, FormalSum sum) { return sum *= factor; }
+  friend bool operator==(const FormalSum& left, const FormalSum& right) {
+    return left.terms_ == right.terms_;
+  }
+
+  /// The coefficients that are not zero; that of 1 has the key 0.
+  [[nodiscard]] const std::map<Rational, Rational>& terms() const { return terms_; }
+  [[nodiscard]] double to_double(double (*value_of)(double)) const;
+  /// "1 + 3/2·σ(2)", for the name "σ".
+  [[nodiscard]] std::string text(const std::string& name) const;
+
+ private:
+  void add(const Rational& key, const Rational& coefficient);
+
+  std::map<Rational, Rational> terms_;
+};
+
+}  // namespace kappascope::theory

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "theory/exact/rational.h"
+
+namespace kappascope::theory {
+
+/// Linear algebra without rounding, for the small matrices of witnesses: every answer is a fact.
+/// Cost: O(n³) exact operations each, unless another cost is given.
+
+/// A matrix row by row, or a column, as one writes it down by hand.
+Matrix<Rational> rows(std::initializer_list<std::initializer_list<Rational>> entries);
+Vector<Rational> column(std::initializer_list<Rational> entries);
+
+/// Any X with A X = B, or nothing when there is none. Throws nothing; A may be of any shape and
+/// rank.
+std::optional<Matrix<Rational>> solve(const Matrix<Rational>& a, const Matrix<Rational>& b);
+
+Eigen::Index rank(const Matrix<Rational>& a);
+
+/// A basis of {x : A x = 0} in the columns; no columns when A has full column rank.
+Matrix<Rational> null_basis(const Matrix<Rational>& a);
+
+/// Definiteness of a symmetric matrix by symmetric elimination (Sylvester's law of inertia).
+enum class Definiteness { kPositiveDefinite, kPositiveSemidefinite, kNeither };
+Definiteness definiteness(const Matrix<Rational>& a);
+
+/// The eigenvalues of a symmetric matrix, ascending, where all of them are integers: a rounded
+/// guess from floating point, confirmed by comparing det(xI - A) with ∏(x - λ) at n + 1 points.
+/// Nothing when an eigenvalue is not an integer. O(n⁴).
+std::optional<std::vector<Rational>> integer_spectrum(const Matrix<Rational>& a);
+
+Matrix<double> to_double(const Matrix<Rational>& a);
+
+/// A ⊗ I_m: the Hessian of m outputs that share one regressor, parameters [d, m] row-major.
+Matrix<Rational> kron_identity(const Matrix<Rational>& a, Eigen::Index m);
+
+/// Moments of n equally probable samples, the rows of [n, d]: their mean, the rows less their mean,
+/// and their covariance with divisor n. O(nd²).
+Vector<Rational> column_mean(const Matrix<Rational>& rows);
+Matrix<Rational> centred_rows(const Matrix<Rational>& rows);
+Matrix<Rational> covariance(const Matrix<Rational>& rows);
+
+bool is_zero(const Matrix<Rational>& a);
+
+/// ‖a‖_F².
+Rational squared_norm(const Matrix<Rational>& a);
+
+/// "[2 0; 0 1]", and for a single column or a single number "(0, 1)" and "3".
+std::string text(const Matrix<Rational>& a);
+
+}  // namespace kappascope::theory
