@@ -75,6 +75,7 @@ TEST_CASE("Ctrl-C saves, says how to resume, and the resumed run is the same") {
   const Workplace work;
   const std::string settings = "--train.steps 400 ";
   REQUIRE(work.run(Workplace::train(settings + "--out whole")).status == 0);
+  // It signals twice at once, the program and then its group, which must count as one.
   const auto stopped = work.run(Workplace::train(settings + "--out stopped"), "timeout -s INT 1.6");
   // timeout reports 124 when it had to signal; the program's own message is what counts.
   if (stopped.status == 124) {

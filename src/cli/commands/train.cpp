@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -25,10 +26,19 @@ namespace {
 namespace fs = std::filesystem;
 
 std::atomic<bool> stop_requested{false};
+std::atomic<std::time_t> stop_requested_at{0};
 
+// A second Ctrl-C ends the program at once, but only one that a person had time to press: timeout
+// and batch systems send the same signal to the program and to its group.
 void request_stop(int /*signal*/) {
-  // A second Ctrl-C ends the program at once.
-  if (stop_requested.exchange(true)) std::_Exit(130);
+  constexpr std::time_t kOneEvent = 2;  // seconds
+  const auto now = std::time(nullptr);
+  std::time_t first = 0;
+  if (stop_requested_at.compare_exchange_strong(first, now)) {
+    stop_requested = true;
+  } else if (now - first >= kOneEvent) {
+    std::_Exit(130);
+  }
 }
 
 std::string progress_text(const std::string& label, const train::Progress& progress) {
@@ -167,6 +177,7 @@ int run_train(const Arguments& arguments) {
     return store::RunWriter::create(dir, facts);
   };
   stop_requested = false;
+  stop_requested_at = 0;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
   train::Session session(*task.model, make_run(), std::move(probes));
