@@ -50,7 +50,7 @@ Definiteness less_shift(const Matrix<Rational>& a, const Rational& shift) {
 
 /// λmin of `a`, for which floating point found `guess`.
 Enclosure least(const Matrix<Rational>& a, double guess, double width) {
-  const Enclosure around{from_double(guess - width), from_double(guess + width)};
+  Enclosure around{from_double(guess - width), from_double(guess + width)};
   require(less_shift(a, around.lower) == Definiteness::kPositiveDefinite &&
               less_shift(a, around.upper) == Definiteness::kNeither,
           "no end of the spectrum of ",

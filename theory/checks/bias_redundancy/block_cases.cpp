@@ -218,7 +218,7 @@ std::string text(const BlockCase<Rational>& one, const Matrix<Rational>& input) 
 std::vector<BlockCase<double>> rounded_blocks(std::uint64_t seed) {
   Random random(seed);
   std::vector<BlockCase<double>> cases;
-  cases.reserve(kCombinations * kDrawsEach);
+  cases.reserve(std::size_t{kCombinations} * kDrawsEach);
   for (int i = 0; i < kCombinations * kDrawsEach; ++i) cases.push_back(drawn_block(i, random));
   return cases;
 }

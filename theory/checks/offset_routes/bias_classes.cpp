@@ -59,7 +59,7 @@ std::optional<Difference> difference(const GatedLayer& left,
 /// The bias-free layer that could replace this one: its own units, on normalised inputs beside
 /// those that make bW_d.
 GatedLayer candidate(const BiasRemoval& one) {
-  const auto bare = without_bias(one.layer);
+  auto bare = without_bias(one.layer);
   if (!one.normalised) return bare;
   return beside(bare, mirrored_units(bare.gate, made_by_bias(one.layer), bare.d()));
 }

@@ -115,7 +115,8 @@ std::optional<Matrix<Rational>> solved_for_down(const GatedLayer& units, Random&
 std::pair<std::vector<Rational>, Rational> gate_class(Gate gate, const Vector<Rational>& g) {
   Eigen::Index first = 0;
   while (g(first) == 0) ++first;
-  const Rational lead = g(first), size = lead < 0 ? -lead : lead;
+  const Rational& lead = g(first);
+  const Rational size = lead < 0 ? -lead : lead;
   const Rational scale = gate == Gate::kRelu ? lead : lead / size;
   std::vector<Rational> line;
   for (const auto& entry : g) line.push_back(entry / scale);

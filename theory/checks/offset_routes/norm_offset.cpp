@@ -63,7 +63,7 @@ std::vector<Halves> probes(const NormOffset& one) {
       auto axis = origin;
       axis[i] = sign;
       points.push_back(axis);
-      axis[(i + 1) % axis.size()] += 6 * sign;
+      axis[(i + 1) % axis.size()] += std::int64_t{6} * sign;
       points.push_back(axis);
     }
   }
