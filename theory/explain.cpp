@@ -85,6 +85,21 @@ std::string explain(const Claim& claim,
   return text;
 }
 
+std::string table_row(const Claim& claim, const Verdict& verdict) {
+  constexpr std::size_t kOutcome = 24;
+  const std::string outcome = to_string(verdict.outcome);
+  const auto cell = [](const std::string& text, std::size_t width) {
+    return text + std::string(width - std::min(width, length(text)), ' ') + ' ';
+  };
+  const auto row = cell(claim.id, kIndent - 4) + cell(outcome, kOutcome);
+  const auto room = kWidth - length(row);
+  if (length(claim.statement) <= room) return row + claim.statement + '\n';
+  std::istringstream words(claim.statement);
+  std::string shown, word;
+  while (words >> word && length(shown) + length(word) + 2 <= room) shown += word + ' ';
+  return row + shown + "…\n";
+}
+
 std::string brief(const Claim& claim, const Verdict& verdict) {
   return paragraph(claim.id, claim.statement) + decided(verdict);
 }

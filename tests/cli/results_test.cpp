@@ -85,6 +85,18 @@ TEST_CASE(
   CHECK_THAT(measured.err, Contains("--run"));
 }
 
+TEST_CASE("verify without names is a table of all that needs no run, and its sum") {
+  const Workplace work;
+  const auto all = work.run("verify");
+  REQUIRE(all.status == 0);
+  CHECK_THAT(all.out, Contains("\nP-P1e      refuted ") && Contains("\nP-CENa     holds "));
+  CHECK_THAT(all.out, Contains("--explain") && !Contains("P-P1g") && !Contains("undecided"));
+  CHECK_THAT(all.err, Contains("--run RUN") && Contains("(1 of "));
+  const auto lines = std::count(all.out.begin(), all.out.end(), '\n');
+  CHECK(lines > 90);
+  CHECK(lines < 150);
+}
+
 TEST_CASE("verify explains a claim for a reviewer") {
   const Workplace work;
   const auto refuted = work.run("verify P-P1e --explain");

@@ -57,6 +57,16 @@ TEST_CASE("a claim without a verdict says what it waits for") {
   CHECK_THAT(explain(claim, {}, nullptr), Contains("study a-study"));
 }
 
+TEST_CASE("a row of the table is one line, and says where it leaves off") {
+  auto claim = claim_named("P-X'");
+  CHECK(table_row(claim, refutation()) == "P-X'       refuted                  κ of P-X'\n");
+  claim.statement.clear();
+  for (int i = 0; i < 60; ++i) claim.statement += "λλλλ ";
+  const auto row = table_row(claim, refutation());
+  CHECK(std::count(row.begin(), row.end(), '\n') == 1);
+  CHECK_THAT(row, Catch::Matchers::EndsWith("λλλλ …\n"));
+}
+
 TEST_CASE("lines are at most 96 characters, counted as a reader counts them") {
   auto claim = claim_named("P-X");
   claim.statement.clear();

@@ -34,8 +34,8 @@ constexpr const char* kCentredGradient =
     "0. The residual is made of centred features at every b*, and the mean gradient is E[(φ-μ)ᵀR]";
 constexpr const char* kGradientCovariance =
     "with R independent of φ the covariance is (Σ + (μ+b)(μ+b)ᵀ) ⊗ Cov R: that of Cov φ exactly "
-    "when b = -μ or R = 0, and with the same R no larger than without b exactly when μ + b = cμ "
-    "with |c| <= 1";
+    "when b = -μ or R = 0, and with the same R no larger than without b, in the order of "
+    "semidefinite matrices, exactly when μ + b = cμ with |c| <= 1";
 constexpr const char* kInflation =
     "M independent of S: Var(MS) > Var(S) exactly when p < 1 and pμ² > σ² for a mask {0, 1}, never "
     "at μ = 0; for {0, 1/p} exactly when p < 1 and E S² > 0. The mean is pμ for {0, 1}, μ for "
@@ -188,7 +188,8 @@ std::vector<Claim> intercept_claims() {
       {.id = "P-VCc'",
        .source = "corrects P-VCc",
        .statement = "The gradient's covariance is (Σ + (μ+b)(μ+b)ᵀ) ⊗ Cov R; with the same R it is "
-                    "no larger than without b exactly when μ + b = cμ with |c| <= 1.",
+                    "no larger than without b, in the order of semidefinite matrices, exactly when "
+                    "μ + b = cμ with |c| <= 1.",
        .assumptions = "b an optimal intercept, R independent of φ",
        .derivation = "E[yyᵀ] written out; μμᵀ - (μ+b)(μ+b)ᵀ is positive semidefinite exactly when "
                      "μ + b is a multiple of μ and no longer.",

@@ -16,6 +16,10 @@ std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
                     const Claim* corrected);
 
+/// One line of a table, of at most 96 characters: id, outcome, and as much of the statement as
+/// fits.
+std::string table_row(const Claim& claim, const Verdict& verdict);
+
 /// The verdict alone, in a few lines: outcome, condition, both sides, evidence, witness.
 std::string brief(const Claim& claim, const Verdict& verdict);
 

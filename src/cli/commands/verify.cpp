@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "cli/command.h"
@@ -73,6 +74,23 @@ std::vector<Decided> decide(const std::vector<const theory::Claim*>& claims,
   return decided;
 }
 
+/// What was decided without a run, a line each, then what was measured, then how many of each.
+void print_table(const std::vector<Decided>& decided) {
+  std::map<theory::Outcome, int> counts;
+  for (const auto& [claim, verdict] : decided) {
+    ++counts[verdict.outcome];
+    if (!claim->needs_run) fmt::print("{}", theory::table_row(*claim, verdict));
+  }
+  for (const auto& [claim, verdict] : decided) {
+    if (claim->needs_run) fmt::print("\n{}", theory::brief(*claim, verdict));
+  }
+  std::string sum;
+  for (const auto& [outcome, count] : counts) {
+    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", count, theory::to_string(outcome));
+  }
+  fmt::print("\n{}; the evidence: kappascope verify --explain CLAIM\n", sum);
+}
+
 void store_verdicts(store::RunWriter& writer, const std::vector<Decided>& decided) {
   for (const auto& [claim, verdict] : decided) {
     writer.write_verdict({claim->id,
@@ -105,13 +123,11 @@ int run_verify(const Arguments& arguments) {
   usage.synopsis =
       "kappascope verify [CLAIM...] [--run RUN] [--explain] [--list] [--json] [--expect FILE]";
   usage.text =
-      "Decides the claims of the documents by computation and prints each verdict with its "
-      "evidence.\n"
-      "A name takes its family (P-L2: P-L2a to P-L2e). Claims about training need --run; their "
-      "verdicts\n"
-      "and all others are then also written into that run, for its report. A refuted claim is a\n"
-      "result: the exit status is 0; with --expect it is 3 when a verdict is not the expected one."
-      "\n\n"
+      "Decides the claims of the documents by computation: all of them as a table, in half a\n"
+      "minute, or those that are named, with their evidence. A name takes its family (P-L2: P-L2a\n"
+      "to P-L2f). Claims about training need --run; their verdicts and all others are then also\n"
+      "written into that run, for its report. A refuted claim is a result: the exit status is 0;\n"
+      "with --expect it is 3 when a verdict is not the expected one.\n\n"
       "examples: kappascope verify P-P1f --explain\n"
       "          kappascope verify --json > ledger.json; kappascope verify --expect ledger.json";
   usage.options.add_options()("help,h", "this text")(
@@ -160,11 +176,13 @@ int run_verify(const Arguments& arguments) {
     if (found.empty()) fmt::print("{} verdicts as expected\n", decided.size());
     return found.empty() ? 0 : kUnexpectedVerdict;
   }
-  for (const auto& [claim, verdict] : decided) {
-    if (values["json"].as<bool>()) {
-      fmt::print("{}\n", theory::verdict_json(*claim, verdict));
-    } else {
-      fmt::print("{}\n", theory::brief(*claim, verdict));
+  if (wanted.empty() && !values["json"].as<bool>()) {
+    print_table(decided);
+  } else {
+    for (const auto& [claim, verdict] : decided) {
+      fmt::print("{}\n",
+                 values["json"].as<bool>() ? theory::verdict_json(*claim, verdict)
+                                           : theory::brief(*claim, verdict));
     }
   }
   say_what_waits(claims, context);
