@@ -7,6 +7,7 @@
 #include "reports/findings.h"
 #include "reports/html/assets.h"
 #include "reports/html/figure_json.h"
+#include "reports/html/ledger.h"
 #include "reports/html/tables.h"
 #include "reports/html/text.h"
 

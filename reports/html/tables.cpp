@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "reports/html/text.h"
@@ -24,56 +23,6 @@ std::string cell(const std::string& text, const char* kind = "") {
                      kind,
                      escape_html(text.substr(0, end)),
                      escape_html(text));
-}
-
-std::string header(const std::vector<std::string>& names) {
-  std::string out = "<thead><tr>";
-  for (const auto& name : names) out += "<th scope=\"col\">" + escape_html(name) + "</th>";
-  return out + "</tr></thead>";
-}
-
-std::string table(const std::string& head, const std::string& body) {
-  return "<div class=\"scroll\" tabindex=\"0\"><table>" + head + "<tbody>" + body +
-         "</tbody></table></div>";
-}
-
-std::string field(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return "";
-  if (found->is_string()) return found->get<std::string>();
-  if (found->is_number_integer()) return std::to_string(found->get<std::int64_t>());
-  if (found->is_number()) return words(found->get<double>());
-  return found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// "name = number (95 %: a–b)", as far as the verdict has them.
-std::string side(const nlohmann::json& json, const char* name, const char* value, bool bounds) {
-  std::string out = field(json, name);
-  const std::string number = field(json, value);
-  if (!number.empty()) out += (out.empty() ? "" : " = ") + number;
-  const std::string lower = field(json, "lower");
-  const std::string upper = field(json, "upper");
-  if (bounds && !lower.empty() && !upper.empty()) out += " (95 %: " + lower + "–" + upper + ")";
-  return out;
-}
-
-std::string verdict_row(const Arm& arm, const store::VerdictRow& verdict) {
-  auto json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) json = nlohmann::json::object();
-  std::string how = field(json, "route");
-  if (const auto cases = field(json, "cases"); !cases.empty()) how += ", " + cases + " cases";
-  if (const auto margin = field(json, "margin"); !margin.empty()) how += ", margin " + margin;
-  if (const auto seed = field(json, "seed"); !seed.empty()) how += ", seed " + seed;
-  std::string css = verdict.outcome.substr(0, verdict.outcome.find(' '));
-  css.erase(std::remove_if(css.begin(), css.end(), [](char c) { return c < 'a' || c > 'z'; }),
-            css.end());
-  return fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(verdict.claim)) +
-         cell(field(json, "statement")) +
-         fmt::format(
-             "<td><span class=\"outcome {}\">{}</span></td>", css, escape_html(verdict.outcome)) +
-         cell(verdict.condition) + cell(side(json, "left", "measured", true)) +
-         cell(side(json, "right", "predicted", false)) + cell(field(json, "witness")) + cell(how) +
-         cell(arm.label) + "</tr>";
 }
 
 std::string estimate_row(const Arm& arm,
@@ -97,6 +46,17 @@ std::string estimate_row(const Arm& arm,
 }
 
 }  // namespace
+
+std::string table_head(const std::vector<std::string>& names) {
+  std::string out = "<thead><tr>";
+  for (const auto& name : names) out += "<th scope=\"col\">" + escape_html(name) + "</th>";
+  return out + "</tr></thead>";
+}
+
+std::string table(const std::string& head, const std::string& body) {
+  return "<div class=\"scroll\" tabindex=\"0\"><table>" + head + "<tbody>" + body +
+         "</tbody></table></div>";
+}
 
 std::string findings_html(const std::vector<Finding>& findings) {
   if (findings.empty()) return "<p>Nothing was measured in these runs.</p>";
@@ -143,27 +103,6 @@ std::string figures_html(const std::vector<Figure>& figures) {
   return out;
 }
 
-std::string ledger_html(const std::vector<Arm>& arms) {
-  std::string rows;
-  for (const Arm& arm : arms) {
-    for (const auto& verdict : arm.verdicts) rows += verdict_row(arm, verdict);
-  }
-  if (rows.empty()) {
-    return "<p class=\"missing\">No claim was decided on these runs; <code>kappascope verify "
-           "--run RUN</code> adds the verdicts.</p>";
-  }
-  return table(header({"claim",
-                       "as published",
-                       "outcome",
-                       "condition",
-                       "measured",
-                       "predicted",
-                       "witness",
-                       "how it was decided",
-                       "run"}),
-               rows);
-}
-
 std::string estimates_html(const std::vector<Arm>& arms) {
   static constexpr std::array<std::pair<const char*, const char*>, 3> kKinds = {
       {{"kappa/sigma", "κ(Σ)"},
@@ -176,16 +115,16 @@ std::string estimates_html(const std::vector<Arm>& arms) {
     }
   }
   if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";
-  return table(header({"arm",
-                       "layer",
-                       "quantity",
-                       "last value",
-                       "interval",
-                       "shrinkage estimate",
-                       "n",
-                       "effective n",
-                       "status",
-                       "step"}),
+  return table(table_head({"arm",
+                           "layer",
+                           "quantity",
+                           "last value",
+                           "interval",
+                           "shrinkage estimate",
+                           "n",
+                           "effective n",
+                           "status",
+                           "step"}),
                rows);
 }
 
@@ -210,7 +149,7 @@ std::string facts_html(const std::vector<Arm>& arms) {
   for (const auto& key : keys) row(key, [&](const Arm& arm) { return arm.fact(key); });
   row("state", [](const Arm& arm) { return arm.state; });
   row("last stored step", [](const Arm& arm) { return std::to_string(arm.last_step); });
-  std::string out = table(header(names), rows);
+  std::string out = table(table_head(names), rows);
   for (const Arm& arm : arms) {
     if (const auto config = arm.fact("config"); !config.empty()) {
       out += "<details><summary>Configuration of " + escape_html(arm.label) + "</summary><pre>" +
@@ -223,7 +162,7 @@ std::string facts_html(const std::vector<Arm>& arms) {
                 cell(event.kind) + cell(event.message) + "</tr>";
     }
     out += "<details><summary>Events of " + escape_html(arm.label) + "</summary>" +
-           table(header({"step", "time", "kind", "message"}), events) + "</details>";
+           table(table_head({"step", "time", "kind", "message"}), events) + "</details>";
   }
   return out;
 }

@@ -10,13 +10,15 @@
 
 namespace kappascope::reports {
 
+std::string table_head(const std::vector<std::string>& names);
+/// In a frame that scrolls where the page is narrow.
+std::string table(const std::string& head, const std::string& body);
+
 // Parts of the page that need no script, as HTML; everything that came from a user is escaped.
 std::string findings_html(const std::vector<Finding>& findings);
 /// One <section> a figure: heading, the place of the plot or the sentence why there is none,
 /// caption.
 std::string figures_html(const std::vector<Figure>& figures);
-/// The verdicts of all arms, or the sentence how to get some.
-std::string ledger_html(const std::vector<Arm>& arms);
 /// How good the last estimate of each condition number is.
 std::string estimates_html(const std::vector<Arm>& arms);
 /// Every fact of every run, the configuration and the events.

@@ -80,6 +80,8 @@ TEST_CASE(
   const auto one = work.run("verify P-P1f");
   CHECK(one.status == 0);
   CHECK_THAT(one.out, Contains("P-P1f") && Contains("refuted") && Contains("witness"));
+  CHECK_THAT(one.out, !Contains("P-P1f'"));
+  CHECK_THAT(work.run("verify P-P1").out, Contains("P-P1a") && Contains("P-P1f'"));
   const auto measured = work.run("verify P-P1g");
   CHECK(measured.status == 0);
   CHECK_THAT(measured.err, Contains("--run"));

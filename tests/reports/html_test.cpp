@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/figure_json.h"
+#include "reports/html/ledger.h"
 #include "reports/html/tables.h"
 #include "reports/html/text.h"
 #include "reports/sample_run.h"

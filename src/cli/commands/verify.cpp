@@ -22,10 +22,14 @@ std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted)
   std::vector<const theory::Claim*> selected;
   std::vector<std::string> names;
   for (const auto& claim : theory::all_claims()) names.push_back(claim.id);
+  // An id takes that claim; what is none takes the family that begins so: P-L2 has P-L2a to P-L2s.
+  const auto takes = [&](const std::string& word, const std::string& id) {
+    const bool is_id = std::find(names.begin(), names.end(), word) != names.end();
+    return is_id ? id == word : id.rfind(word, 0) == 0;
+  };
   for (const auto& word : wanted) {
-    // A family is a prefix: P-L2 takes P-L2a to P-L2e and their corrections.
-    const auto hit = std::any_of(
-        names.begin(), names.end(), [&](const auto& id) { return id.rfind(word, 0) == 0; });
+    const auto hit =
+        std::any_of(names.begin(), names.end(), [&](const auto& id) { return takes(word, id); });
     if (!hit) {
       const auto near = closest(word, names);
       throw UsageError(fmt::format(
@@ -37,7 +41,7 @@ std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted)
   for (const auto& claim : theory::all_claims()) {
     const bool chosen =
         wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const auto& word) {
-          return claim.id.rfind(word, 0) == 0;
+          return takes(word, claim.id);
         });
     if (chosen) selected.push_back(&claim);
   }
@@ -86,7 +90,7 @@ void print_table(const std::vector<Decided>& decided) {
   }
   std::string sum;
   for (const auto& [outcome, count] : counts) {
-    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", count, theory::to_string(outcome));
+    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", theory::to_string(outcome), count);
   }
   fmt::print("\n{}; the evidence: kappascope verify --explain CLAIM\n", sum);
 }
@@ -124,10 +128,13 @@ int run_verify(const Arguments& arguments) {
       "kappascope verify [CLAIM...] [--run RUN] [--explain] [--list] [--json] [--expect FILE]";
   usage.text =
       "Decides the claims of the documents by computation: all of them as a table, in half a\n"
-      "minute, or those that are named, with their evidence. A name takes its family (P-L2: P-L2a\n"
-      "to P-L2f). Claims about training need --run; their verdicts and all others are then also\n"
-      "written into that run, for its report. A refuted claim is a result: the exit status is 0;\n"
-      "with --expect it is 3 when a verdict is not the expected one.\n\n"
+      "minute, or those that are named, with their evidence. P-L2a is one claim, P-L2a' what it "
+      "is\n"
+      "corrected to, and P-L2 the family. Claims about training need --run; their verdicts and "
+      "all\n"
+      "others are then also written into that run, for its report. A refuted claim is a result: "
+      "the\n"
+      "exit status is 0; with --expect it is 3 when a verdict is not the expected one.\n\n"
       "examples: kappascope verify P-P1f --explain\n"
       "          kappascope verify --json > ledger.json; kappascope verify --expect ledger.json";
   usage.options.add_options()("help,h", "this text")(

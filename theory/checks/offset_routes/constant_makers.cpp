@@ -16,7 +16,7 @@
 namespace kappascope::theory {
 namespace {
 
-constexpr int kLayers = 2000;
+constexpr int kLayers = 1000;
 
 GatedLayer hidden(Gate gate, Matrix<Rational> up, Matrix<Rational> gates) {
   const Eigen::Index units = up.cols();
