@@ -2,25 +2,15 @@
 #include "kappascope/linalg/density.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "kappascope/core/error.h"
+#include "kappascope/linalg/sampling.h"
 
 namespace kappascope::linalg {
 namespace {
-
-/// 97.5 % quantile of Student's t.
-double student_quantile(int freedom) {
-  constexpr std::array<double, 30> kTable = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  if (freedom <= 30) return kTable[static_cast<std::size_t>(freedom - 1)];
-  return 1.960 + 2.4 / freedom;
-}
 
 /// Mean over probes (columns) and its standard error; NaN for a single probe.
 struct Spread {

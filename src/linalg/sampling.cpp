@@ -2,6 +2,7 @@
 #include "kappascope/linalg/sampling.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -93,6 +94,15 @@ double normal_quantile(double probability) {
   require(0 < probability && probability < 1, "a quantile needs 0 < p < 1, got ", probability);
   return bisect(
       -40, 40, probability, [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); });
+}
+
+double student_quantile(int freedom) {
+  constexpr std::array<double, 30> kTable = {
+      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  if (freedom <= 30) return kTable[static_cast<std::size_t>(freedom - 1)];
+  return 1.960 + 2.4 / freedom;
 }
 
 double tracy_widom_quantile(double probability) {

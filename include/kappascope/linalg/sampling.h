@@ -55,6 +55,8 @@ double variance_ratio(const RowTails& tails, double n, double d, double failure)
 
 /// Quantile of the standard normal.
 double normal_quantile(double probability);
+/// 97.5 % quantile of Student's t, to 1e-3; at least one degree of freedom.
+double student_quantile(int freedom);
 /// Quantile of the Tracy-Widom law of real matrices (β = 1), to about 0.01 for 0.01 <= p <= 0.9999.
 double tracy_widom_quantile(double probability);
 
