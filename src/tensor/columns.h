@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <Eigen/Core>
+#include <span>
+
+/// What a Krylov method does with its vectors, for columns in the type and on the device of a
+/// network's parameters and one work vector w in double. Every sum is taken in double: float32
+/// sums are wrong by 1e-4 at 4 million elements, and an eigenvalue is such a sum.
+///
+/// A column is a contiguous [n] of float32 or float64; all of one call are of one type and on the
+/// device of w. On the host each pass reads every column once, piece by piece, on LibTorch's
+/// threads; elsewhere it goes through LibTorch's own operations.
+namespace kappascope::tensor {
+
+using Columns = std::span<const at::Tensor>;
+
+/// [columns] column · w.
+Eigen::VectorXd dots(Columns columns, const at::Tensor& w);
+/// w -= Σ c_i column_i, c: [columns].
+void subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w);
+/// The first y.cols() columns become [columns] y, y: [columns, k <= columns].
+void combine(Columns columns, const Eigen::MatrixXd& y);
+
+/// The same by LibTorch's operations, on any device.
+Eigen::VectorXd dots_anywhere(Columns columns, const at::Tensor& w);
+void subtract_anywhere(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w);
+void combine_anywhere(Columns columns, const Eigen::MatrixXd& y);
+
+}  // namespace kappascope::tensor
