@@ -5,7 +5,8 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <optional>
+#include <functional>
+#include <utility>
 
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
@@ -79,6 +80,9 @@ class Hessian final : public CurvatureOperator {
   }
 
   [[nodiscard]] int64_t size() const override { return gradient_.numel(); }
+  [[nodiscard]] at::TensorOptions vectors() const override {
+    return parameters_[0].options().requires_grad(false);
+  }
   [[nodiscard]] double product_noise() const override { return noise_of(parameters_[0]); }
 
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
@@ -99,19 +103,16 @@ class Hessian final : public CurvatureOperator {
   at::Tensor gradient_;  // [size], with its graph
 };
 
-class GaussNewton final : public CurvatureOperator {
+// From J v to what Jᵀ is applied to; both [rows, classes].
+using Middle = std::function<at::Tensor(const at::Tensor&)>;
+
+// Jᵀ M J for the Jacobian J of outputs [rows, classes] and a symmetric M between.
+class Sandwich final : public CurvatureOperator {
  public:
-  GaussNewton(const LossFunction& outputs,
-              OutputLoss loss,
-              const NamedParameters& parameters,
-              const OperatorOptions& options)
+  Sandwich(at::Tensor outputs, const NamedParameters& parameters, Middle middle)
       : parameters_(tensors_of(parameters)),
-        loss_(loss),
-        outputs_(evaluate(outputs, options, "network's output")) {
-    require(outputs_.dim() == 2,
-            "the Gauss-Newton matrix needs outputs of [rows, classes], got ",
-            outputs_.dim(),
-            " dimensions");
+        outputs_(std::move(outputs)),
+        middle_(std::move(middle)) {
     torch::AutoGradMode grad(true);
     // Jᵀu is linear in u, so differentiating <Jᵀu, v> by u gives J v.
     dummy_ = torch::zeros_like(outputs_).requires_grad_();
@@ -120,31 +121,40 @@ class GaussNewton final : public CurvatureOperator {
     for (const auto& part : pulled) used |= part.defined();
     require(used, "the network's output does not depend on the chosen parameters");
     pulled_ = tensor::flatten(pulled, parameters_);
-    if (loss_ == OutputLoss::kCrossEntropy) probabilities_ = torch::softmax(outputs_.detach(), -1);
   }
 
   [[nodiscard]] int64_t size() const override { return pulled_.numel(); }
+  [[nodiscard]] at::TensorOptions vectors() const override {
+    return parameters_[0].options().requires_grad(false);
+  }
   [[nodiscard]] double product_noise() const override { return noise_of(parameters_[0]); }
 
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     torch::AutoGradMode grad(true);
-    auto push =
+    const auto push =
         torch::autograd::grad(
             {pulled_}, {dummy_}, {v.to(pulled_.device(), pulled_.scalar_type())}, true, false)[0]
             .detach();
-    if (loss_ == OutputLoss::kCrossEntropy) {
-      push = probabilities_ * (push - (probabilities_ * push).sum(-1, /*keepdim=*/true));
-    }
-    push = push / static_cast<double>(outputs_.size(0));
-    const auto products = torch::autograd::grad({outputs_}, parameters_, {push}, true, false, true);
+    const auto products =
+        torch::autograd::grad({outputs_}, parameters_, {middle_(push)}, true, false, true);
     return tensor::flatten(products, parameters_).detach();
   }
 
  private:
   std::vector<at::Tensor> parameters_;
-  OutputLoss loss_;
-  at::Tensor outputs_, dummy_, pulled_, probabilities_;
+  at::Tensor outputs_, dummy_, pulled_;
+  Middle middle_;
 };
+
+// The losses as outputs of one class.
+at::Tensor evaluate_losses(const LossFunction& losses, const OperatorOptions& options) {
+  const auto values = evaluate(losses, options, "vector of losses");
+  require(values.dim() == 1,
+          "the Fisher matrix needs one loss a row, [rows], got ",
+          values.dim(),
+          " dimensions");
+  return values.unsqueeze(1);
+}
 
 // Iterative glob: `star` is where the last * stood, tried again one character later on a mismatch.
 bool matches(const std::string& name, const std::string& pattern) {
@@ -189,7 +199,38 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
                                                 OutputLoss loss,
                                                 const NamedParameters& parameters,
                                                 const OperatorOptions& options) {
-  return std::make_unique<GaussNewton>(outputs, loss, parameters, options);
+  const auto values = evaluate(outputs, options, "network's output");
+  require(values.dim() == 2,
+          "the Gauss-Newton matrix needs outputs of [rows, classes], got ",
+          values.dim(),
+          " dimensions");
+  const auto rows = static_cast<double>(values.size(0));
+  if (loss == OutputLoss::kSquared) {
+    return std::make_unique<Sandwich>(
+        values, parameters, [rows](const at::Tensor& push) { return push / rows; });
+  }
+  const auto p = torch::softmax(values.detach(), -1);
+  return std::make_unique<Sandwich>(values, parameters, [rows, p](const at::Tensor& push) {
+    return p * (push - (p * push).sum(-1, /*keepdim=*/true)) / rows;
+  });
+}
+
+std::unique_ptr<CurvatureOperator> empirical_fisher(const LossFunction& losses,
+                                                    const NamedParameters& parameters,
+                                                    const OperatorOptions& options) {
+  const auto values = evaluate_losses(losses, options);
+  const auto rows = static_cast<double>(values.size(0));
+  return std::make_unique<Sandwich>(
+      values, parameters, [rows](const at::Tensor& push) { return push / rows; });
+}
+
+std::unique_ptr<CurvatureOperator> gradient_covariance(const LossFunction& losses,
+                                                       const NamedParameters& parameters,
+                                                       const OperatorOptions& options) {
+  const auto values = evaluate_losses(losses, options);
+  const auto rows = static_cast<double>(values.size(0));
+  return std::make_unique<Sandwich>(
+      values, parameters, [rows](const at::Tensor& push) { return (push - push.mean()) / rows; });
 }
 
 linalg::SymmetricOperator as_linear(const CurvatureOperator& op) {

@@ -62,13 +62,20 @@ Task make_task(const TrainConfig& config) {
   return task;
 }
 
-at::Tensor loss_of(const TrainConfig& config, const at::Tensor& outputs, const at::Tensor& labels) {
+at::Tensor losses_of(const TrainConfig& config,
+                     const at::Tensor& outputs,
+                     const at::Tensor& labels) {
   if (config.loss == "squared") {
     // One term a sample (summed over the outputs), so that a gradient scales back by the batch.
     const auto targets = torch::one_hot(labels, outputs.size(-1)).to(outputs.dtype());
-    return (outputs - targets).square().sum(-1).mean().mul(0.5);
+    return (outputs - targets).square().sum(-1).mul(0.5);
   }
-  return torch::nn::functional::cross_entropy(outputs, labels);
+  return torch::nn::functional::cross_entropy(
+      outputs, labels, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
+}
+
+at::Tensor loss_of(const TrainConfig& config, const at::Tensor& outputs, const at::Tensor& labels) {
+  return losses_of(config, outputs, labels).mean();
 }
 
 Evaluation evaluate(Task& task, const data::ImageSet& set) {

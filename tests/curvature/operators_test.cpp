@@ -173,6 +173,38 @@ TEST_CASE(
   CHECK(eigenvalues(gated).minCoeff() > -1e-12 * gated.norm());
 }
 
+TEST_CASE("the empirical Fisher and the gradients' covariance are those of the rows' gradients") {
+  auto p = small_problem();
+  const auto parameters = curvature::select_parameters(*p.model);
+  const auto losses = [&] {
+    return torch::nn::functional::cross_entropy(
+        p.model->forward(p.x),
+        p.labels,
+        torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
+  };
+  std::vector<at::Tensor> tensors, rows;
+  for (const auto& item : parameters) tensors.push_back(item.second);
+  const auto all = losses();
+  for (int64_t i = 0; i < all.size(0); ++i)
+    rows.push_back(
+        tensor::flatten(torch::autograd::grad({all[i]}, tensors, {}, true, false, true), tensors));
+  const Eigen::MatrixXd gradients = tensor::to_matrix(torch::stack(rows));
+  const double count = static_cast<double>(gradients.rows());
+  const Eigen::MatrixXd centred = gradients.rowwise() - gradients.colwise().mean();
+  const Eigen::MatrixXd fisher = gradients.transpose() * gradients / count;
+  const auto dense = [](const std::unique_ptr<curvature::CurvatureOperator>& op) {
+    return curvature::to_dense(curvature::as_linear(*op));
+  };
+  CHECK((dense(curvature::empirical_fisher(losses, parameters)) - fisher).norm() <
+        1e-12 * fisher.norm());
+  CHECK((dense(curvature::gradient_covariance(losses, parameters)) -
+         centred.transpose() * centred / count)
+            .norm() < 1e-12 * fisher.norm());
+  CHECK((fisher - centred.transpose() * centred / count).norm() > 1e-3 * fisher.norm());
+  CHECK_THROWS_WITH(curvature::empirical_fisher([&] { return cross_entropy(p); }, parameters),
+                    Contains("one loss a row"));
+}
+
 TEST_CASE("a block is the corner of the whole, and its spectrum lies inside") {
   auto p = small_problem();
   const auto all = curvature::select_parameters(*p.model);

@@ -46,6 +46,8 @@ class CurvatureOperator {
   [[nodiscard]] virtual int64_t size() const = 0;
   /// C v for v: [size]; the result has the parameters' type and device, v is brought there.
   [[nodiscard]] virtual at::Tensor apply(const at::Tensor& v) const = 0;
+  /// Type and device of products.
+  [[nodiscard]] virtual at::TensorOptions vectors() const = 0;
   /// Relative error of one product: 2⁻⁵³ or 2⁻²⁴ times a small factor, by the parameters' type.
   [[nodiscard]] virtual double product_noise() const = 0;
 };
@@ -70,8 +72,20 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
                                                 const NamedParameters& parameters,
                                                 const OperatorOptions& options = {});
 
-/// The operator for the Krylov methods of the host (vectors in double; products in the parameters'
-/// type). `op` must outlive the result.
+/// The empirical Fisher matrix (1/N) Σ g_i g_iᵀ of the gradients g_i of N losses; `losses`
+/// evaluates them, [rows]. It is the Gauss-Newton matrix of the losses as outputs.
+std::unique_ptr<CurvatureOperator> empirical_fisher(const LossFunction& losses,
+                                                    const NamedParameters& parameters,
+                                                    const OperatorOptions& options = {});
+
+/// Their covariance with divisor N, the empirical Fisher less the outer product of the mean
+/// gradient: what a batch of one would add to the gradient as noise.
+std::unique_ptr<CurvatureOperator> gradient_covariance(const LossFunction& losses,
+                                                       const NamedParameters& parameters,
+                                                       const OperatorOptions& options = {});
+
+/// The operator for the methods of the host (vectors in double; products in the parameters' type);
+/// spectrum.h has those that keep their vectors on the device. `op` must outlive the result.
 linalg::SymmetricOperator as_linear(const CurvatureOperator& op);
 
 /// The Schur complement A - B C⁺ Bᵀ of a joint operator [A B; Bᵀ C] that eliminates its last

@@ -25,7 +25,11 @@ struct Task {
 /// state and, when config.threads > 0, the number of threads. Throws UsageError or Error.
 Task make_task(const TrainConfig& config);
 
-/// The training loss of `outputs` [batch, classes] for `labels` [batch], a scalar.
+/// One training loss a row of `outputs` [batch, classes] for `labels` [batch].
+at::Tensor losses_of(const TrainConfig& config,
+                     const at::Tensor& outputs,
+                     const at::Tensor& labels);
+/// Their mean, a scalar.
 at::Tensor loss_of(const TrainConfig& config, const at::Tensor& outputs, const at::Tensor& labels);
 
 struct Evaluation {

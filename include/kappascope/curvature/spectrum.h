@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "kappascope/curvature/operators.h"
+#include "kappascope/linalg/density.h"
+#include "kappascope/linalg/lanczos.h"
+#include "kappascope/linalg/trace.h"
+
+namespace kappascope::curvature {
+
+struct Eigenpairs {
+  linalg::LanczosResult found;  ///< without its eigenvectors, which are these:
+  at::Tensor vectors;  ///< [k, n] orthonormal rows in the order of the values, when asked for
+};
+
+/// Extreme eigenpairs as linalg::lanczos finds them, with the vectors on the device of the
+/// parameters, in float32 where the parameters are no better, and all sums in double. `start`, [n],
+/// takes the place of options.start: the sum of the last snapshot's vectors is good. Memory:
+/// max_basis vectors of the parameters' size. The random state of LibTorch is left alone.
+/// Throws as linalg::lanczos does, and when options.start is used.
+Eigenpairs eigenpairs(const CurvatureOperator& op,
+                      const linalg::LanczosOptions& options = {},
+                      const at::Tensor& start = {});
+
+/// The spectral density as linalg::spectral_density estimates it, with the vectors there. Memory:
+/// `steps` vectors of the parameters' size.
+linalg::Density spectral_density(const CurvatureOperator& op,
+                                 const linalg::DensityOptions& options = {});
+
+/// The trace as linalg::trace estimates it, with the vectors there. Memory: sketch + 2 vectors.
+linalg::TraceEstimate trace(const CurvatureOperator& op, const linalg::TraceOptions& options = {});
+
+}  // namespace kappascope::curvature

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curvature/tensor_basis.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "kappascope/linalg/krylov.h"
+#include "kappascope/linalg/random.h"
+#include "kappascope/tensor/convert.h"
+
+namespace kappascope::curvature {
+
+static_assert(linalg::KrylovBasis<TensorBasis>);
+
+TensorBasis::TensorBasis(const CurvatureOperator& op)
+    : op_(op), work_(torch::zeros({op.size()}, op.vectors().dtype(torch::kDouble))) {}
+
+void TensorBasis::random(std::uint64_t seed) {
+  work_.copy_(tensor::from_vector(linalg::Random(seed).normal_vector(size())));
+}
+
+double TensorBasis::dot(Eigen::Index i) const {
+  return tensor::dots(only(i), work_)[0];
+}
+
+double TensorBasis::norm() const {
+  return std::sqrt(tensor::dots(tensor::Columns(&work_, 1), work_)[0]);
+}
+
+void TensorBasis::axpy(double factor, Eigen::Index i) {
+  tensor::subtract(only(i), Eigen::VectorXd::Constant(1, -factor), work_);
+}
+
+void TensorBasis::store(Eigen::Index i, double factor) {
+  const bool wide = op_.vectors().dtype() == torch::kDouble;
+  if (i == std::ssize(columns_))
+    columns_.push_back(
+        torch::empty({size()}, op_.vectors().dtype(wide ? torch::kDouble : torch::kFloat)));
+  column(i).copy_(work_ * factor);
+}
+
+at::Tensor TensorBasis::columns(Eigen::Index count) const {
+  const auto wanted = first(count);
+  return torch::stack(std::vector<at::Tensor>(wanted.begin(), wanted.end()));
+}
+
+}  // namespace kappascope::curvature

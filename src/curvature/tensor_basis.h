@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kappascope/curvature/operators.h"
+#include "tensor/columns.h"
+
+namespace kappascope::curvature {
+
+/// The columns of a linalg::KrylovBasis on the device of the parameters: float32 for parameters in
+/// float32 or less, whose products are no better than that, and float64 otherwise. The work vector
+/// and all sums are in double. Memory: a column of the basis each, and three vectors in double.
+class TensorBasis {
+ public:
+  explicit TensorBasis(const CurvatureOperator& op);
+
+  [[nodiscard]] Eigen::Index size() const { return op_.size(); }
+  /// w = vector, [n] of any type, on any device.
+  void load(const at::Tensor& vector) { work_.copy_(vector); }
+  /// Drawn on the host, so that a seed means the same on every device.
+  void random(std::uint64_t seed);
+  void multiply(Eigen::Index i) { work_.copy_(op_.apply(column(i))); }
+  [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const {
+    return tensor::dots(first(count), work_);
+  }
+  void subtract(const Eigen::VectorXd& coefficients) {
+    tensor::subtract(first(coefficients.size()), coefficients, work_);
+  }
+  [[nodiscard]] double dot(Eigen::Index i) const;
+  [[nodiscard]] double norm() const;
+  void axpy(double factor, Eigen::Index i);
+  void store(Eigen::Index i, double factor);
+  void rotate(const Eigen::MatrixXd& y) { tensor::combine(first(y.rows()), y); }
+  void swap(Eigen::Index i, Eigen::Index j) { std::swap(column(i), column(j)); }
+  /// [count, n] a copy of the first columns.
+  [[nodiscard]] at::Tensor columns(Eigen::Index count) const;
+
+ private:
+  [[nodiscard]] at::Tensor& column(Eigen::Index i) { return columns_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] tensor::Columns first(Eigen::Index count) const {
+    return tensor::Columns(columns_).first(static_cast<std::size_t>(count));
+  }
+  [[nodiscard]] tensor::Columns only(Eigen::Index i) const {
+    return tensor::Columns(columns_).subspan(static_cast<std::size_t>(i), 1);
+  }
+
+  const CurvatureOperator& op_;
+  std::vector<at::Tensor> columns_;
+  at::Tensor work_;  // [n] in double
+};
+
+}  // namespace kappascope::curvature

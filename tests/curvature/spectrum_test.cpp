@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/curvature/spectrum.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kappascope/nn/mlp_stack.h"
+#include "kappascope/tensor/convert.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+/// A matrix as a curvature operator, in the type of its entries.
+class Dense final : public curvature::CurvatureOperator {
+ public:
+  explicit Dense(at::Tensor matrix) : matrix_(std::move(matrix)) {}
+  [[nodiscard]] int64_t size() const override { return matrix_.size(0); }
+  [[nodiscard]] at::TensorOptions vectors() const override { return matrix_.options(); }
+  [[nodiscard]] double product_noise() const override {
+    return matrix_.scalar_type() == torch::kDouble ? 1e-15 : 1e-6;
+  }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    return matrix_.mv(v.to(matrix_.scalar_type()));
+  }
+
+ private:
+  at::Tensor matrix_;
+};
+
+/// Q diag(values) Qᵀ with a random orthogonal Q.
+at::Tensor with_spectrum(const std::vector<double>& values) {
+  torch::manual_seed(3);
+  const auto n = std::ssize(values);
+  const auto q = std::get<0>(torch::linalg_qr(torch::randn({n, n}, torch::kDouble)));
+  return q.mm(torch::diag(torch::tensor(values, torch::kDouble))).mm(q.t());
+}
+
+std::vector<double> decaying(int n, std::vector<double> values) {
+  while (std::ssize(values) < n) values.push_back(std::cos(static_cast<double>(values.size())));
+  return values;
+}
+
+struct Trained {
+  nn::MlpStack model{nullptr};
+  at::Tensor x, y;
+  [[nodiscard]] at::Tensor loss() {
+    return torch::nn::functional::cross_entropy(model->forward(x), y);
+  }
+};
+
+/// A gated MLP of a hundred thousand parameters after a few steps of descent.
+Trained trained() {
+  torch::manual_seed(5);
+  Trained t;
+  t.model = nn::MlpStack(nn::MlpStackOptions(784, 10).width(64).hidden(128).blocks(2));
+  t.x = torch::rand({128, 784});
+  t.y = torch::randint(10, {128}, torch::kLong);
+  torch::optim::SGD descent(t.model->parameters(), 0.1);
+  for (int step = 0; step < 20; ++step) {
+    descent.zero_grad();
+    t.loss().backward();
+    descent.step();
+  }
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("both ends come in float32 and float64, with orthonormal vectors of their own type") {
+  const auto matrix = with_spectrum(decaying(300, {40, 39, 20, 20, -30, -29}));
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    CAPTURE(c10::toString(type));
+    const Dense op(matrix.to(type));
+    linalg::LanczosOptions options;
+    options.top = 2;
+    options.tolerance = 1e-5;
+    options.vectors = true;
+    const auto pairs = curvature::eigenpairs(op, options);
+    REQUIRE(pairs.found.status == linalg::KrylovStatus::kConverged);
+    const std::vector<double> want{40, 39, -29, -30};
+    for (int i = 0; i < 4; ++i)
+      CHECK(std::abs(pairs.found.eigenvalues[i] - want[static_cast<std::size_t>(i)]) < 40e-5);
+    REQUIRE(pairs.vectors.sizes() == at::IntArrayRef{4, 300});
+    CHECK(pairs.vectors.scalar_type() == type);
+    const auto v = pairs.vectors.to(torch::kDouble);
+    CHECK((v.mm(v.t()) - torch::eye(4, torch::kDouble)).abs().max().item<double>() < 1e-6);
+    // The stated residual is the one of the matrix itself.
+    const auto values = tensor::from_vector(pairs.found.eigenvalues).unsqueeze(1);
+    const auto residual = (v.mm(matrix) - values * v).norm(2, 1);
+    for (int i = 0; i < 4; ++i)
+      CHECK(std::abs(residual[i].item<double>() - pairs.found.residuals[i]) < 40 * 2e-6);
+  }
+}
+
+TEST_CASE("what is found on the device is what the host's double basis finds") {
+  const auto matrix = with_spectrum(decaying(120, {10, 9.9, 9.9, -20}));
+  const Dense op(matrix);
+  linalg::LanczosOptions options;
+  options.top = 3;
+  options.tolerance = 1e-8;
+  const auto host = linalg::lanczos(linalg::dense_operator(tensor::to_matrix(matrix)), options);
+  const auto here = curvature::eigenpairs(op, options).found;
+  REQUIRE(here.status == host.status);
+  CHECK((here.eigenvalues - host.eigenvalues).cwiseAbs().maxCoeff() < 20 * 2e-8);
+  CHECK(here.products == host.products);
+
+  linalg::DensityOptions density;
+  density.steps = 30;
+  const auto seen = curvature::spectral_density(op, density);
+  const auto want =
+      linalg::spectral_density(linalg::dense_operator(tensor::to_matrix(matrix)), density);
+  CHECK(std::abs(seen.trace - want.trace) < 1e-9 * (1 + std::abs(want.trace)));
+  CHECK((seen.density - want.density).cwiseAbs().maxCoeff() < 1e-6 * want.density.maxCoeff());
+}
+
+TEST_CASE("residuals of float32 products are those of float64 ones, to a factor of two") {
+  auto low = trained();
+  auto high = low;
+  high.model = std::dynamic_pointer_cast<nn::MlpStackImpl>(low.model->clone());
+  high.model->to(torch::kDouble);
+  high.x = low.x.to(torch::kDouble);
+  const auto op =
+      curvature::hessian([&] { return low.loss(); }, curvature::select_parameters(*low.model));
+  const auto exact =
+      curvature::hessian([&] { return high.loss(); }, curvature::select_parameters(*high.model));
+  REQUIRE(op->size() > 100'000);
+  for (const double tolerance : {1e-2, 1e-3, 1e-4}) {
+    linalg::LanczosOptions options;
+    options.top = 2;
+    options.which = linalg::SpectrumEnd::kLargest;
+    options.tolerance = tolerance;
+    options.vectors = true;
+    const auto pairs = curvature::eigenpairs(*op, options);
+    REQUIRE(pairs.found.status == linalg::KrylovStatus::kConverged);
+    for (int i = 0; i < 2; ++i) {
+      CAPTURE(tolerance, i);
+      const auto v = pairs.vectors[i].to(torch::kDouble);
+      const double value = pairs.found.eigenvalues[i];
+      const double truth = (exact->apply(v) - value * v).norm().item<double>();
+      CHECK(pairs.found.residuals[i] <= 2 * truth);
+      CHECK(truth <= 2 * pairs.found.residuals[i]);
+    }
+  }
+}
+
+TEST_CASE("a start that is close saves products, and one that cannot be meant is refused") {
+  const Dense op(with_spectrum(decaying(400, {40, 39, 38})).to(torch::kFloat));
+  linalg::LanczosOptions options;
+  options.top = 3;
+  options.which = linalg::SpectrumEnd::kLargest;
+  options.find_repeated = false;
+  options.vectors = true;
+  const auto cold = curvature::eigenpairs(op, options);
+  const auto warm = curvature::eigenpairs(op, options, cold.vectors.sum(0));
+  CHECK(warm.found.products < cold.found.products);
+  CHECK_THROWS_WITH(curvature::eigenpairs(op, options, torch::ones({3})),
+                    Catch::Contains("does not fit"));
+  CHECK_THROWS_WITH(curvature::eigenpairs(
+                        op, options, torch::full({400}, std::numeric_limits<double>::quiet_NaN())),
+                    Catch::Contains("NaN"));
+}
+
+TEST_CASE("an operator that is not finite gives a status and no numbers; random state is kept") {
+  torch::manual_seed(9);
+  const auto want = torch::rand({4});
+  torch::manual_seed(9);
+  const Dense op(torch::full({5, 5}, std::numeric_limits<float>::infinity()));
+  linalg::LanczosOptions options;
+  options.vectors = true;
+  const auto pairs = curvature::eigenpairs(op, options);
+  CHECK(pairs.found.status == linalg::KrylovStatus::kNonFinite);
+  CHECK(pairs.found.eigenvalues.size() == 0);
+  CHECK_FALSE(pairs.vectors.defined());
+  CHECK(torch::equal(torch::rand({4}), want));
+}
