@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kappascope/core/error.h"
+#include "kappascope/curvature/spectrum.h"
 #include "kappascope/probes/scalars.h"
 
 namespace kappascope::probes {
@@ -48,28 +49,36 @@ void HessianSpectrum::emit(store::Snapshot& out) {
   }
 }
 
-void HessianSpectrum::measure(store::Snapshot& out) const {
+void HessianSpectrum::measure(store::Snapshot& out) {
   const auto op = curvature::hessian(loss_, parameters_());
-  const auto linear = curvature::as_linear(*op);
   linalg::LanczosOptions lanczos;
   lanczos.top = options_.top;
   lanczos.tolerance = options_.tolerance;
   lanczos.max_products = options_.max_products;
   lanczos.seed = options_.seed;
-  add_spectrum(out, linalg::lanczos(linear, lanczos), options_.top);
+  lanczos.vectors = true;
+  const bool fits = start_.defined() && start_.numel() == op->size();
+  const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
+  start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
+  add_spectrum(out, pairs.found, options_.top);
+  add_scalar(out, "hessian/products", "", pairs.found.products);
   if (!options_.density) return;
   linalg::DensityOptions density;
   density.steps = options_.density_steps;
   density.probes = options_.density_probes;
   density.seed = options_.seed;
-  add_density(out, linalg::spectral_density(linear, density));
+  add_density(out, curvature::spectral_density(*op, density));
 }
 
 void HessianSpectrum::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("stateless", torch::tensor(true));
+  archive.write("start", start_.defined() ? start_ : torch::zeros({0}));
 }
 
-void HessianSpectrum::load(torch::serialize::InputArchive& /*archive*/) {}
+void HessianSpectrum::load(torch::serialize::InputArchive& archive) {
+  at::Tensor start;
+  archive.read("start", start);
+  start_ = start.numel() > 0 ? start : at::Tensor();
+}
 
 void add_spectrum(store::Snapshot& out, const linalg::LanczosResult& result, int top) {
   const auto found = static_cast<int>(result.eigenvalues.size());

@@ -45,6 +45,50 @@ TEST_CASE("the probe reports both ends of the spectrum with bounds, the density 
   CHECK(out.arrays[0].shape[0] == 4);
 }
 
+TEST_CASE("each measurement starts from the last, also behind a checkpoint") {
+  constexpr int64_t kSize = 400;
+  torch::manual_seed(2);
+  auto d = torch::rand({kSize}, torch::kDouble);
+  d.narrow(0, 0, 4) += torch::tensor({9., 7., 6., 5.}, torch::kDouble);
+  const auto w = torch::ones({kSize}, torch::requires_grad().dtype(torch::kDouble));
+  probes::HessianSpectrumOptions options;
+  options.top = 2;
+  options.density = false;
+  const auto make = [&] {
+    return probes::HessianSpectrum([&] { return (d * w.square()).sum() / 2; },
+                                   [&] {
+                                     return curvature::NamedParameters{{"w", w}};
+                                   },
+                                   options);
+  };
+  const auto measured = [](probes::HessianSpectrum& probe) {
+    store::Snapshot out;
+    probe.emit(out);
+    return out;
+  };
+  auto probe = make();
+  const auto first = measured(probe);
+  std::stringstream file;
+  torch::serialize::OutputArchive saved;
+  probe.save(saved);
+  saved.save_to(file);
+  d *= 1.01;
+  const auto second = measured(probe);
+  CHECK(testing::find(second, "hessian/products")->value <
+        testing::find(first, "hessian/products")->value);
+  CHECK(testing::find(second, "hessian/lambda_1")->value ==
+        Approx(testing::find(first, "hessian/lambda_1")->value * 1.01).epsilon(1e-3));
+
+  auto resumed = make();
+  torch::serialize::InputArchive loaded;
+  loaded.load_from(file);
+  resumed.load(loaded);
+  const auto again = measured(resumed);
+  REQUIRE(again.scalars.size() == second.scalars.size());
+  for (std::size_t i = 0; i < again.scalars.size(); ++i)
+    CHECK(again.scalars[i].value == second.scalars[i].value);
+}
+
 TEST_CASE("the global random state is left alone even when the loss draws from it") {
   const Quadratic q;
   probes::HessianSpectrumOptions options;

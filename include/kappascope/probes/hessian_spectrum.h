@@ -21,11 +21,13 @@ struct HessianSpectrumOptions {
 };
 
 /// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
-/// spectral density. Writes hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace and the array
-/// hessian/density ([4, points]: grid, density, lower, upper). Looks at no training step: it
-/// evaluates its own loss, which must not be random, when it emits; one that fails becomes the
-/// event "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one
-/// kept graph.
+/// spectral density. Writes hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace,
+/// hessian/products (those of the eigenvalues) and the array hessian/density ([4, points]: grid,
+/// density, lower, upper). Each measurement starts from the vectors of the last. Looks at no
+/// training step: it evaluates its own loss, which must not be random, when it emits; one that
+/// fails becomes the event "hessian_failed". Cost: its products, each about two gradients of that
+/// loss; memory of one kept graph, and of up to 80 vectors of the parameters' size while it
+/// measures, one in between.
 class HessianSpectrum final : public train::Probe {
  public:
   /// `parameters` are asked for at every emission.
@@ -41,11 +43,12 @@ class HessianSpectrum final : public train::Probe {
   void load(torch::serialize::InputArchive& archive) override;
 
  private:
-  void measure(store::Snapshot& out) const;
+  void measure(store::Snapshot& out);
 
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;
   HessianSpectrumOptions options_;
+  at::Tensor start_;  // the sum of the last eigenvectors; undefined before the first
 };
 
 /// The scalars and arrays of one spectrum, for the probe and for `kappascope spectrum`.
