@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Hessian-vector product with the graph kept, against one gradient of the same loss.
+// One Hessian-vector product with the graph kept, against one gradient of the same loss; and the
+// five top eigenpairs to 1e-3 with the vectors beside the parameters, against the products alone
+// and against vectors of the host in double.
 #include <torch/torch.h>
 
 #include <memory>
 
 #include "compare.h"
 #include "kappascope/curvature/operators.h"
+#include "kappascope/curvature/spectrum.h"
 #include "models.h"
 
 using namespace kappascope;
@@ -23,6 +26,21 @@ int main(int argc, char** argv) {
         /*in_a_row=*/3,
         [problem] { torch::autograd::grad({problem.loss()}, problem.model->parameters()); },
         [hessian, v] { benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>()); });
+    linalg::LanczosOptions options;
+    options.which = linalg::SpectrumEnd::kLargest;
+    const auto host = [hessian, options] {
+      benchmark::DoNotOptimize(linalg::lanczos(curvature::as_linear(*hessian), options).products);
+    };
+    const auto here = [hessian, options] {
+      benchmark::DoNotOptimize(curvature::eigenpairs(*hessian, options).found.products);
+    };
+    const int products = curvature::eigenpairs(*hessian, options).found.products;
+    const auto bare = [hessian, v, products] {
+      for (int i = 0; i < products; ++i)
+        benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>());
+    };
+    benchmarks::compare("eigenpairs_bare/" + name, 1, 1, bare, here);
+    benchmarks::compare("eigenpairs_host/" + name, 1, 1, host, here);
   }
   benchmark::RunSpecifiedBenchmarks();
 }

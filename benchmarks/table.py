@@ -64,9 +64,15 @@ def main():
     moments = run("moments", ".", 15)
     for d, limit in ((2048, 0.65), (512, 0.75)):
         add(f"moment update / full product, d = {d}", moments[f"moments/{d}"], limit)
-    curvature = run("curvature", ".", 15)
+    curvature = run("curvature", "curvature/", 15)
     for model in ("lm", "mlp"):
         add(f"Hessian-vector product / gradient, {model}", curvature[f"curvature/{model}"], 2.1)
+    eigenpairs = run("curvature", "eigenpairs", 5)
+    for model in ("lm", "mlp"):
+        add(f"top 5 eigenpairs to 1e-3 / the same number of bare products, {model}",
+            eigenpairs[f"eigenpairs_bare/{model}"], None)
+        add(f"top 5 eigenpairs, vectors beside the parameters / on the host in double, {model}",
+            eigenpairs[f"eigenpairs_host/{model}"], None)
     every_step = run("training", "every_step", 15)
     for model, limit in (("lm", 1.12), ("mlp", 1.20)):
         add(f"step with exact moments every step / step, {model}", every_step[f"training/{model}/every_step"], limit)

@@ -21,11 +21,16 @@ curvature::LossFunction curvature_outputs(train::Task& task, int64_t rows) {
   };
 }
 
-curvature::LossFunction curvature_loss(train::Task& task, int64_t rows) {
+curvature::LossFunction curvature_losses(train::Task& task, int64_t rows) {
   const auto outputs = curvature_outputs(task, rows);
   const auto labels = task.train_set.labels.narrow(0, 0, std::min(rows, task.train_set.size()));
-  return
-      [outputs, labels, config = task.config] { return train::loss_of(config, outputs(), labels); };
+  return [outputs, labels, config = task.config] {
+    return train::losses_of(config, outputs(), labels);
+  };
+}
+
+curvature::LossFunction curvature_loss(train::Task& task, int64_t rows) {
+  return [losses = curvature_losses(task, rows)] { return losses().mean(); };
 }
 
 }  // namespace kappascope::cli

@@ -6,9 +6,11 @@
 
 namespace kappascope::cli {
 
-/// The training loss, or the outputs, on the first `rows` training images, in evaluation mode
-/// (dropout inactive); the model's mode is restored after each evaluation. `task` must outlive it.
+/// The training loss, its terms a row, or the outputs, on the first `rows` training images, in
+/// evaluation mode (dropout inactive); the model's mode is restored after each evaluation. `task`
+/// must outlive it.
 curvature::LossFunction curvature_loss(train::Task& task, int64_t rows);
+curvature::LossFunction curvature_losses(train::Task& task, int64_t rows);
 curvature::LossFunction curvature_outputs(train::Task& task, int64_t rows);
 
 }  // namespace kappascope::cli

@@ -40,6 +40,12 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   REQUIRE(spectrum["eigenvalues"].size() == 4);
   CHECK(spectrum["eigenvalues"][0] >= spectrum["eigenvalues"][1]);
   CHECK(spectrum["trace"]["standard_error"] >= 0);
+  REQUIRE(spectrum["shares"].size() == 4);
+  double whole = 0;
+  for (const auto& share : spectrum["shares"][0]) whole += share[1].get<double>();
+  CHECK(whole == Approx(1));
+  CHECK_THAT(work.run("spectrum runs/a --rows 40 --top 1").out,
+             Contains("within its +- of an eigenvalue") && Contains("2 / learning rate"));
   CHECK(spectrum["density"]["grid"].size() == spectrum["density"]["density"].size());
   const auto block = json::parse(work.run("spectrum runs/a --rows 40 --operator ggn --block "
                                           "'blocks.*.down.weight' --top 1 --json")

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kappascope/curvature/spectrum.h"
+
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/commands/certificate.h"
 #include "cli/curvature_task.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
-#include "kappascope/linalg/density.h"
 #include "kappascope/train/checkpoint.h"
 
 namespace kappascope::cli {
@@ -22,20 +27,47 @@ std::vector<double> numbers(const Eigen::VectorXd& v) {
   return {v.data(), v.data() + v.size()};
 }
 
-// Counts products on a progress line.
-linalg::SymmetricOperator counted(linalg::SymmetricOperator op, ProgressLine& line, int expected) {
-  auto count = std::make_shared<int>(0);
-  const double start = monotonic_seconds();
-  op.apply = [inner = op.apply, count, &line, expected, start](const Eigen::VectorXd& x,
-                                                               Eigen::VectorXd& y) {
-    inner(x, y);
-    ++*count;
-    line.show(fmt::format("{} products (at most {}), {}",
-                          *count,
-                          expected,
-                          format_seconds(monotonic_seconds() - start)));
-  };
-  return op;
+// Shows on a progress line how many products were taken.
+class Counted final : public curvature::CurvatureOperator {
+ public:
+  Counted(const CurvatureOperator& op, ProgressLine& line, int expected)
+      : op_(op), line_(line), expected_(expected) {}
+  [[nodiscard]] int64_t size() const override { return op_.size(); }
+  [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
+  [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    const auto product = op_.apply(v);
+    line_.show(fmt::format("{} products (at most {}), {}",
+                           ++count_,
+                           expected_,
+                           format_seconds(monotonic_seconds() - start_)));
+    return product;
+  }
+
+ private:
+  const CurvatureOperator& op_;
+  ProgressLine& line_;
+  int expected_;
+  mutable int count_ = 0;
+  double start_ = monotonic_seconds();
+};
+
+std::unique_ptr<curvature::CurvatureOperator> make_operator(
+    const std::string& kind,
+    train::Task& task,
+    int64_t rows,
+    const curvature::NamedParameters& parameters) {
+  if (kind == "hessian") return curvature::hessian(curvature_loss(task, rows), parameters);
+  if (kind == "fisher")
+    return curvature::empirical_fisher(curvature_losses(task, rows), parameters);
+  if (kind == "covariance")
+    return curvature::gradient_covariance(curvature_losses(task, rows), parameters);
+  if (kind != "ggn") {
+    throw UsageError("--operator must be hessian, ggn, fisher or covariance, got '" + kind + "'");
+  }
+  const auto loss = task.config.loss == "squared" ? curvature::OutputLoss::kSquared
+                                                  : curvature::OutputLoss::kCrossEntropy;
+  return curvature::gauss_newton(curvature_outputs(task, rows), loss, parameters);
 }
 
 }  // namespace
@@ -47,7 +79,7 @@ int run_spectrum(const Arguments& arguments) {
   linalg::DensityOptions density;
   Usage usage;
   usage.synopsis =
-      "kappascope spectrum RUN [--step N] [--block PATTERN] [--operator hessian|ggn] [--top K]";
+      "kappascope spectrum RUN [--step N] [--block PATTERN] [--operator NAME] [--top K]";
   usage.text =
       "Eigenvalues of the loss's curvature at a checkpoint of RUN, each with its residual (an "
       "eigenvalue\n"
@@ -58,7 +90,9 @@ int run_spectrum(const Arguments& arguments) {
   usage.options.add_options()("help,h", "this text")("run", po::value(&run)->required(), "the run")(
       "step", po::value(&step), "checkpoint after this many steps (default: the newest)")(
       "block", po::value(&block)->default_value("*"), "glob of parameter names")(
-      "operator", po::value(&kind)->default_value("hessian"), "hessian, or ggn (Gauss-Newton)")(
+      "operator",
+      po::value(&kind)->default_value("hessian"),
+      "hessian, ggn (Gauss-Newton), fisher (empirical), or covariance (of the rows' gradients)")(
       "top", po::value(&lanczos.top)->default_value(lanczos.top), "eigenvalues at each end")(
       "tolerance",
       po::value(&lanczos.tolerance)->default_value(lanczos.tolerance),
@@ -74,8 +108,6 @@ int run_spectrum(const Arguments& arguments) {
   usage.positional_count = 1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
-  if (kind != "hessian" && kind != "ggn")
-    throw UsageError("--operator must be hessian or ggn, got '" + kind + "'");
   if (lanczos.top < 1) throw UsageError("--top must be at least 1");
 
   auto settings = from_ini(store::RunReader(run).fact("config"));
@@ -90,20 +122,24 @@ int run_spectrum(const Arguments& arguments) {
   step = train::load_model(*file, *task.model);
 
   const auto parameters = curvature::select_parameters(*task.model, block);
-  const auto loss_kind = settings.train.loss == "squared" ? curvature::OutputLoss::kSquared
-                                                          : curvature::OutputLoss::kCrossEntropy;
-  const auto op = kind == "hessian" ? curvature::hessian(curvature_loss(task, rows), parameters)
-                                    : curvature::gauss_newton(
-                                          curvature_outputs(task, rows), loss_kind, parameters);
+  const auto op = make_operator(kind, task, rows, parameters);
   ProgressLine line;
   const bool json = values["json"].as<bool>();
   const bool want_density = values["density"].as<bool>(), want_trace = values["trace"].as<bool>();
-  const auto found =
-      linalg::lanczos(counted(curvature::as_linear(*op), line, lanczos.max_products), lanczos);
+  lanczos.vectors = true;
+  const auto pairs = curvature::eigenpairs(Counted(*op, line, lanczos.max_products), lanczos);
+  const auto& found = pairs.found;
+  const auto shares = all_shares(pairs, parameters);
+  const double rate = learning_rate_at(store::RunReader(run), step);
   linalg::Density spectrum;
-  if (want_density || want_trace) {
-    spectrum = linalg::spectral_density(
-        counted(curvature::as_linear(*op), line, density.steps * density.probes), density);
+  if (want_density) {
+    spectrum =
+        curvature::spectral_density(Counted(*op, line, density.steps * density.probes), density);
+  }
+  linalg::TraceEstimate trace;
+  if (want_trace) {
+    const linalg::TraceOptions options;
+    trace = curvature::trace(Counted(*op, line, options.max_products), options);
   }
   nlohmann::json out = {{"run", run},
                         {"step", step},
@@ -114,9 +150,15 @@ int run_spectrum(const Arguments& arguments) {
                         {"status", linalg::to_string(found.status)},
                         {"products", found.products},
                         {"eigenvalues", numbers(found.eigenvalues)},
-                        {"residuals", numbers(found.residuals)}};
+                        {"residuals", numbers(found.residuals)},
+                        {"product_noise", op->product_noise()}};
+  for (const auto& each : shares) out["shares"].push_back(nlohmann::json(each));
+  if (std::isfinite(rate)) out["learning_rate"] = rate;
   if (want_trace)
-    out["trace"] = {{"value", spectrum.trace}, {"standard_error", spectrum.trace_stderr}};
+    out["trace"] = {{"value", trace.value},
+                    {"standard_error", trace.standard_error},
+                    {"status", linalg::to_string(trace.status)},
+                    {"products", trace.products}};
   if (want_density) {
     out["density"] = {{"grid", numbers(spectrum.grid)},
                       {"density", numbers(spectrum.density)},
@@ -139,10 +181,25 @@ int run_spectrum(const Arguments& arguments) {
              linalg::to_string(found.status),
              found.products);
   for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i) {
-    fmt::print("  {:>14.6g}  +- {:.1e}\n", found.eigenvalues[i], found.residuals[i]);
+    fmt::print("  {:>14.6g}  +- {:.1e}   {}\n",
+               found.eigenvalues[i],
+               found.residuals[i],
+               text(shares[static_cast<std::size_t>(i)]));
+  }
+  print_certificate(*op, found, lanczos.tolerance);
+  if (std::isfinite(rate) && found.eigenvalues.size() > 0) {
+    fmt::print(
+        "The sharpest is {:.3g} of 2 / learning rate = {:.4g}, beyond which plain gradient descent "
+        "is unstable.\n",
+        found.eigenvalues[0] * rate / 2,
+        2 / rate);
   }
   if (want_trace)
-    fmt::print("trace {:.6g} +- {:.2g} (standard error)\n", spectrum.trace, spectrum.trace_stderr);
+    fmt::print("trace {:.6g} +- {:.2g} (standard error), {} in {} products\n",
+               trace.value,
+               trace.standard_error,
+               linalg::to_string(trace.status),
+               trace.products);
   if (want_density) {
     fmt::print(
         "{:.3g} of the spectrum is negative, {:.3g} within 1e-3 of the largest magnitude of zero\n"

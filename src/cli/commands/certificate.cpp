@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/certificate.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace kappascope::cli {
+namespace {
+
+Shares shares_of(const at::Tensor& vector, const curvature::NamedParameters& parameters) {
+  Shares shares;
+  int64_t first = 0;
+  for (const auto& [name, tensor] : parameters) {
+    const auto part = vector.narrow(0, first, tensor.numel()).to(torch::kDouble);
+    shares.emplace_back(name, part.square().sum().item<double>());
+    first += tensor.numel();
+  }
+  std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
+    return a.second > b.second;
+  });
+  return shares;
+}
+
+}  // namespace
+
+std::vector<Shares> all_shares(const curvature::Eigenpairs& pairs,
+                               const curvature::NamedParameters& parameters) {
+  std::vector<Shares> all;
+  for (Eigen::Index i = 0; i < pairs.found.eigenvalues.size(); ++i)
+    all.push_back(shares_of(pairs.vectors[i], parameters));
+  return all;
+}
+
+std::string text(const Shares& shares) {
+  constexpr std::size_t kShown = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, shares.size()); ++i)
+    out += fmt::format(
+        "{}{} {:.0f} %", out.empty() ? "" : ", ", shares[i].first, 100 * shares[i].second);
+  return out;
+}
+
+double learning_rate_at(const store::RunReader& run, int64_t step) {
+  double rate = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& row : run.scalars({"learning_rate", ""})) {
+    if (row.step < step) rate = row.scalar.value;
+  }
+  return rate;
+}
+
+void print_certificate(const curvature::CurvatureOperator& op,
+                       const linalg::LanczosResult& found,
+                       double tolerance) {
+  switch (found.status) {
+    case linalg::KrylovStatus::kConverged:
+      fmt::print(
+          "Each value is within its +- of an eigenvalue: that is the length of A v - value v, by a "
+          "product of its own.\n");
+      break;
+    case linalg::KrylovStatus::kMaxProducts:
+      fmt::print(
+          "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
+          "others may lie beyond it; raise --max-products or --tolerance.\n");
+      break;
+    case linalg::KrylovStatus::kNonFinite:
+      fmt::print("No values: a product was not finite.\n");
+      return;
+    case linalg::KrylovStatus::kInconsistent:
+      fmt::print(
+          "Do not trust these: the +- is far above what the iteration saw, so products are noisier "
+          "than their type allows or differ from call to call.\n");
+      break;
+  }
+  if (found.eigenvalues.size() == 0) return;
+  const double largest = found.eigenvalues.cwiseAbs().maxCoeff();
+  fmt::print("Products are in {}, good to about {:.1g}; asked for was {:.1g}.\n",
+             op.vectors().dtype().name(),
+             op.product_noise() * largest,
+             tolerance * largest);
+}
+
+}  // namespace kappascope::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kappascope/curvature/spectrum.h"
+#include "kappascope/store/run_reader.h"
+
+namespace kappascope::cli {
+
+/// How much of an eigenvector lies in each parameter, the largest share first; they sum to one.
+using Shares = std::vector<std::pair<std::string, double>>;
+/// Of every vector, in the order of the values.
+std::vector<Shares> all_shares(const curvature::Eigenpairs& pairs,
+                               const curvature::NamedParameters& parameters);
+/// The three largest: "head.weight 61 %, blocks.0.up.weight 20 %, ...".
+std::string text(const Shares& shares);
+
+/// The newest learning rate that the run stored before this step; NaN for none.
+double learning_rate_at(const store::RunReader& run, int64_t step);
+
+/// Prints what the eigenvalues are worth, in words.
+void print_certificate(const curvature::CurvatureOperator& op,
+                       const linalg::LanczosResult& found,
+                       double tolerance);
+
+}  // namespace kappascope::cli
