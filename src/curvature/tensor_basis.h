@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
-#include "tensor/columns.h"
+#include "kappascope/tensor/columns.h"
 
 namespace kappascope::curvature {
 

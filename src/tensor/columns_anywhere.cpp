@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "kappascope/tensor/columns.h"
 #include "kappascope/tensor/convert.h"
-#include "tensor/columns.h"
 
 namespace kappascope::tensor {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/columns.h"
+#include "kappascope/tensor/columns.h"
 
 #include <torch/torch.h>
 
