@@ -41,6 +41,13 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   CHECK(spectrum["eigenvalues"][0] >= spectrum["eigenvalues"][1]);
   CHECK(spectrum["trace"]["standard_error"] >= 0);
   REQUIRE(spectrum["shares"].size() == 4);
+  const auto top = json::parse(
+      work.run("spectrum runs/a --rows 40 --top 2 --tolerance 1e-5 --which largest --json").out);
+  REQUIRE(top["eigenvalues"].size() == 2);
+  CHECK(top["eigenvalues"][0].get<double>() ==
+        Approx(spectrum["eigenvalues"][0].get<double>()).epsilon(1e-4));
+  CHECK(top["products"] < spectrum["products"]);
+  CHECK(work.run("spectrum runs/a --which middle").status == 2);
   double whole = 0;
   for (const auto& share : spectrum["shares"][0]) whole += share[1].get<double>();
   CHECK(whole == Approx(1));

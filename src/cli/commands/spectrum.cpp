@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -52,6 +51,15 @@ class Counted final : public curvature::CurvatureOperator {
   double start_ = monotonic_seconds();
 };
 
+linalg::SpectrumEnd end_named(const std::string& name) {
+  if (name == "largest") return linalg::SpectrumEnd::kLargest;
+  if (name == "smallest") return linalg::SpectrumEnd::kSmallest;
+  if (name != "both") {
+    throw UsageError("--which must be both, largest or smallest, got '" + name + "'");
+  }
+  return linalg::SpectrumEnd::kBoth;
+}
+
 std::unique_ptr<curvature::CurvatureOperator> make_operator(
     const std::string& kind,
     train::Task& task,
@@ -73,7 +81,7 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(
 }  // namespace
 
 int run_spectrum(const Arguments& arguments) {
-  std::string run, block, kind, data;
+  std::string run, block, kind, which, data;
   int64_t step = -1, rows = 1024;
   linalg::LanczosOptions lanczos;
   linalg::DensityOptions density;
@@ -94,6 +102,9 @@ int run_spectrum(const Arguments& arguments) {
       po::value(&kind)->default_value("hessian"),
       "hessian, ggn (Gauss-Newton), fisher (empirical), or covariance (of the rows' gradients)")(
       "top", po::value(&lanczos.top)->default_value(lanczos.top), "eigenvalues at each end")(
+      "which",
+      po::value(&which)->default_value("both"),
+      "both ends, or the largest or smallest alone (by value)")(
       "tolerance",
       po::value(&lanczos.tolerance)->default_value(lanczos.tolerance),
       "residual / largest magnitude")(
@@ -109,6 +120,7 @@ int run_spectrum(const Arguments& arguments) {
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   if (lanczos.top < 1) throw UsageError("--top must be at least 1");
+  lanczos.which = end_named(which);
 
   auto settings = from_ini(store::RunReader(run).fact("config"));
   if (!data.empty()) settings.train.data = data;
@@ -187,7 +199,9 @@ int run_spectrum(const Arguments& arguments) {
                text(shares[static_cast<std::size_t>(i)]));
   }
   print_certificate(*op, found, lanczos.tolerance);
-  if (std::isfinite(rate) && found.eigenvalues.size() > 0) {
+  const bool has_top =
+      found.eigenvalues.size() > 0 && lanczos.which != linalg::SpectrumEnd::kSmallest;
+  if (std::isfinite(rate) && has_top) {
     fmt::print(
         "The sharpest is {:.3g} of 2 / learning rate = {:.4g}, beyond which plain gradient descent "
         "is unstable.\n",
