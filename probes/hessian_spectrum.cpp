@@ -60,7 +60,7 @@ void HessianSpectrum::measure(store::Snapshot& out) {
   const bool fits = start_.defined() && start_.numel() == op->size();
   const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
-  add_spectrum(out, pairs.found, options_.top);
+  add_spectrum(out, pairs.found, options_.top, op->product_noise());
   add_scalar(out, "hessian/products", "", pairs.found.products);
   if (!options_.density) return;
   linalg::DensityOptions density;
@@ -80,11 +80,14 @@ void HessianSpectrum::load(torch::serialize::InputArchive& archive) {
   start_ = start.numel() > 0 ? start : at::Tensor();
 }
 
-void add_spectrum(store::Snapshot& out, const linalg::LanczosResult& result, int top) {
+void add_spectrum(store::Snapshot& out,
+                  const linalg::LanczosResult& result,
+                  int top,
+                  double product_noise) {
+  const Eigen::VectorXd bounds = result.bounds(product_noise);
   const auto found = static_cast<int>(result.eigenvalues.size());
   const auto add = [&](const std::string& name, int i) {
-    // The distance to the nearest eigenvalue is at most the residual.
-    const double value = result.eigenvalues[i], bound = result.residuals[i];
+    const double value = result.eigenvalues[i], bound = bounds[i];
     add_scalar(out, name, "", value, value - bound, value + bound);
     if (out.scalars.back().status == "ok")
       out.scalars.back().status = linalg::to_string(result.status);

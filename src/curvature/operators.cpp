@@ -146,6 +146,10 @@ class Sandwich final : public CurvatureOperator {
   Middle middle_;
 };
 
+Middle divide_by(double rows) {
+  return [rows](const at::Tensor& push) { return push / rows; };
+}
+
 // The losses as outputs of one class.
 at::Tensor evaluate_losses(const LossFunction& losses, const OperatorOptions& options) {
   const auto values = evaluate(losses, options, "vector of losses");
@@ -206,8 +210,7 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
           " dimensions");
   const auto rows = static_cast<double>(values.size(0));
   if (loss == OutputLoss::kSquared) {
-    return std::make_unique<Sandwich>(
-        values, parameters, [rows](const at::Tensor& push) { return push / rows; });
+    return std::make_unique<Sandwich>(values, parameters, divide_by(rows));
   }
   const auto p = torch::softmax(values.detach(), -1);
   return std::make_unique<Sandwich>(values, parameters, [rows, p](const at::Tensor& push) {
@@ -220,8 +223,7 @@ std::unique_ptr<CurvatureOperator> empirical_fisher(const LossFunction& losses,
                                                     const OperatorOptions& options) {
   const auto values = evaluate_losses(losses, options);
   const auto rows = static_cast<double>(values.size(0));
-  return std::make_unique<Sandwich>(
-      values, parameters, [rows](const at::Tensor& push) { return push / rows; });
+  return std::make_unique<Sandwich>(values, parameters, divide_by(rows));
 }
 
 std::unique_ptr<CurvatureOperator> gradient_covariance(const LossFunction& losses,

@@ -40,6 +40,7 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   REQUIRE(spectrum["eigenvalues"].size() == 4);
   CHECK(spectrum["eigenvalues"][0] >= spectrum["eigenvalues"][1]);
   CHECK(spectrum["trace"]["standard_error"] >= 0);
+  CHECK(spectrum["bounds"][0] > spectrum["residuals"][0]);
   REQUIRE(spectrum["shares"].size() == 4);
   const auto top = json::parse(
       work.run("spectrum runs/a --rows 40 --top 2 --tolerance 1e-5 --which largest --json").out);

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <limits>
 
@@ -145,6 +146,25 @@ TEST_CASE("residuals of float32 products are those of float64 ones, to a factor 
       CHECK(truth <= 2 * pairs.found.residuals[i]);
     }
   }
+}
+
+TEST_CASE("a value lies within its bound also where the residual is below the noise of a product") {
+  const auto low = with_spectrum(decaying(200, {40, 39, 38})).to(torch::kFloat);
+  const Eigen::MatrixXd exact = tensor::to_matrix(low);
+  const Eigen::VectorXd values =
+      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>((exact + exact.transpose()) / 2).eigenvalues();
+  const Dense op(low);
+  linalg::LanczosOptions options;
+  options.which = linalg::SpectrumEnd::kLargest;
+  options.tolerance = 1e-7;
+  options.top = 3;
+  const auto found = curvature::eigenpairs(op, options).found;
+  const Eigen::VectorXd bounds = found.bounds(op.product_noise());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(bounds[i] > found.residuals[i]);
+    CHECK((values.array() - found.eigenvalues[i]).abs().minCoeff() <= bounds[i]);
+  }
+  CHECK(linalg::LanczosResult{}.bounds(1).size() == 0);
 }
 
 TEST_CASE("a start that is close saves products, and one that cannot be meant is refused") {

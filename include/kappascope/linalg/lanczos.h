@@ -54,6 +54,13 @@ struct LanczosResult {
   Eigen::VectorXd residuals = {};     ///< true ‖A v - θ v‖ of each, by one more product
   Eigen::MatrixXd eigenvectors = {};  ///< [n, k] orthonormal, when asked
   int products = 0;                   ///< all of them
+
+  /// How far from an eigenvalue each value can be: its residual, and the error of the product that
+  /// measured it.
+  [[nodiscard]] Eigen::VectorXd bounds(double product_noise) const {
+    if (eigenvalues.size() == 0) return {};
+    return residuals.array() + product_noise * eigenvalues.cwiseAbs().maxCoeff();
+  }
 };
 
 /// Extreme eigenpairs by Lanczos with full reorthogonalisation and thick restart (Wu and Simon

@@ -51,8 +51,11 @@ class HessianSpectrum final : public train::Probe {
   at::Tensor start_;  // the sum of the last eigenvectors; undefined before the first
 };
 
-/// The scalars and arrays of one spectrum, for the probe and for `kappascope spectrum`.
-void add_spectrum(store::Snapshot& out, const linalg::LanczosResult& result, int top);
+/// The scalars and arrays of one spectrum; bounds hold the noise of products too.
+void add_spectrum(store::Snapshot& out,
+                  const linalg::LanczosResult& result,
+                  int top,
+                  double product_noise);
 void add_density(store::Snapshot& out, const linalg::Density& density);
 
 }  // namespace kappascope::probes

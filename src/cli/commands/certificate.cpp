@@ -57,8 +57,8 @@ void print_certificate(const curvature::CurvatureOperator& op,
   switch (found.status) {
     case linalg::KrylovStatus::kConverged:
       fmt::print(
-          "Each value is within its +- of an eigenvalue: that is the length of A v - value v, by a "
-          "product of its own.\n");
+          "Each value is within its +- of an eigenvalue: the length of A v - value v, by a product "
+          "of its own, and that product's rounding.\n");
       break;
     case linalg::KrylovStatus::kMaxProducts:
       fmt::print(

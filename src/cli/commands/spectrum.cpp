@@ -141,6 +141,7 @@ int run_spectrum(const Arguments& arguments) {
   lanczos.vectors = true;
   const auto pairs = curvature::eigenpairs(Counted(*op, line, lanczos.max_products), lanczos);
   const auto& found = pairs.found;
+  const Eigen::VectorXd bounds = found.bounds(op->product_noise());
   const auto shares = all_shares(pairs, parameters);
   const double rate = learning_rate_at(store::RunReader(run), step);
   linalg::Density spectrum;
@@ -163,6 +164,7 @@ int run_spectrum(const Arguments& arguments) {
                         {"products", found.products},
                         {"eigenvalues", numbers(found.eigenvalues)},
                         {"residuals", numbers(found.residuals)},
+                        {"bounds", numbers(bounds)},
                         {"product_noise", op->product_noise()}};
   for (const auto& each : shares) out["shares"].push_back(nlohmann::json(each));
   if (std::isfinite(rate)) out["learning_rate"] = rate;
@@ -195,7 +197,7 @@ int run_spectrum(const Arguments& arguments) {
   for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i) {
     fmt::print("  {:>14.6g}  +- {:.1e}   {}\n",
                found.eigenvalues[i],
-               found.residuals[i],
+               bounds[i],
                text(shares[static_cast<std::size_t>(i)]));
   }
   print_certificate(*op, found, lanczos.tolerance);
