@@ -11,19 +11,24 @@ namespace kappascope::curvature {
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options,
                       const at::Tensor& start) {
-  require(options.start.size() == 0, "give the start vector as a tensor, not in the options");
+  require(options.start.size() == 0, "give the start vectors as a tensor, not in the options");
   TensorBasis basis(op);
-  if (start.defined()) {
-    require(start.dim() == 1 && start.numel() == op.size(),
-            "a start vector of ",
-            start.numel(),
-            " numbers does not fit an operator of order ",
+  at::Tensor starts;
+  if (start.defined() && start.numel() > 0) {
+    starts = start.detach().dim() == 1 ? start.detach().unsqueeze(0) : start.detach();
+    require(starts.dim() == 2 && starts.size(1) == op.size(),
+            "start vectors of ",
+            starts.size(-1),
+            " numbers do not fit an operator of order ",
             op.size());
-    require(start.isfinite().all().item<bool>(), "the start vector has NaN or infinity in it");
-    basis.load(start.detach());
+    require(starts.isfinite().all().item<bool>(), "a start vector has NaN or infinity in it");
   }
   Eigenpairs pairs;
-  pairs.found = linalg::lanczos_in(basis, op.product_noise(), options, start.defined());
+  pairs.found = linalg::lanczos_in(basis,
+                                   op.product_noise(),
+                                   options,
+                                   starts.defined() ? starts.size(0) : 0,
+                                   [&](Eigen::Index i) { basis.load(starts[i]); });
   if (options.vectors && pairs.found.eigenvalues.size() > 0)
     pairs.vectors = basis.columns(pairs.found.eigenvalues.size());
   return pairs;

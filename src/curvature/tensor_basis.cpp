@@ -3,8 +3,6 @@
 
 #include <torch/torch.h>
 
-#include <cmath>
-
 #include "kappascope/linalg/krylov.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/tensor/convert.h"
@@ -24,10 +22,6 @@ double TensorBasis::dot(Eigen::Index i) const {
   return tensor::dots(only(i), work_)[0];
 }
 
-double TensorBasis::norm() const {
-  return std::sqrt(tensor::dots(tensor::Columns(&work_, 1), work_)[0]);
-}
-
 void TensorBasis::axpy(double factor, Eigen::Index i) {
   tensor::subtract(only(i), Eigen::VectorXd::Constant(1, -factor), work_);
 }
@@ -37,7 +31,7 @@ void TensorBasis::store(Eigen::Index i, double factor) {
   if (i == std::ssize(columns_))
     columns_.push_back(
         torch::empty({size()}, op_.vectors().dtype(wide ? torch::kDouble : torch::kFloat)));
-  column(i).copy_(work_ * factor);
+  tensor::store(factor, work_, column(i));
 }
 
 at::Tensor TensorBasis::columns(Eigen::Index count) const {

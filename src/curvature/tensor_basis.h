@@ -31,11 +31,14 @@ class TensorBasis {
   [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const {
     return tensor::dots(first(count), work_);
   }
-  void subtract(const Eigen::VectorXd& coefficients) {
-    tensor::subtract(first(coefficients.size()), coefficients, work_);
+  double subtract(const Eigen::VectorXd& coefficients) {
+    return tensor::subtract(first(coefficients.size()), coefficients, work_);
+  }
+  [[nodiscard]] Eigen::VectorXd subtract_project(const Eigen::VectorXd& coefficients) {
+    return tensor::subtract_dots(first(coefficients.size()), coefficients, work_);
   }
   [[nodiscard]] double dot(Eigen::Index i) const;
-  [[nodiscard]] double norm() const;
+  [[nodiscard]] double norm() const { return tensor::norm(work_); }
   void axpy(double factor, Eigen::Index i);
   void store(Eigen::Index i, double factor);
   void rotate(const Eigen::MatrixXd& y) { tensor::combine(first(y.rows()), y); }

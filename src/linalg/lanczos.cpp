@@ -53,8 +53,9 @@ Eigen::VectorXd HostBasis::project(Eigen::Index count) const {
   return columns_.leftCols(count).transpose() * work_;
 }
 
-void HostBasis::subtract(const Eigen::VectorXd& coefficients) {
+double HostBasis::subtract(const Eigen::VectorXd& coefficients) {
   work_.noalias() -= columns_.leftCols(coefficients.size()) * coefficients;
+  return work_.norm();
 }
 
 void HostBasis::store(Eigen::Index i, double factor) {
@@ -70,16 +71,17 @@ void HostBasis::rotate(const Eigen::MatrixXd& y) {
 }
 
 LanczosResult lanczos(const SymmetricOperator& op, const LanczosOptions& options) {
-  const bool warm = options.start.size() > 0;
-  require(!warm || options.start.size() == op.size,
-          "a start vector of width ",
-          options.start.size(),
-          " does not fit an operator of order ",
+  const Eigen::Index starts = options.start.cols();
+  require(starts == 0 || options.start.rows() == op.size,
+          "start vectors of width ",
+          options.start.rows(),
+          " do not fit an operator of order ",
           op.size);
-  require(!warm || options.start.allFinite(), "the start vector has NaN or infinity in it");
+  require(options.start.allFinite(), "a start vector has NaN or infinity in it");
   HostBasis basis(op);
-  if (warm) basis.load(options.start);
-  LanczosResult result = lanczos_in(basis, op.product_noise, options, warm);
+  LanczosResult result = lanczos_in(basis, op.product_noise, options, starts, [&](Eigen::Index i) {
+    basis.load(options.start.col(i));
+  });
   if (options.vectors) result.eigenvectors = basis.columns(result.eigenvalues.size());
   return result;
 }

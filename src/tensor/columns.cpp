@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -13,22 +14,28 @@
 namespace kappascope::tensor {
 namespace {
 
-// Elements of w that stay in a core's cache while all columns pass by.
-constexpr std::int64_t kPiece = 4096;
-
-/// work(worker, first, n) for pieces of n <= kPiece elements, each worker's one after the other.
-template <typename Work>
-void by_pieces(std::int64_t length, std::int64_t workers, const Work& work) {
-  const auto pieces = (length + kPiece - 1) / kPiece;
-  parallel_tasks(workers, [&](std::int64_t worker) {
-    for (auto piece = worker * pieces / workers; piece < (worker + 1) * pieces / workers; ++piece)
-      work(worker, piece * kPiece, std::min(kPiece, length - piece * kPiece));
-  });
-}
+// Elements of w that stay in cache while all columns pass by. Long, because a column that is left
+// and come back to costs its prefetching anew: half of the memory's speed was lost at 4,096.
+constexpr std::int64_t kPass = 1 << 18;
+// Elements of a combination: small, as all columns' are held in double at once.
+constexpr std::int64_t kCombined = 4096;
+// Elements for which another thread is worth waking.
+constexpr std::int64_t kGrain = 4096;
 
 std::int64_t worker_count(std::int64_t length) {
-  const auto pieces = std::max<std::int64_t>(1, (length + kPiece - 1) / kPiece);
-  return std::min<std::int64_t>(pieces, at::get_num_threads());
+  const auto grains = std::max<std::int64_t>(1, (length + kGrain - 1) / kGrain);
+  return std::min<std::int64_t>(grains, at::get_num_threads());
+}
+
+/// work(worker, first, n) for pieces of n <= piece elements, each worker's one after the other.
+template <typename Work>
+void by_pieces(std::int64_t length, std::int64_t piece, const Work& work) {
+  const auto workers = worker_count(length);
+  parallel_tasks(workers, [&](std::int64_t worker) {
+    const auto end = (worker + 1) * length / workers;
+    for (auto first = worker * length / workers; first < end; first += piece)
+      work(worker, first, std::min(piece, end - first));
+  });
 }
 
 template <typename T>
@@ -57,81 +64,115 @@ double dot(const T* __restrict a, const double* __restrict w, std::int64_t n) {
 }
 
 template <typename T>
-Eigen::VectorXd host_dots(Columns columns, const at::Tensor& w) {
-  const auto all = pointers<T>(columns);
-  const auto* at = w.const_data_ptr<double>();
-  const auto workers = worker_count(w.numel());
-  Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(std::ssize(all), workers);
-  by_pieces(w.numel(), workers, [&](std::int64_t worker, std::int64_t first, std::int64_t n) {
-    for (std::size_t i = 0; i < all.size(); ++i)
-      sums(static_cast<Eigen::Index>(i), worker) += dot(all[i] + first, at + first, n);
-  });
-  return sums.rowwise().sum();
+void axpy(double factor, const T* __restrict a, double* __restrict w, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) w[j] += factor * static_cast<double>(a[j]);
 }
 
+/// w -= Σ c_i column_i where there is a c, then the products asked for: of all columns with w, or
+/// (last entry) of w with itself.
 template <typename T>
-void host_subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
+Eigen::VectorXd host_pass(Columns columns,
+                          const Eigen::VectorXd* c,
+                          bool project,
+                          const at::Tensor& w) {
   const auto all = pointers<T>(columns);
   auto* at = w.mutable_data_ptr<double>();
-  by_pieces(w.numel(),
-            worker_count(w.numel()),
-            [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
-              double* __restrict to = at + first;
-              for (std::size_t i = 0; i < all.size(); ++i) {
-                const T* __restrict from = all[i] + first;
-                const double factor = c[static_cast<Eigen::Index>(i)];
-                for (std::int64_t j = 0; j < n; ++j) to[j] -= factor * static_cast<double>(from[j]);
-              }
-            });
+  const Eigen::Index sums = project ? std::ssize(all) : 1;
+  Eigen::MatrixXd found = Eigen::MatrixXd::Zero(sums, worker_count(w.numel()));
+  by_pieces(w.numel(), kPass, [&](std::int64_t worker, std::int64_t first, std::int64_t n) {
+    double* to = at + first;
+    for (std::size_t i = 0; c != nullptr && i < all.size(); ++i) {
+      const double factor = (*c)[static_cast<Eigen::Index>(i)];
+      if (factor != 0) axpy(-factor, all[i] + first, to, n);
+    }
+    if (!project) found(0, worker) += dot(static_cast<const double*>(to), to, n);
+    for (Eigen::Index i = 0; project && i < sums; ++i)
+      found(i, worker) += dot(all[static_cast<std::size_t>(i)] + first, to, n);
+  });
+  return found.rowwise().sum();
+}
+
+Eigen::VectorXd pass(Columns columns, const Eigen::VectorXd* c, bool project, const at::Tensor& w) {
+  const bool wide = !columns.empty() && columns.front().scalar_type() == at::kDouble;
+  return wide ? host_pass<double>(columns, c, project, w)
+              : host_pass<float>(columns, c, project, w);
 }
 
 template <typename T>
 void host_combine(Columns columns, const Eigen::MatrixXd& y) {
   const auto all = pointers<T>(columns);
   const auto length = columns.front().numel();
-  by_pieces(length,
-            worker_count(length),
-            [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
-              using Values = Eigen::Matrix<T, Eigen::Dynamic, 1>;
-              Eigen::MatrixXd piece(n, y.rows());
-              for (Eigen::Index i = 0; i < y.rows(); ++i) {
-                const T* from = all[static_cast<std::size_t>(i)] + first;
-                piece.col(i) = Eigen::Map<const Values>(from, n).template cast<double>();
-              }
-              const Eigen::MatrixXd combined = piece * y;
-              for (Eigen::Index i = 0; i < y.cols(); ++i) {
-                T* to = all[static_cast<std::size_t>(i)] + first;
-                Eigen::Map<Values>(to, n) = combined.col(i).template cast<T>();
-              }
-            });
+  by_pieces(length, kCombined, [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
+    using Values = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+    Eigen::MatrixXd piece(n, y.rows());
+    for (Eigen::Index i = 0; i < y.rows(); ++i) {
+      const T* from = all[static_cast<std::size_t>(i)] + first;
+      piece.col(i) = Eigen::Map<const Values>(from, n).template cast<double>();
+    }
+    const Eigen::MatrixXd combined = piece * y;
+    for (Eigen::Index i = 0; i < y.cols(); ++i) {
+      T* to = all[static_cast<std::size_t>(i)] + first;
+      Eigen::Map<Values>(to, n) = combined.col(i).template cast<T>();
+    }
+  });
 }
 
-bool on_host(Columns columns) {
-  return columns.front().is_cpu();
+template <typename T>
+void host_store(double factor, const at::Tensor& w, const at::Tensor& column) {
+  const auto* from = w.const_data_ptr<double>();
+  auto* to = column.mutable_data_ptr<T>();
+  by_pieces(w.numel(), kPass, [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
+    for (auto j = first; j < first + n; ++j) to[j] = static_cast<T>(factor * from[j]);
+  });
 }
 
-bool in_double(Columns columns) {
-  return columns.front().scalar_type() == at::kDouble;
+bool in_double(const at::Tensor& column) {
+  return column.scalar_type() == at::kDouble;
 }
 
 }  // namespace
 
 Eigen::VectorXd dots(Columns columns, const at::Tensor& w) {
   if (columns.empty()) return {};
-  if (!on_host(columns)) return dots_anywhere(columns, w);
-  return in_double(columns) ? host_dots<double>(columns, w) : host_dots<float>(columns, w);
+  if (!w.is_cpu()) return dots_anywhere(columns, w);
+  return pass(columns, nullptr, true, w);
 }
 
-void subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
-  if (columns.empty()) return;
-  if (!on_host(columns)) return subtract_anywhere(columns, c, w);
-  in_double(columns) ? host_subtract<double>(columns, c, w) : host_subtract<float>(columns, c, w);
+double norm(const at::Tensor& w) {
+  if (!w.is_cpu()) return norm_anywhere(w);
+  return std::sqrt(pass({}, nullptr, false, w)[0]);
+}
+
+double subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
+  if (!w.is_cpu()) {
+    subtract_anywhere(columns, c, w);
+    return norm_anywhere(w);
+  }
+  return std::sqrt(pass(columns, &c, false, w)[0]);
+}
+
+Eigen::VectorXd subtract_dots(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
+  if (columns.empty()) return {};
+  if (!w.is_cpu()) {
+    subtract_anywhere(columns, c, w);
+    return dots_anywhere(columns, w);
+  }
+  return pass(columns, &c, true, w);
 }
 
 void combine(Columns columns, const Eigen::MatrixXd& y) {
   if (columns.empty()) return;
-  if (!on_host(columns)) return combine_anywhere(columns, y);
-  in_double(columns) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
+  const auto& one = columns.front();
+  if (!one.is_cpu()) return combine_anywhere(columns, y);
+  in_double(one) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
+}
+
+void store(double factor, const at::Tensor& w, const at::Tensor& column) {
+  if (!w.is_cpu()) {
+    column.copy_(w * factor);
+    return;
+  }
+  in_double(column) ? host_store<double>(factor, w, column) : host_store<float>(factor, w, column);
 }
 
 }  // namespace kappascope::tensor

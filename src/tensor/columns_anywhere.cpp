@@ -42,7 +42,12 @@ Eigen::VectorXd dots_anywhere(Columns columns, const at::Tensor& w) {
   return to_vector(sums);
 }
 
+double norm_anywhere(const at::Tensor& w) {
+  return w.dot(w).sqrt().item<double>();
+}
+
 void subtract_anywhere(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
+  if (columns.empty()) return;
   const auto factors = from_vector(c).to(w.device());
   by_pieces(length(columns), [&](std::int64_t first, std::int64_t n) {
     w.narrow(0, first, n).sub_(widened(columns, first, n).t().mv(factors));

@@ -177,8 +177,9 @@ TEST_CASE("a start that is close saves products, and one that cannot be meant is
   const auto cold = curvature::eigenpairs(op, options);
   const auto warm = curvature::eigenpairs(op, options, cold.vectors.sum(0));
   CHECK(warm.found.products < cold.found.products);
+  CHECK(curvature::eigenpairs(op, options, cold.vectors).found.products == 3);
   CHECK_THROWS_WITH(curvature::eigenpairs(op, options, torch::ones({3})),
-                    Catch::Contains("does not fit"));
+                    Catch::Contains("do not fit"));
   CHECK_THROWS_WITH(curvature::eigenpairs(
                         op, options, torch::full({400}, std::numeric_limits<double>::quiet_NaN())),
                     Catch::Contains("NaN"));

@@ -60,10 +60,25 @@ TEST_CASE("columns are multiplied, subtracted and combined as matrices are, of a
       const Eigen::VectorXd rest = one.b - one.a * c;
       const double each = 6 * 0x1p-53 * (one.b.norm() + 5 * one.a.norm());
       auto host = fresh(), anywhere = fresh();
-      tensor::subtract(host.columns, c, host.w);
+      CHECK(std::abs(tensor::subtract(host.columns, c, host.w) - rest.norm()) <=
+            sum_error(n, 2 * rest.norm()) + each);
       tensor::subtract_anywhere(anywhere.columns, c, anywhere.w);
       CHECK((tensor::to_vector(host.w) - rest).cwiseAbs().maxCoeff() <= each);
       CHECK((tensor::to_vector(anywhere.w) - rest).cwiseAbs().maxCoeff() <= each);
+
+      // The same in one pass; a column without a share is left out.
+      auto both = fresh();
+      Eigen::VectorXd some = c;
+      some[2] = 0;
+      const Eigen::VectorXd left = both.b - both.a * some;
+      const auto products = tensor::subtract_dots(both.columns, some, both.w);
+      CHECK((tensor::to_vector(both.w) - left).cwiseAbs().maxCoeff() <= each);
+      CHECK((products - both.a.transpose() * left).cwiseAbs().maxCoeff() <=
+            sum_error(n, (both.a.cwiseAbs().transpose() * left.cwiseAbs()).sum()) +
+                each * both.a.cwiseAbs().colwise().sum().maxCoeff());
+      CHECK(std::abs(tensor::norm(both.w) - left.norm()) <= sum_error(n, 2 * left.norm()) + each);
+      tensor::store(0.5, both.w, both.columns[0]);
+      CHECK(torch::equal(both.columns[0], (both.w * 0.5).to(type)));
 
       const Eigen::MatrixXd y = Eigen::MatrixXd::NullaryExpr(
           5, 3, [](Eigen::Index i, Eigen::Index j) { return std::sin(1.0 + i + 5.0 * j); });

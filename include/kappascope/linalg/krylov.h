@@ -29,13 +29,16 @@ concept KrylovBasis = requires(B basis,
   basis.random(seed);                                            // w = independent standard normals
   basis.multiply(i);                                             // w = A v_i
   { basis.project(i) } -> std::convertible_to<Eigen::VectorXd>;  // [v_0 … v_{i-1}]ᵀ w
-  basis.subtract(c);                                             // w -= Σ c_j v_j, j < c.size()
-  { basis.dot(i) } -> std::convertible_to<double>;               // v_i · w
-  { basis.norm() } -> std::convertible_to<double>;               // ‖w‖
-  basis.axpy(x, i);                                              // w += x v_i
-  basis.store(i, x);  // v_i = x w; columns grow as needed
-  basis.rotate(y);    // the first columns become [v_0 …] y
-  basis.swap(i, i);   // exchanges two columns
+  // w -= Σ c_j v_j, then [v_0 …]ᵀ w for all c.size() columns, in one pass; only columns with
+  // c_j != 0 cost anything in the first half.
+  { basis.subtract_project(c) } -> std::convertible_to<Eigen::VectorXd>;
+  { basis.subtract(c) } -> std::convertible_to<double>;  // w -= Σ c_j v_j, j < c.size(); ‖w‖ then
+  { basis.dot(i) } -> std::convertible_to<double>;       // v_i · w
+  { basis.norm() } -> std::convertible_to<double>;       // ‖w‖
+  basis.axpy(x, i);                                      // w += x v_i
+  basis.store(i, x);                                     // v_i = x w; columns grow as needed
+  basis.rotate(y);                                       // the first columns become [v_0 …] y
+  basis.swap(i, i);                                      // exchanges two columns
 };
 
 /// An orthonormal basis that grows by products with A, and A's projection on it. Plain algebra
@@ -45,8 +48,7 @@ concept KrylovBasis = requires(B basis,
 ///   A V = V H + P C,  [V P] orthonormal.
 /// Classic Lanczos has one pending column and one entry β in C; a second starting vector adds a
 /// second one. For u = V y, ‖A u - θ u‖ = ‖C y‖ without a product. All of H is computed, not only
-/// three diagonals: orthogonalisation needs these projections anyway ("twice is enough", Parlett
-/// 1998).
+/// three diagonals: full orthogonalisation needs these projections anyway.
 template <KrylovBasis Basis>
 class KrylovSpace {
  public:
@@ -62,6 +64,9 @@ class KrylovSpace {
   [[nodiscard]] bool invariant() const { return pending() == 0; }
   [[nodiscard]] bool finite() const { return finite_; }
   [[nodiscard]] int products() const { return products_; }
+  /// The most that the products contradicted symmetry by, as seen in the space: for a symmetric
+  /// operator at most ‖ΔA‖, the error of a product.
+  [[nodiscard]] double asymmetry() const { return asymmetry_; }
   [[nodiscard]] const Eigen::MatrixXd& projection() const { return h_; }
   [[nodiscard]] const Eigen::MatrixXd& coupling() const { return c_; }
 
@@ -69,13 +74,12 @@ class KrylovSpace {
   void inject() {
     while (finite_ && columns() < basis_.size()) {
       basis_.random(random_.next());
-      if (orthonormalise(0, 2) > 0) return add_pending(0);
+      if (add_orthogonal()) return;
     }
   }
   /// Makes w a pending column; a random vector where w is zero or in the space already.
   void start_from_work() {
-    if (orthonormalise(0, 2) == 0) return inject();
-    add_pending(0);
+    if (!add_orthogonal()) inject();
   }
 
   /// One product, with pending column number `which`: it joins V, and what is new of its product
@@ -88,10 +92,19 @@ class KrylovSpace {
     }
     basis_.multiply(m);
     ++products_;
-    const Eigen::VectorXd column = basis_.project(columns());
-    basis_.subtract(column);
-    finite_ = column.allFinite() && std::isfinite(basis_.norm());
+    // Symmetry tells most of the product's coordinates before they are measured: those on V are
+    // v_m's coupling. Taken out first, they leave so little that one full pass is enough.
+    Eigen::VectorXd column = Eigen::VectorXd::Zero(columns());
+    column.head(m) = c_.row(0).transpose();
+    column(m) = basis_.dot(m);
+    const Eigen::VectorXd rest = basis_.subtract_project(column);
+    double beta = basis_.subtract(rest);
+    // Not so where much of it lies along other pending columns.
+    if (rest.norm() > beta) beta = basis_.subtract(basis_.project(columns()));
+    column += rest;
+    finite_ = column.allFinite() && std::isfinite(beta);
     if (!finite_) return;
+    asymmetry_ = std::max(asymmetry_, rest.head(m).norm());
     scale_ = std::max(scale_, column.norm());
     h_.conservativeResize(m + 1, m + 1);
     h_.col(m) = column.head(m + 1);
@@ -100,8 +113,9 @@ class KrylovSpace {
     Eigen::MatrixXd c(left, m + 1);
     c << c_.bottomRows(left), column.tail(left);
     c_ = std::move(c);
-    const double beta = orthonormalise(10 * noise_ * scale_, 1);
-    if (beta > 0) add_pending(beta);
+    if (beta <= 10 * noise_ * scale_ || columns() == basis_.size()) return;
+    basis_.store(columns(), 1 / beta);
+    add_pending(beta);
   }
 
   /// Ritz values ascending, and coordinates of the Ritz vectors in V.
@@ -122,17 +136,19 @@ class KrylovSpace {
  private:
   [[nodiscard]] Eigen::Index columns() const { return expanded() + pending(); }
 
-  /// Makes w orthogonal to all columns, in `passes`, and stores it behind them. Returns the length
-  /// that was new, or 0 where nothing but rounding is (then nothing is stored).
-  double orthonormalise(double threshold, int passes) {
+  /// Makes w orthogonal to all columns and stores it behind them; "twice is enough" (Parlett 1998).
+  /// False where nothing but rounding is left of it: then nothing is stored.
+  bool add_orthogonal() {
     const Eigen::Index count = columns();
     const double before = basis_.norm();
-    for (int pass = 0; pass < passes && count > 0; ++pass) basis_.subtract(basis_.project(count));
-    const double length = basis_.norm();
+    double length = before;
+    for (int pass = 0; pass < 2 && count > 0; ++pass)
+      length = basis_.subtract(basis_.project(count));
     finite_ = finite_ && std::isfinite(length);
-    if (!(length > threshold) || length <= 1e-14 * before || count == basis_.size()) return 0;
+    if (!(length > 1e-14 * before) || count == basis_.size()) return false;
     basis_.store(count, 1 / length);
-    return length;
+    add_pending(0);
+    return true;
   }
 
   /// The column just stored is reached from the last expanded one, with β.
@@ -149,6 +165,7 @@ class KrylovSpace {
   Eigen::MatrixXd h_ = Eigen::MatrixXd(0, 0);
   Eigen::MatrixXd c_ = Eigen::MatrixXd(0, 0);
   double scale_ = 0;
+  double asymmetry_ = 0;
   int products_ = 0;
   bool finite_ = true;
 };

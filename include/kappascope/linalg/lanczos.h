@@ -4,7 +4,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <functional>
-#include <vector>
+#include <utility>
 
 #include "kappascope/linalg/krylov.h"
 
@@ -25,38 +25,52 @@ enum class KrylovStatus {
   kConverged,     ///< every wanted pair reached its residual
   kMaxProducts,   ///< the budget of products ended first; residuals say how far each pair came
   kNonFinite,     ///< the operator returned NaN or infinity
-  kInconsistent,  ///< a true residual is far above the computed one: the operator is not symmetric,
-                  ///< not deterministic (dropout), or noisier than its product_noise says
+  kInconsistent,  ///< products contradict each other: the operator is not symmetric, not
+                  ///< deterministic (dropout), or noisier than its product_noise says
 };
 const char* to_string(KrylovStatus status);
 
 enum class SpectrumEnd { kLargest, kSmallest, kBoth };  ///< by value, not by magnitude
 
+/// How far an iteration has come, told after each look at the Ritz values.
+struct LanczosProgress {
+  int products = 0;
+  int converged = 0;    ///< of the wanted pairs
+  int wanted = 0;       ///< pairs
+  double residual = 0;  ///< the largest of theirs, relative to the largest magnitude
+};
+
 struct LanczosOptions {
   int top = 5;  ///< pairs wanted at each asked end
   SpectrumEnd which = SpectrumEnd::kBoth;
-  double tolerance = 1e-3;  ///< on ‖A v - θ v‖ / max |θ|; never below 10 · product noise
-  int max_products = 300;   ///< of the iteration; the true residuals take one more each
-  int max_basis = 80;       ///< vectors kept before a thick restart; raised to what `top` needs
+  double tolerance =
+      1e-3;  ///< on ‖A v - θ v‖ / max |θ|; where products are noisier, on their noise
+  int max_products = 300;  ///< of the iteration
+  int max_basis = 80;      ///< vectors kept before a thick restart; raised to what `top` needs
   std::uint64_t seed = 0;
   bool vectors = false;  ///< return the eigenvectors
   /// A Krylov space holds one vector of each eigenspace. When on, converged pairs are challenged: a
-  /// random vector orthogonal to all that was found grows a dozen steps, until one of them brings
-  /// nothing new. Costs a dozen products, and as many again for every repeated eigenvalue.
+  /// random vector orthogonal to all that was found grows a few steps, until one of them brings
+  /// nothing new. Costs four to twelve products, and as many again for every repeated eigenvalue.
   bool find_repeated = true;
-  /// Start vector, [n]; empty: random. The sum of the eigenvectors of the last snapshot is good.
-  Eigen::VectorXd start = {};
+  /// Measure each residual by a product of its own, instead of taking it from the projection of A,
+  /// which tells it up to the noise of a product. Done in any case where the tolerance is within
+  /// thirty times that noise.
+  bool measure_residuals = false;
+  /// Start vectors, [n, s]; empty: a random one. The eigenvectors of the last snapshot are good: s
+  /// vectors take s products, and what those bring that is new goes on from there.
+  Eigen::MatrixXd start = {};
+  std::function<void(const LanczosProgress&)> progress = {};
 };
 
 struct LanczosResult {
   KrylovStatus status = KrylovStatus::kMaxProducts;
   Eigen::VectorXd eigenvalues = {};   ///< descending; the largest `top` and/or the smallest `top`
-  Eigen::VectorXd residuals = {};     ///< true ‖A v - θ v‖ of each, by one more product
+  Eigen::VectorXd residuals = {};     ///< ‖A v - θ v‖ of each, up to the noise of a product
   Eigen::MatrixXd eigenvectors = {};  ///< [n, k] orthonormal, when asked
   int products = 0;                   ///< all of them
 
-  /// How far from an eigenvalue each value can be: its residual, and the error of the product that
-  /// measured it.
+  /// How far from an eigenvalue each value can be: its residual, and the error of a product.
   [[nodiscard]] Eigen::VectorXd bounds(double product_noise) const {
     if (eigenvalues.size() == 0) return {};
     return residuals.array() + product_noise * eigenvalues.cwiseAbs().maxCoeff();
@@ -77,11 +91,15 @@ class HostBasis {
   explicit HostBasis(const SymmetricOperator& op);
 
   [[nodiscard]] Eigen::Index size() const { return op_.size; }
-  void load(const Eigen::VectorXd& vector) { work_ = vector; }
+  void load(Eigen::VectorXd vector) { work_ = std::move(vector); }
   void random(std::uint64_t seed) { work_ = Random(seed).normal_vector(op_.size); }
   void multiply(Eigen::Index i);
   [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const;
-  void subtract(const Eigen::VectorXd& coefficients);
+  double subtract(const Eigen::VectorXd& coefficients);
+  [[nodiscard]] Eigen::VectorXd subtract_project(const Eigen::VectorXd& coefficients) {
+    subtract(coefficients);
+    return project(coefficients.size());
+  }
   [[nodiscard]] double dot(Eigen::Index i) const { return columns_.col(i).dot(work_); }
   [[nodiscard]] double norm() const { return work_.norm(); }
   void axpy(double factor, Eigen::Index i) { work_ += factor * columns_.col(i); }
@@ -98,14 +116,15 @@ class HostBasis {
   Eigen::VectorXd work_, product_;
 };
 
-/// The algorithm, for a basis anywhere. `start_loaded`: the start vector is in w already. The
-/// eigenvectors are left in the first columns of the basis, in the order of the result (also when
-/// the options do not ask for a copy).
+/// The algorithm, for a basis anywhere; `load(i)` makes w the start vector i of `starts`. Where the
+/// eigenvectors are asked for, they are left in the first columns of the basis, in the order of the
+/// result.
 template <KrylovBasis Basis>
 LanczosResult lanczos_in(Basis& basis,
                          double product_noise,
                          const LanczosOptions& options,
-                         bool start_loaded = false);
+                         Eigen::Index starts = 0,
+                         const std::function<void(Eigen::Index)>& load = {});
 
 }  // namespace kappascope::linalg
 

@@ -19,13 +19,20 @@ using Columns = std::span<const at::Tensor>;
 
 /// [columns] column · w.
 Eigen::VectorXd dots(Columns columns, const at::Tensor& w);
-/// w -= Σ c_i column_i, c: [columns].
-void subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w);
+/// ‖w‖.
+double norm(const at::Tensor& w);
+/// w -= Σ c_i column_i, c: [columns]; returns ‖w‖ as it is then. A column with c_i = 0 is not read.
+double subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w);
+/// subtract, then dots, in one pass over w.
+Eigen::VectorXd subtract_dots(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w);
 /// The first y.cols() columns become [columns] y, y: [columns, k <= columns].
 void combine(Columns columns, const Eigen::MatrixXd& y);
+/// column = factor · w, rounded to its type.
+void store(double factor, const at::Tensor& w, const at::Tensor& column);
 
 /// The same by LibTorch's operations, on any device.
 Eigen::VectorXd dots_anywhere(Columns columns, const at::Tensor& w);
+double norm_anywhere(const at::Tensor& w);
 void subtract_anywhere(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w);
 void combine_anywhere(Columns columns, const Eigen::MatrixXd& y);
 
