@@ -71,7 +71,7 @@ void HostBasis::rotate(const Eigen::MatrixXd& y) {
 }
 
 LanczosResult lanczos(const SymmetricOperator& op, const LanczosOptions& options) {
-  const Eigen::Index starts = options.start.cols();
+  const Eigen::Index starts = options.start.size() == 0 ? 0 : options.start.cols();
   require(starts == 0 || options.start.rows() == op.size,
           "start vectors of width ",
           options.start.rows(),

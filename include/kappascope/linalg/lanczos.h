@@ -50,8 +50,8 @@ struct LanczosOptions {
   std::uint64_t seed = 0;
   bool vectors = false;  ///< return the eigenvectors
   /// A Krylov space holds one vector of each eigenspace. When on, converged pairs are challenged: a
-  /// random vector orthogonal to all that was found grows a few steps, until one of them brings
-  /// nothing new. Costs four to twelve products, and as many again for every repeated eigenvalue.
+  /// random vector orthogonal to all that was found grows a dozen steps, until one of them brings
+  /// nothing new. Costs a dozen products, and as many again for every repeated eigenvalue.
   bool find_repeated = true;
   /// Measure each residual by a product of its own, instead of taking it from the projection of A,
   /// which tells it up to the noise of a product. Done in any case where the tolerance is within

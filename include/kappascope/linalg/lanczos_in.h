@@ -49,10 +49,9 @@ LanczosResult lanczos_in(Basis& basis,
                          Eigen::Index starts,
                          const std::function<void(Eigen::Index)>& load) {
   // A missed copy has a share of 1/sqrt(n) in a random vector, which each step multiplies by the
-  // growth of a Chebyshev polynomial. Half of the steps that the wanted pairs took bring it to
-  // light; then it keeps the challenge alive until it is separated from them or one of them.
-  constexpr int kShortestChallenge = 4;
-  constexpr int kLongestChallenge = 12;
+  // growth of a Chebyshev polynomial. A dozen steps bring it to light; then it keeps the challenge
+  // alive until it is separated from them or one of them.
+  constexpr int kChallengeSteps = 12;
   const Eigen::Index n = basis.size();
   require(n >= 1, "Lanczos needs an operator of order 1 at least, got ", n);
   require(options.top >= 1, "Lanczos needs one wanted pair at least, got ", options.top);
@@ -147,8 +146,7 @@ LanczosResult lanczos_in(Basis& basis,
       space.restart(ritz.values(kept), ritz.vectors(Eigen::all, kept));
     }
     if (challenge) {
-      const int steps = starts > 0 ? kLongestChallenge : (space.products() + 1) / 2;
-      challenge_ends = space.products() + std::clamp(steps, kShortestChallenge, kLongestChallenge);
+      challenge_ends = space.products() + kChallengeSteps;
       space.inject();
       next = space.pending() - 1;
     }
