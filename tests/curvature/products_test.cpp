@@ -163,6 +163,20 @@ TEST_CASE("fused attention, which has no second derivative, is found and differe
   }
 }
 
+TEST_CASE("a loss that was built before has products of its graph, and no other") {
+  const Attention a;
+  const auto exact = a.loss(false), fused = a.loss(true);
+  CHECK(curvature::hessian([&] { return exact; }, a.parameters())->product_kind() ==
+        ProductKind::kGraphKept);
+  const auto refused = [&](const at::Tensor& loss, ProductKind kind) {
+    CHECK_THROWS_WITH(curvature::hessian([&] { return loss; }, a.parameters(), by(kind)),
+                      Contains("built before") && Contains("give a function"));
+  };
+  refused(exact, ProductKind::kRecomputed);
+  refused(exact, ProductKind::kFiniteDifference);
+  refused(fused, ProductKind::kAutomatic);
+}
+
 TEST_CASE("finite differences put the parameters back bit for bit, also when the loss throws") {
   auto p = small_problem();
   const auto parameters = curvature::select_parameters(*p.model);

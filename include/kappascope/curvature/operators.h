@@ -15,7 +15,8 @@ namespace kappascope::curvature {
 /// Evaluates the loss (a scalar that depends on the parameters). Called at construction, twice when
 /// determinism is checked, and again at each product where no graph is kept. It decides on dropout:
 /// put the model into evaluation mode inside, or freeze the masks; a loss that differs between two
-/// calls is refused.
+/// calls is refused. It may give back a tensor that was built before, with its graph; then only
+/// products of the kept graph can be taken.
 using LossFunction = std::function<at::Tensor()>;
 
 /// How products are taken; in gradients (one forward and one backward pass) for the Hessian and the

@@ -68,6 +68,11 @@ void Evaluation::compare() {
   hold(function_());
 }
 
+bool Evaluation::evaluates_afresh() const {
+  const torch::NoGradGuard no_grad;
+  return !function_().requires_grad();
+}
+
 std::vector<at::Tensor> tensors_of(const NamedParameters& parameters) {
   require(!parameters.empty(), "a curvature operator needs at least one parameter");
   std::vector<at::Tensor> tensors;
@@ -186,22 +191,27 @@ void ParameterOperator::decide(ProductKind asked,
   kind_ = asked == ProductKind::kAutomatic ? ProductKind::kGraphKept : asked;
   if (asked == ProductKind::kFiniteDifference) {
     reason_ = "asked for";
-    return;
+  } else if (lacks_a_derivative(gradients)) {
+    // A product costs two gradients, so it is tried only where the graph says that it may fail.
+    try {
+      one_product();
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const c10::Error& error) {
+      require(asked == ProductKind::kAutomatic,
+              "the loss has no second derivative (",
+              error.what_without_backtrace(),
+              "), so products need finite differences");
+      kind_ = ProductKind::kFiniteDifference;
+      reason_ = error.what_without_backtrace();
+    }
   }
-  // A product costs two gradients, so it is tried only where the graph says that it may fail.
-  if (!lacks_a_derivative(gradients)) return;
-  try {
-    one_product();
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::Error& error) {
-    require(asked == ProductKind::kAutomatic,
-            "the loss has no second derivative (",
-            error.what_without_backtrace(),
-            "), so products need finite differences");
-    kind_ = ProductKind::kFiniteDifference;
-    reason_ = error.what_without_backtrace();
-  }
+  require(kind_ == ProductKind::kGraphKept || function_.evaluates_afresh(),
+          "products by ",
+          to_string(kind_),
+          " (",
+          reason_.empty() ? "asked for" : reason_,
+          ") evaluate the loss again, and it is one tensor that was built before: give a function");
 }
 
 }  // namespace kappascope::curvature

@@ -25,6 +25,8 @@ class Evaluation {
   at::Tensor with_graph();
   /// The value without a graph, for the comparison alone; nothing when determinism goes unchecked.
   void compare();
+  /// Whether each call evaluates; false for a tensor that was built once, with its graph.
+  [[nodiscard]] bool evaluates_afresh() const;
   /// The value at displaced parameters, with a graph in grad mode: no comparison.
   [[nodiscard]] at::Tensor elsewhere() const { return function_(); }
 
