@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Hessian-vector product with the graph kept, against one gradient of the same loss; and the
-// five top eigenpairs to 1e-3 with the vectors beside the parameters, against the products alone
-// and against vectors of the host in double.
+// One Hessian and one Gauss-Newton product with the graph kept, against one gradient of the same
+// loss; and the five top eigenpairs to 1e-3 with the vectors beside the parameters, against the
+// products alone and against vectors of the host in double.
 #include <torch/torch.h>
 
 #include <memory>
@@ -26,6 +26,18 @@ int main(int argc, char** argv) {
         /*in_a_row=*/3,
         [problem] { torch::autograd::grad({problem.loss()}, problem.model->parameters()); },
         [hessian, v] { benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>()); });
+    const std::shared_ptr<curvature::CurvatureOperator> gauss_newton =
+        curvature::gauss_newton(problem.outputs,
+                                curvature::OutputLoss::kCrossEntropy,
+                                curvature::select_parameters(*problem.model));
+    benchmarks::compare(
+        "gauss_newton/" + name,
+        /*turns=*/2,
+        /*in_a_row=*/3,
+        [problem] { torch::autograd::grad({problem.loss()}, problem.model->parameters()); },
+        [gauss_newton, v] {
+          benchmark::DoNotOptimize(gauss_newton->apply(v).const_data_ptr<float>());
+        });
     linalg::LanczosOptions options;
     options.which = linalg::SpectrumEnd::kLargest;
     const auto host = [hessian, options] {

@@ -12,10 +12,11 @@
 
 namespace kappascope::benchmarks {
 
-/// A training problem: a model, a batch, its loss.
+/// A training problem: a model, a batch, its loss, and the outputs [rows, classes] beneath.
 struct Problem {
   std::shared_ptr<torch::nn::Module> model;
   std::function<at::Tensor()> loss;
+  std::function<at::Tensor()> outputs;
 };
 
 /// Residual gated MLP: 3 blocks, width 256, d_ff 512, batch 1,024 of 784 inputs, 10 classes.
@@ -25,9 +26,10 @@ inline Problem residual_mlp() {
       nn::BiasPlacement::kPostGating));
   const auto x = torch::rand({1024, 784});
   const auto y = torch::randint(10, {1024}, torch::kLong);
-  return {model.ptr(), [model, x, y]() mutable {
-            return torch::nn::functional::cross_entropy(model->forward(x), y);
-          }};
+  std::function<at::Tensor()> outputs = [model, x]() mutable { return model->forward(x); };
+  return {model.ptr(),
+          [outputs, y] { return torch::nn::functional::cross_entropy(outputs(), y); },
+          outputs};
 }
 
 /// One pre-norm block with attention written out (fused attention has no second derivative).
@@ -98,9 +100,12 @@ inline Problem lm_stack() {
   LmStack model;
   const auto tokens = torch::randint(256, {8, 129}, torch::kLong);
   const auto x = tokens.narrow(1, 0, 128), y = tokens.narrow(1, 1, 128).reshape(-1);
-  return {model.ptr(), [model, x, y]() mutable {
-            return torch::nn::functional::cross_entropy(model->forward(x).reshape({-1, 256}), y);
-          }};
+  std::function<at::Tensor()> outputs = [model, x]() mutable {
+    return model->forward(x).reshape({-1, 256});
+  };
+  return {model.ptr(),
+          [outputs, y] { return torch::nn::functional::cross_entropy(outputs(), y); },
+          outputs};
 }
 
 inline Problem problem(const std::string& name) {

@@ -67,6 +67,9 @@ def main():
     curvature = run("curvature", "curvature/", 15)
     for model in ("lm", "mlp"):
         add(f"Hessian-vector product / gradient, {model}", curvature[f"curvature/{model}"], 2.1)
+    gauss_newton = run("curvature", "gauss_newton/", 15)
+    for model in ("lm", "mlp"):
+        add(f"Gauss-Newton product / gradient, {model}", gauss_newton[f"gauss_newton/{model}"], 1.5)
     eigenpairs = run("curvature", "eigenpairs", 5)
     for model in ("lm", "mlp"):
         add(f"top 5 eigenpairs to 1e-3 / the same number of bare products, {model}",

@@ -1,65 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/Eigenvalues>
-#include <limits>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "kappascope/core/error.h"
 #include "kappascope/curvature/operators.h"
+#include "kappascope/linalg/random.h"
+#include "kappascope/linalg/symmetric_eigen.h"
+#include "kappascope/tensor/columns.h"
+#include "kappascope/tensor/convert.h"
 
 namespace kappascope::curvature {
+namespace {
 
-Eigen::MatrixXd to_dense(const linalg::SymmetricOperator& op) {
-  Eigen::MatrixXd dense(op.size, op.size);
-  Eigen::VectorXd unit = Eigen::VectorXd::Zero(op.size), column(op.size);
-  for (Eigen::Index j = 0; j < op.size; ++j) {
-    unit[j] = 1;
-    op.apply(unit, column);
-    dense.col(j) = column;
-    unit[j] = 0;
+/// A lower estimate of the norm of a symmetric operator, by a few steps of power iteration.
+double norm_of(const std::function<at::Tensor(const at::Tensor&)>& apply,
+               int64_t size,
+               const at::TensorOptions& options) {
+  constexpr int kSteps = 4;
+  auto x = tensor::from_vector(linalg::Random(0).normal_vector(size)).to(options.device());
+  double norm = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    const double length = std::sqrt(x.square().sum().item<double>());
+    if (length == 0) return 0;
+    x = apply((x / length).to(options)).to(torch::kDouble);
+    norm = std::sqrt(x.square().sum().item<double>());
   }
-  return dense;
+  return norm;
 }
 
-linalg::SymmetricOperator schur_complement(const linalg::SymmetricOperator& joint,
-                                           Eigen::Index eliminated) {
-  const auto kept = joint.size - eliminated;
-  require(eliminated >= 1 && kept >= 1,
-          "a Schur complement of order ",
-          joint.size,
-          " cannot eliminate ",
-          eliminated,
-          " coordinates");
-  Eigen::MatrixXd columns(joint.size, eliminated);  // [B; C]
-  Eigen::VectorXd unit = Eigen::VectorXd::Zero(joint.size), column(joint.size);
-  for (Eigen::Index j = 0; j < eliminated; ++j) {
-    unit[kept + j] = 1;
-    joint.apply(unit, column);
-    columns.col(j) = column;
-    unit[kept + j] = 0;
+class SchurComplement final : public CurvatureOperator {
+ public:
+  SchurComplement(std::shared_ptr<const CurvatureOperator> joint, int64_t eliminated)
+      : joint_(std::move(joint)), size_(joint_->size() - eliminated) {
+    require(eliminated >= 1 && size_ >= 1,
+            "a Schur complement of order ",
+            joint_->size(),
+            " cannot eliminate ",
+            eliminated,
+            " coordinates");
+    Eigen::MatrixXd c(eliminated, eliminated);
+    for (int64_t j = 0; j < eliminated; ++j) {
+      auto unit = torch::zeros({joint_->size()}, vectors());
+      unit[size_ + j] = 1;
+      const auto column = joint_->apply(unit);
+      columns_.push_back(column.narrow(0, 0, size_).clone());
+      c.col(j) = tensor::to_vector(column.narrow(0, size_, eliminated));
+    }
+    invert(0.5 * (c + c.transpose()));
+    estimate_noise();
   }
-  const Eigen::MatrixXd c = columns.bottomRows(eliminated);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(0.5 * (c + c.transpose()));
-  const double largest = eigen.eigenvalues().cwiseAbs().maxCoeff();
-  const double floor = std::max(joint.product_noise, std::numeric_limits<double>::epsilon()) *
-                       static_cast<double>(eliminated) * largest;
-  Eigen::VectorXd inverse(eliminated);
-  for (Eigen::Index i = 0; i < eliminated; ++i) {
-    const double value = eigen.eigenvalues()[i];
-    inverse[i] = std::abs(value) > floor ? 1 / value : 0;
-  }
-  const Eigen::MatrixXd b = columns.topRows(kept);
-  const Eigen::MatrixXd c_inverse =
-      eigen.eigenvectors() * inverse.asDiagonal() * eigen.eigenvectors().transpose();
 
-  linalg::SymmetricOperator schur;
-  schur.size = kept;
-  schur.product_noise = joint.product_noise;
-  schur.apply = [joint, b, c_inverse, kept](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
-    Eigen::VectorXd whole = Eigen::VectorXd::Zero(joint.size), product(joint.size);
-    whole.head(kept) = x;
-    joint.apply(whole, product);
-    y = product.head(kept) - b * (c_inverse * (b.transpose() * x));
-  };
-  return schur;
+  [[nodiscard]] int64_t size() const override { return size_; }
+  [[nodiscard]] at::TensorOptions vectors() const override { return joint_->vectors(); }
+  [[nodiscard]] double product_noise() const override { return noise_; }
+  [[nodiscard]] ProductKind product_kind() const override { return joint_->product_kind(); }
+  [[nodiscard]] std::string product_reason() const override { return joint_->product_reason(); }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    const auto x = v.detach().to(vectors());
+    const auto product = kept_product(x).to(torch::kDouble, /*non_blocking=*/false, /*copy=*/true);
+    subtract_eliminated(x, product);
+    return product.to(vectors());
+  }
+
+ private:
+  /// A x, in the type of products.
+  [[nodiscard]] at::Tensor kept_product(const at::Tensor& x) const {
+    const auto rest = torch::zeros({joint_->size() - size_}, vectors());
+    return joint_->apply(torch::cat({x, rest})).narrow(0, 0, size_);
+  }
+  /// y -= B C⁺ Bᵀ x; y in double.
+  void subtract_eliminated(const at::Tensor& x, const at::Tensor& y) const {
+    const auto wide = x.to(torch::kDouble).contiguous();
+    tensor::subtract(columns_, c_inverse_ * tensor::dots(columns_, wide), y);
+  }
+
+  void invert(const Eigen::MatrixXd& c) {
+    require(c.allFinite(), "the eliminated block is not finite");
+    const auto [values, vectors] = linalg::symmetric_eigen(c);
+    const double floor =
+        joint_->product_noise() * static_cast<double>(values.size()) * values.cwiseAbs().maxCoeff();
+    const Eigen::VectorXd inverse =
+        (values.array().abs() > floor).select(values.array().inverse(), 0.0);
+    c_inverse_ = vectors * inverse.asDiagonal() * vectors.transpose();
+  }
+
+  void estimate_noise() {
+    const double kept =
+        norm_of([this](const at::Tensor& x) { return kept_product(x); }, size_, vectors());
+    const double left = norm_of([this](const at::Tensor& x) { return apply(x); }, size_, vectors());
+    const auto removed = [this](const at::Tensor& x) {
+      auto y = torch::zeros({size_}, vectors().dtype(torch::kDouble));
+      subtract_eliminated(x, y);
+      return y;
+    };
+    const double loss = norm_of(removed, size_, vectors());
+    noise_ = joint_->product_noise();
+    // Nothing is left but rounding where left is zero: such products are all error.
+    noise_ *= left > 0 ? std::max(1.0, (kept + 3 * loss) / left) : 1;
+  }
+
+  std::shared_ptr<const CurvatureOperator> joint_;
+  int64_t size_;
+  std::vector<at::Tensor> columns_;  // B, [size_] each, in the type of products
+  Eigen::MatrixXd c_inverse_;
+  double noise_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<CurvatureOperator> schur_complement(std::shared_ptr<const CurvatureOperator> joint,
+                                                    int64_t eliminated) {
+  require(joint != nullptr, "a Schur complement needs a joint operator");
+  return std::make_unique<SchurComplement>(std::move(joint), eliminated);
 }
 
 }  // namespace kappascope::curvature

@@ -6,37 +6,15 @@
 #include <Eigen/Eigenvalues>
 #include <limits>
 
+#include "curvature/small_problem.h"
 #include "kappascope/core/error.h"
-#include "kappascope/nn/mlp_stack.h"
-#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
 
 using namespace kappascope;
+using namespace kappascope::test;
 using Catch::Contains;
 
 namespace {
-
-struct Problem {
-  nn::MlpStack model{nullptr};
-  at::Tensor x, labels;
-};
-
-Problem small_problem(nn::Gate gate = nn::Gate::kSwiglu) {
-  torch::manual_seed(11);
-  Problem p;
-  p.model = nn::MlpStack(nn::MlpStackOptions(5, 3).width(4).hidden(6).blocks(2).gate(gate).bias(
-      nn::BiasPlacement::kBoth));
-  p.model->to(torch::kDouble);
-  torch::NoGradGuard no_grad;
-  for (auto& parameter : p.model->parameters()) parameter.normal_(0, 0.5);
-  p.x = torch::randn({40, 5}, torch::kDouble);
-  p.labels = torch::randint(3, {40}, torch::kLong);
-  return p;
-}
-
-at::Tensor cross_entropy(Problem& p) {
-  return torch::nn::functional::cross_entropy(p.model->forward(p.x), p.labels);
-}
 
 at::Tensor gradient(Problem& p, const curvature::NamedParameters& parameters) {
   std::vector<at::Tensor> tensors;
@@ -75,10 +53,6 @@ Eigen::MatrixXd difference_hessian(Problem& p, const curvature::NamedParameters&
   Eigen::MatrixXd h(columns.size(), columns.size());
   for (std::size_t j = 0; j < columns.size(); ++j) h.col(static_cast<Eigen::Index>(j)) = columns[j];
   return 0.5 * (h + h.transpose());
-}
-
-Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& m) {
-  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(m, Eigen::EigenvaluesOnly).eigenvalues();
 }
 
 }  // namespace
@@ -176,12 +150,7 @@ TEST_CASE(
 TEST_CASE("the empirical Fisher and the gradients' covariance are those of the rows' gradients") {
   auto p = small_problem();
   const auto parameters = curvature::select_parameters(*p.model);
-  const auto losses = [&] {
-    return torch::nn::functional::cross_entropy(
-        p.model->forward(p.x),
-        p.labels,
-        torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
-  };
+  const auto losses = [&] { return row_losses(p); };
   std::vector<at::Tensor> tensors, rows;
   for (const auto& item : parameters) tensors.push_back(item.second);
   const auto all = losses();
@@ -192,12 +161,9 @@ TEST_CASE("the empirical Fisher and the gradients' covariance are those of the r
   const double count = static_cast<double>(gradients.rows());
   const Eigen::MatrixXd centred = gradients.rowwise() - gradients.colwise().mean();
   const Eigen::MatrixXd fisher = gradients.transpose() * gradients / count;
-  const auto dense = [](const std::unique_ptr<curvature::CurvatureOperator>& op) {
-    return curvature::to_dense(curvature::as_linear(*op));
-  };
-  CHECK((dense(curvature::empirical_fisher(losses, parameters)) - fisher).norm() <
+  CHECK((dense(*curvature::empirical_fisher(losses, parameters)) - fisher).norm() <
         1e-12 * fisher.norm());
-  CHECK((dense(curvature::gradient_covariance(losses, parameters)) -
+  CHECK((dense(*curvature::gradient_covariance(losses, parameters)) -
          centred.transpose() * centred / count)
             .norm() < 1e-12 * fisher.norm());
   CHECK((fisher - centred.transpose() * centred / count).norm() > 1e-3 * fisher.norm());

@@ -6,55 +6,63 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "kappascope/curvature/parameters.h"
 #include "kappascope/linalg/lanczos.h"
-
-namespace torch::nn {
-class Module;
-}
 
 namespace kappascope::curvature {
 
-/// Parameters with their names, in the order in which their entries make up a vector.
-using NamedParameters = std::vector<std::pair<std::string, at::Tensor>>;
-
-/// The parameters of `model` whose name matches `pattern`: a glob with `*` (any characters) and
-/// `?` (one), "*" takes all. Throws when none matches, naming what there is.
-NamedParameters select_parameters(const torch::nn::Module& model, const std::string& pattern = "*");
-
-/// Evaluates the loss (a scalar that depends on the parameters). Called once, or twice when
-/// determinism is checked. It decides on dropout: put the model into evaluation mode inside, or
-/// freeze the masks; a loss that differs between two calls is refused.
+/// Evaluates the loss (a scalar that depends on the parameters). Called at construction, twice when
+/// determinism is checked, and again at each product where no graph is kept. It decides on dropout:
+/// put the model into evaluation mode inside, or freeze the masks; a loss that differs between two
+/// calls is refused. It may give back a tensor that was built before, with its graph; then only
+/// products of the kept graph can be taken.
 using LossFunction = std::function<at::Tensor()>;
 
+/// How products are taken; in gradients (one forward and one backward pass) for the Hessian and the
+/// Gauss-Newton matrix.
+enum class ProductKind {
+  kAutomatic,         ///< in options: the graph kept, finite differences where that cannot be
+  kGraphKept,         ///< fast: 2 and 4/3 gradients; memory of a forward and backward pass for good
+  kRecomputed,        ///< small: 3 and 7/3 gradients; that memory during products only
+  kFiniteDifference,  ///< 2 and 4/3 gradients, not exact: where the graph has no second derivative
+};
+/// "automatic", "graph kept", "recomputed", "finite difference".
+const char* to_string(ProductKind kind);
+
 struct OperatorOptions {
-  /// Evaluate twice and refuse a loss that differs (dropout, a shuffling loader).
+  /// Evaluate twice and refuse a loss that differs (dropout, a shuffling loader). Where no graph is
+  /// kept, every later evaluation is compared too.
   bool check_determinism = true;
+  ProductKind product = ProductKind::kAutomatic;
 };
 
 /// Matrix-free curvature of a loss with respect to parameters, at their values of this moment.
-/// Parameter values, `.grad`, and the model's mode are left alone.
-///
-/// The first-order graph is built once and kept, so a product costs about two gradients. The graph
-/// lives as long as the operator: memory of one forward and backward pass.
+/// Parameter values, `.grad`, and the model's mode are left alone (finite differences displace the
+/// parameters during a product and put them back bit for bit).
 class CurvatureOperator {
  public:
   virtual ~CurvatureOperator() = default;
   /// Number of parameters.
   [[nodiscard]] virtual int64_t size() const = 0;
-  /// C v for v: [size]; the result has the parameters' type and device, v is brought there.
+  /// C v for v: [size], brought to the type and device of the result, which vectors() tells.
   [[nodiscard]] virtual at::Tensor apply(const at::Tensor& v) const = 0;
-  /// Type and device of products.
+  /// Type and device of products: the parameters', but float32 for half precision.
   [[nodiscard]] virtual at::TensorOptions vectors() const = 0;
-  /// Relative error of one product: 2⁻⁵³ or 2⁻²⁴ times a small factor, by the parameters' type.
+  /// Relative error of one product, ‖Δ‖ / (‖C‖ ‖v‖): the unit roundoff of the parameters' type (in
+  /// float64, float32, float16, bfloat16: 2⁻⁵³, 2⁻²⁴, 2⁻¹¹, 2⁻⁸) times a small factor; for finite
+  /// differences, estimated by comparing steps.
   [[nodiscard]] virtual double product_noise() const = 0;
+  /// Which products these are; never kAutomatic.
+  [[nodiscard]] virtual ProductKind product_kind() const { return ProductKind::kGraphKept; }
+  /// Why they are finite differences (LibTorch's words on the missing derivative); else empty.
+  [[nodiscard]] virtual std::string product_reason() const { return {}; }
 };
 
-/// The Hessian, by double backward (Pearlmutter 1994).
-/// Throws kappascope::Error when the loss is not a finite scalar, does not depend on a parameter at
-/// all, or is not deterministic (with both values).
+/// The Hessian, by double backward (Pearlmutter 1994). A parameter that the loss does not reach has
+/// zero rows. Throws kappascope::Error when the loss is not a finite scalar, does not depend on any
+/// parameter, or is not deterministic (with both values); when a parameter is frozen (with its
+/// name) or listed twice; and when exact products were asked for and a derivative is missing.
 std::unique_ptr<CurvatureOperator> hessian(const LossFunction& loss,
                                            const NamedParameters& parameters,
                                            const OperatorOptions& options = {});
@@ -65,8 +73,9 @@ enum class OutputLoss {
   kSquared,       ///< mean over rows of ½ ‖outputs - target‖²
 };
 
-/// The Gauss-Newton matrix Jᵀ H J, exact: J v by two backward passes through the kept graph, H in
-/// closed form (Schraudolph 2002). `outputs` evaluates the network's outputs [rows, classes].
+/// The Gauss-Newton matrix Jᵀ H J, exact: J v by two backward passes, H in closed form (Schraudolph
+/// 2002); with ProductKind::kFiniteDifference, J v is a difference of outputs. `outputs` evaluates
+/// the network's outputs [rows, classes]. Throws as hessian() does.
 std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
                                                 OutputLoss loss,
                                                 const NamedParameters& parameters,
@@ -89,10 +98,15 @@ std::unique_ptr<CurvatureOperator> gradient_covariance(const LossFunction& losse
 linalg::SymmetricOperator as_linear(const CurvatureOperator& op);
 
 /// The Schur complement A - B C⁺ Bᵀ of a joint operator [A B; Bᵀ C] that eliminates its last
-/// `eliminated` coordinates (the intercept, say). Costs `eliminated` products at once, then one
-/// product of `joint` each. Eigenvalues of C within rounding of zero are left out of its inverse.
-linalg::SymmetricOperator schur_complement(const linalg::SymmetricOperator& joint,
-                                           Eigen::Index eliminated);
+/// `eliminated` coordinates (the intercept, say: list its parameter last). Costs `eliminated`
+/// products at once and 8 more for the norms below, then one product of `joint` each; keeps B, a
+/// vector for each eliminated coordinate. Sums are in double. Eigenvalues of C within rounding of
+/// zero are left out of its inverse.
+///
+/// Where the difference cancels, its products are worse than the joint ones: product_noise() is
+/// that of `joint` times (‖A‖ + 3 ‖B C⁺ Bᵀ‖) / ‖A - B C⁺ Bᵀ‖, the norms by power iteration.
+std::unique_ptr<CurvatureOperator> schur_complement(std::shared_ptr<const CurvatureOperator> joint,
+                                                    int64_t eliminated);
 
 /// The matrix itself, by one product a column. For tests and small blocks: n products, n² numbers.
 Eigen::MatrixXd to_dense(const linalg::SymmetricOperator& op);

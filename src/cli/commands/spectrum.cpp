@@ -34,6 +34,8 @@ class Counted final : public curvature::CurvatureOperator {
   [[nodiscard]] int64_t size() const override { return op_.size(); }
   [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
   [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
+  [[nodiscard]] curvature::ProductKind product_kind() const override { return op_.product_kind(); }
+  [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     const auto product = op_.apply(v);
     line_.show(fmt::format("{} products (at most {}), {}",
@@ -165,7 +167,8 @@ int run_spectrum(const Arguments& arguments) {
                         {"eigenvalues", numbers(found.eigenvalues)},
                         {"residuals", numbers(found.residuals)},
                         {"bounds", numbers(bounds)},
-                        {"product_noise", op->product_noise()}};
+                        {"product_noise", op->product_noise()},
+                        {"product_kind", curvature::to_string(op->product_kind())}};
   for (const auto& each : shares) out["shares"].push_back(nlohmann::json(each));
   if (std::isfinite(rate)) out["learning_rate"] = rate;
   if (want_trace)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curvature/products/central_difference.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::curvature {
+namespace {
+
+double length_of(const at::Tensor& tensor) {
+  return std::sqrt(tensor.to(torch::kDouble).square().sum().item<double>());
+}
+
+/// θ + h v while it lives, θ afterwards. Through tensors without autograd's version counter, as
+/// graphs that were built before stay valid: the values come back bit for bit.
+class Displaced {
+ public:
+  explicit Displaced(const std::vector<at::Tensor>& parameters) {
+    for (const auto& parameter : parameters) {
+      values_.push_back(parameter.variable_data());
+      saved_.push_back(values_.back().clone());
+    }
+  }
+  Displaced(const Displaced&) = delete;
+  Displaced& operator=(const Displaced&) = delete;
+  ~Displaced() {
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i].copy_(saved_[i]);
+  }
+  void move(const at::Tensor& v, double h) {
+    const torch::NoGradGuard no_grad;
+    int64_t begin = 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const auto part = v.narrow(0, begin, values_[i].numel()).view(values_[i].sizes());
+      values_[i].copy_(saved_[i] + part.to(values_[i].device()) * h);
+      begin += values_[i].numel();
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> values_, saved_;
+};
+
+}  // namespace
+
+CentralDifference::CentralDifference(std::vector<at::Tensor> parameters,
+                                     std::function<at::Tensor()> function,
+                                     double roundoff,
+                                     const std::vector<at::Tensor>& directions)
+    : parameters_(std::move(parameters)), function_(std::move(function)) {
+  double squares = 0;
+  for (const auto& parameter : parameters_) squares += std::pow(length_of(parameter.detach()), 2);
+  choose_step(4 * std::cbrt(2 * roundoff) * (1 + std::sqrt(squares)), roundoff, directions);
+}
+
+void CentralDifference::choose_step(double first,
+                                    double roundoff,
+                                    const std::vector<at::Tensor>& directions) {
+  constexpr int kSteps = 12;
+  double least = std::numeric_limits<double>::infinity(), largest = 0;
+  std::vector<at::Tensor> before;
+  for (int i = 0; i < kSteps; ++i) {
+    const double step = first * std::pow(4.0, -i);
+    double gap = 0;
+    std::vector<at::Tensor> now;
+    for (const auto& direction : directions)
+      now.push_back(difference(direction, step / length_of(direction)) / length_of(direction));
+    for (std::size_t j = 0; j < before.size(); ++j) {
+      // The larger of the two: a NaN gap stays one, and is no agreement.
+      const double each = length_of(now[j] - before[j]);
+      gap = each <= gap ? gap : each;
+    }
+    if (!before.empty() && gap < least) {
+      least = gap;
+      // Between the two that agree: their larger one has the truncation, their smaller one the
+      // rounding.
+      step_ = 2 * step;
+      largest = 0;
+      for (const auto& each : now) largest = std::max(largest, length_of(each));
+    } else if (std::isfinite(least)) {
+      break;
+    }
+    before = std::move(now);
+  }
+  require(std::isfinite(least), "no step of finite differences gives finite gradients");
+  noise_ = 16 * roundoff + (largest > 0 ? 2 * least / largest : 0);
+}
+
+at::Tensor CentralDifference::difference(const at::Tensor& v, double step) const {
+  Displaced displaced(parameters_);
+  displaced.move(v, step);
+  const auto up = function_().to(torch::kDouble);
+  displaced.move(v, -step);
+  const auto down = function_().to(torch::kDouble);
+  return (up - down) / (2 * step);
+}
+
+at::Tensor CentralDifference::along(const at::Tensor& v) const {
+  const double length = length_of(v);
+  // A direction of length zero, or one that is not finite, has no step.
+  if (!(length > 0) || !std::isfinite(length))
+    return function_().to(torch::kDouble) * 0 + (length == 0 ? 0.0 : length);
+  return difference(v, step_ / length);
+}
+
+}  // namespace kappascope::curvature

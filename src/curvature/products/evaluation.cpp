@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curvature/products/evaluation.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+#include <utility>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::curvature {
+namespace {
+
+bool is_half(const at::Tensor& tensor) {
+  return tensor.scalar_type() == torch::kHalf || tensor.scalar_type() == torch::kBFloat16;
+}
+
+/// A graph has a node of this kind where a derivative is missing; running it throws.
+bool lacks_a_derivative(const std::vector<at::Tensor>& tensors) {
+  std::vector<torch::autograd::Node*> open;
+  std::unordered_set<torch::autograd::Node*> seen;
+  const auto visit = [&](torch::autograd::Node* node) {
+    if (node != nullptr && seen.insert(node).second) open.push_back(node);
+  };
+  for (const auto& tensor : tensors)
+    if (tensor.defined()) visit(tensor.grad_fn().get());
+  while (!open.empty()) {
+    const auto* node = open.back();
+    open.pop_back();
+    if (dynamic_cast<const torch::autograd::Error*>(node) != nullptr) return true;
+    for (const auto& edge : node->next_edges()) visit(edge.function.get());
+  }
+  return false;
+}
+
+}  // namespace
+
+void Evaluation::hold(const at::Tensor& value) {
+  const double sum = value.detach().sum(torch::kDouble).item<double>();
+  require(std::isfinite(sum), "the ", what_, " is not finite: no curvature at this point");
+  if (check_ && seen_ && *seen_ != sum) {
+    throw Error(fmt::format(
+        "the {} is not deterministic (two evaluations gave {:.9g} and {:.9g}): switch dropout off "
+        "or freeze its masks, and use a fixed batch",
+        what_,
+        *seen_,
+        sum));
+  }
+  seen_ = sum;
+}
+
+at::Tensor Evaluation::with_graph() {
+  torch::AutoGradMode grad(true);
+  auto value = function_();
+  require(
+      value.defined() && value.requires_grad(), "the ", what_, " does not depend on any parameter");
+  hold(value);
+  return value;
+}
+
+void Evaluation::compare() {
+  if (!check_) return;
+  const torch::NoGradGuard no_grad;
+  hold(function_());
+}
+
+bool Evaluation::evaluates_afresh() const {
+  const torch::NoGradGuard no_grad;
+  return !function_().requires_grad();
+}
+
+std::vector<at::Tensor> tensors_of(const NamedParameters& parameters) {
+  require(!parameters.empty(), "a curvature operator needs at least one parameter");
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : parameters) {
+    require(tensor.defined() && tensor.is_floating_point(),
+            "parameter ",
+            name,
+            " does not hold real numbers");
+    require(tensor.requires_grad(), "parameter ", name, " does not require a gradient");
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      require(!tensors[i].is_same(tensor),
+              "parameter ",
+              name,
+              " is the same tensor as ",
+              parameters[i].first,
+              "; shared weights are one parameter");
+    }
+    tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+at::TensorOptions vectors_of(const std::vector<at::Tensor>& parameters) {
+  const bool wide = std::any_of(parameters.begin(), parameters.end(), [](const auto& parameter) {
+    return parameter.scalar_type() == torch::kDouble;
+  });
+  return parameters[0].options().requires_grad(false).dtype(wide ? torch::kDouble : torch::kFloat);
+}
+
+double roundoff_of(const std::vector<at::Tensor>& parameters) {
+  double coarsest = 0;
+  for (const auto& parameter : parameters) {
+    switch (parameter.scalar_type()) {
+      case torch::kDouble:
+        coarsest = std::max(coarsest, 0x1p-53);
+        break;
+      case torch::kFloat:
+        coarsest = std::max(coarsest, 0x1p-24);
+        break;
+      case torch::kHalf:
+        coarsest = std::max(coarsest, 0x1p-11);
+        break;
+      case torch::kBFloat16:
+        coarsest = std::max(coarsest, 0x1p-8);
+        break;
+      default:
+        throw Error(fmt::format("no products in the type {}", toString(parameter.scalar_type())));
+    }
+  }
+  return coarsest;
+}
+
+double noise_of(const std::vector<at::Tensor>& parameters) {
+  // A product sums a few thousand terms in each layer; 16 units in the last place is what float32
+  // products were measured to lose against double (3e-7 to 7e-7 relative).
+  return 16 * roundoff_of(parameters);
+}
+
+Roots roots_of(const std::vector<at::Tensor>& outputs,
+               const std::vector<at::Tensor>& parameters,
+               const at::Tensor& v) {
+  Roots roots;
+  if (std::any_of(outputs.begin(), outputs.end(), [](const auto& output) {
+        return output.defined() && is_half(output);
+      })) {
+    const double largest = v.abs().max().template item<double>();
+    if (largest > 0 && std::isfinite(largest)) roots.scale = std::exp2(-std::ilogb(largest));
+  }
+  int64_t begin = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto length = parameters[i].numel();
+    if (outputs[i].defined() && outputs[i].requires_grad()) {
+      auto part = v.narrow(0, begin, length).view(parameters[i].sizes());
+      if (roots.scale != 1) part = part * roots.scale;
+      roots.outputs.push_back(outputs[i]);
+      roots.cotangents.push_back(part.to(outputs[i].device(), outputs[i].scalar_type()));
+    }
+    begin += length;
+  }
+  return roots;
+}
+
+at::Tensor pull_back(const Roots& roots,
+                     const std::vector<at::Tensor>& parameters,
+                     bool keep_graph) {
+  const auto options = vectors_of(parameters);
+  torch::autograd::variable_list parts(parameters.size());
+  if (!roots.outputs.empty()) {
+    parts = torch::autograd::grad(roots.outputs,
+                                  parameters,
+                                  roots.cotangents,
+                                  keep_graph,
+                                  /*create_graph=*/false,
+                                  /*allow_unused=*/true);
+  }
+  std::vector<at::Tensor> flat;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    flat.push_back(parts[i].defined() ? parts[i].detach().to(options).reshape(-1)
+                                      : torch::zeros({parameters[i].numel()}, options));
+  }
+  auto whole = torch::cat(flat);
+  return roots.scale == 1 ? whole : whole / roots.scale;
+}
+
+ParameterOperator::ParameterOperator(Evaluation function, const NamedParameters& parameters)
+    : function_(std::move(function)),
+      parameters_(tensors_of(parameters)),
+      noise_(noise_of(parameters_)) {
+  function_.compare();
+  for (const auto& parameter : parameters_) size_ += parameter.numel();
+}
+
+void ParameterOperator::decide(ProductKind asked,
+                               const std::vector<at::Tensor>& gradients,
+                               const std::function<void()>& one_product) {
+  kind_ = asked == ProductKind::kAutomatic ? ProductKind::kGraphKept : asked;
+  if (asked == ProductKind::kFiniteDifference) {
+    reason_ = "asked for";
+  } else if (lacks_a_derivative(gradients)) {
+    // A product costs two gradients, so it is tried only where the graph says that it may fail.
+    try {
+      one_product();
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const c10::Error& error) {
+      require(asked == ProductKind::kAutomatic,
+              "the loss has no second derivative (",
+              error.what_without_backtrace(),
+              "), so products need finite differences");
+      kind_ = ProductKind::kFiniteDifference;
+      reason_ = error.what_without_backtrace();
+    }
+  }
+  require(kind_ == ProductKind::kGraphKept || function_.evaluates_afresh(),
+          "products by ",
+          to_string(kind_),
+          " (",
+          reason_.empty() ? "asked for" : reason_,
+          ") evaluate the loss again, and it is one tensor that was built before: give a function");
+}
+
+}  // namespace kappascope::curvature

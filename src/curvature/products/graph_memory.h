@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace kappascope::curvature {
+
+/// Counts the memory that LibTorch's allocators give out on this thread, and in work that it starts
+/// elsewhere, while an object of this type lives. It stands where a profiler's memory record would,
+/// so a profiler sees nothing in the meantime.
+class GraphMemory {
+ public:
+  GraphMemory();
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+
+  /// Bytes that were allocated since, and not freed: the kept graph's, if that is all that stays.
+  [[nodiscard]] int64_t held() const;
+
+ private:
+  class Ledger;
+  class Guard;
+  std::shared_ptr<Ledger> ledger_;
+  std::unique_ptr<Guard> guard_;
+};
+
+}  // namespace kappascope::curvature

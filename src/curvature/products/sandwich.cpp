@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curvature/products/sandwich.h"
+
+#include <torch/torch.h>
+
+#include <string>
+#include <utility>
+
+#include "kappascope/core/error.h"
+#include "kappascope/linalg/random.h"
+#include "kappascope/tensor/convert.h"
+
+namespace kappascope::curvature {
+
+Sandwich::Sandwich(const LossFunction& outputs,
+                   std::string what,
+                   const NamedParameters& parameters,
+                   Middle middle,
+                   const OperatorOptions& options)
+    : ParameterOperator(Evaluation(outputs, std::move(what), options), parameters),
+      middle_(std::move(middle)) {
+  auto graph = build();
+  rows_ = graph.outputs.size(0);
+  decide(
+      options.product, graph.pulled, [&] { (void)push(graph, torch::ones({size_}, vectors())); });
+  if (kind_ == ProductKind::kFiniteDifference) difference_along(graph.outputs);
+  if (kind_ != ProductKind::kRecomputed) graph_ = std::move(graph);
+  if (kind_ == ProductKind::kFiniteDifference) graph_.pulled.clear();
+}
+
+at::Tensor Sandwich::evaluate() const {
+  const auto values = function_.with_graph();
+  return values.dim() == 1 ? values.unsqueeze(1) : values;
+}
+
+Sandwich::Graph Sandwich::build() const {
+  torch::AutoGradMode grad(true);
+  Graph graph;
+  graph.outputs = evaluate();
+  graph.dummy = torch::zeros_like(graph.outputs).requires_grad_();
+  graph.pulled =
+      torch::autograd::grad({graph.outputs}, parameters_, {graph.dummy}, true, true, true);
+  bool used = false;
+  for (const auto& part : graph.pulled) used |= part.defined();
+  require(used, "the network's output does not depend on the chosen parameters");
+  return graph;
+}
+
+at::Tensor Sandwich::push(const Graph& graph, const at::Tensor& v) const {
+  const auto roots = roots_of(graph.pulled, parameters_, v);
+  const auto pushed = torch::autograd::grad(roots.outputs,
+                                            {graph.dummy},
+                                            roots.cotangents,
+                                            /*retain_graph=*/true,
+                                            /*create_graph=*/false)[0];
+  return pushed.detach().to(vectors()) / roots.scale;
+}
+
+at::Tensor Sandwich::pull(const at::Tensor& outputs, const at::Tensor& u, bool keep_graph) const {
+  return pull_back(roots_of({outputs}, {outputs}, u.reshape(-1)), parameters_, keep_graph);
+}
+
+at::Tensor Sandwich::apply(const at::Tensor& v, const Middle& middle) const {
+  const auto direction = v.detach().to(vectors());
+  const auto sandwich = [&](const Graph& graph, const at::Tensor& pushed, bool keep_graph) {
+    const auto values = graph.outputs.detach().to(vectors());
+    return pull(graph.outputs, middle(pushed, values), keep_graph);
+  };
+  switch (kind_) {
+    case ProductKind::kFiniteDifference:
+      return sandwich(graph_, difference_->along(direction).to(vectors()), true);
+    case ProductKind::kRecomputed: {
+      const auto graph = build();
+      return sandwich(graph, push(graph, direction), false);
+    }
+    default:
+      return sandwich(graph_, push(graph_, direction), true);
+  }
+}
+
+at::Tensor Sandwich::transposed(const at::Tensor& u) const {
+  if (kind_ == ProductKind::kRecomputed) return pull(evaluate(), u, false);
+  return pull(graph_.outputs, u, true);
+}
+
+void Sandwich::difference_along(const at::Tensor& outputs) {
+  std::vector<at::Tensor> directions = {
+      tensor::from_vector(linalg::Random(0).normal_vector(size_)).to(vectors())};
+  // Jᵀ of something lies close to the directions to which the outputs are most sensitive.
+  const auto slope = pull(outputs, torch::ones_like(outputs), true);
+  if (slope.count_nonzero().item<int64_t>() > 0) directions.push_back(slope);
+  difference_.emplace(
+      parameters_,
+      [this] {
+        const torch::NoGradGuard no_grad;
+        const auto values = function_.elsewhere();
+        return values.dim() == 1 ? values.unsqueeze(1) : values;
+      },
+      roundoff_of(parameters_),
+      directions);
+  noise_ += difference_->noise();
+}
+
+}  // namespace kappascope::curvature

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gated MLP small enough for its dense Hessian, and what the tests ask of operators.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <Eigen/Eigenvalues>
+#include <memory>
+#include <vector>
+
+#include "kappascope/curvature/operators.h"
+#include "kappascope/nn/mlp_stack.h"
+#include "kappascope/tensor/convert.h"
+
+namespace kappascope::test {
+
+struct Problem {
+  nn::MlpStack model{nullptr};
+  at::Tensor x, labels;
+};
+
+/// 5 inputs, width 4, 2 blocks of d_ff 6, 3 classes, 40 rows, in double; weights of size ½, so that
+/// the Hessian is indefinite.
+inline Problem small_problem(nn::Gate gate = nn::Gate::kSwiglu, double dropout = 0) {
+  torch::manual_seed(11);
+  Problem p;
+  p.model = nn::MlpStack(nn::MlpStackOptions(5, 3)
+                             .width(4)
+                             .hidden(6)
+                             .blocks(2)
+                             .gate(gate)
+                             .bias(nn::BiasPlacement::kBoth)
+                             .dropout(dropout));
+  p.model->to(torch::kDouble);
+  torch::NoGradGuard no_grad;
+  for (auto& parameter : p.model->parameters()) parameter.normal_(0, 0.5);
+  p.x = torch::randn({40, 5}, torch::kDouble);
+  p.labels = torch::randint(3, {40}, torch::kLong);
+  return p;
+}
+
+/// The same with weights and inputs rounded to `type`, and in that type.
+inline Problem in_type(const Problem& p, torch::ScalarType type) {
+  Problem q = p;
+  q.model = std::dynamic_pointer_cast<nn::MlpStackImpl>(p.model->clone());
+  q.model->to(type);
+  q.x = p.x.to(type);
+  return q;
+}
+
+inline at::Tensor cross_entropy(Problem& p) {
+  return torch::nn::functional::cross_entropy(p.model->forward(p.x), p.labels);
+}
+
+/// [rows]
+inline at::Tensor row_losses(Problem& p) {
+  return torch::nn::functional::cross_entropy(
+      p.model->forward(p.x),
+      p.labels,
+      torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
+}
+
+inline Eigen::MatrixXd dense(const curvature::CurvatureOperator& op) {
+  return curvature::to_dense(curvature::as_linear(op));
+}
+
+inline Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& m) {
+  return Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(m, Eigen::EigenvaluesOnly).eigenvalues();
+}
+
+/// Largest magnitude of an eigenvalue.
+inline double operator_norm(const Eigen::MatrixXd& m) {
+  return eigenvalues(m).cwiseAbs().maxCoeff();
+}
+
+/// The largest error of products with random vectors, relative to ‖matrix‖ ‖v‖.
+inline double product_error(const curvature::CurvatureOperator& op, const Eigen::MatrixXd& matrix) {
+  auto generator = at::detail::createCPUGenerator(4);
+  const double norm = operator_norm(matrix);
+  double worst = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto v = torch::randn({op.size()}, generator, torch::kDouble);
+    const Eigen::VectorXd x = tensor::to_vector(v);
+    const Eigen::VectorXd error = tensor::to_vector(op.apply(v)) - matrix * x;
+    const double relative = error.norm() / (norm * x.norm());
+    worst = relative <= worst ? worst : relative;  // NaN comes through
+  }
+  return worst;
+}
+
+}  // namespace kappascope::test
