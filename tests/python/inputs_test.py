@@ -185,6 +185,17 @@ class Batches(unittest.TestCase):
             found = top(self.problem.loss, self.problem.model)
         torch.testing.assert_close(found, top(self.problem.loss(), self.problem.model))
 
+    def test_a_loss_may_take_gradients_itself(self) -> None:
+        weight = nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
+
+        def penalty() -> Tensor:
+            (gradient,) = torch.autograd.grad((weight**3).sum(), weight, create_graph=True)
+            return gradient.square().sum()  # Σ 9 w⁴
+
+        with torch.no_grad():
+            values = top(penalty, [weight], top=1)
+        torch.testing.assert_close(values, torch.tensor([432.0, 108.0], dtype=torch.float64))
+
 
 class NothingIsChanged(unittest.TestCase):
     def test_neither_mode_grad_parameters_nor_random_states(self) -> None:
