@@ -49,6 +49,14 @@ class Package(unittest.TestCase):
             self.assertEqual(out.strip(), f"{version[1]} [12.0, 6.0]")
             self.assertTrue(list(Path(folder).glob(f"kappascope-{version[1]}.dist-info")))
 
+    def test_a_library_that_does_not_load_is_named(self) -> None:
+        environment = {**os.environ, "KAPPASCOPE_LIBRARY": "/nowhere/library.so"}
+        command = [sys.executable, "-B", "-c", "import kappascope"]
+        failed = subprocess.run(command, env=environment, capture_output=True, text=True)
+        last = failed.stderr.strip().splitlines()[-1]
+        self.assertRegex(last, "^ImportError: could not load /nowhere/library.so into torch 2")
+        self.assertIn("install the package again", last)
+
 
 if __name__ == "__main__":
     unittest.main()
