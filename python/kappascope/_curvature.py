@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three questions: extreme eigenpairs, density, trace."""
+
+import time
+from typing import Any, Literal
+
+from torch import Tensor
+
+from ._library import call
+from ._losses import Batches, Loss, Operator, source_of
+from ._parameters import Parameters, named_parameters, unchanged
+from ._results import Density, Spectrum, Trace
+
+_ENDS = ("both", "largest", "smallest")
+
+
+def spectrum(
+    loss: Loss,
+    params: Parameters,
+    *,
+    batches: Batches | None = None,
+    operator: Operator = "hessian",
+    top: int = 5,
+    which: Literal["both", "largest", "smallest"] = "both",
+    tol: float = 1e-3,
+    max_products: int = 300,
+    max_basis: int = 80,
+    find_repeated: bool = True,
+    start: Spectrum | Tensor | None = None,
+    vectors: bool = True,
+    seed: int = 0,
+) -> Spectrum:
+    """Extreme eigenpairs of a loss's curvature, by Lanczos with true residuals.
+
+    loss: a scalar tensor with its graph, or a callable: loss(), or loss(batch) with batches, an
+        iterable of batches or a callable that gives one; then it is the mean weighted by the rows
+        of each batch's first tensor. A callable is evaluated twice, and refused where the values
+        differ. The graph is built once and kept: memory of one forward and backward pass of all
+        batches. For operator "ggn": Outputs(outputs, loss=...); for "fisher" (empirical) and
+        "covariance" (of gradients): the losses of the rows, [rows].
+    params: a module (those of its parameters that require a gradient), tensors, or (name, tensor).
+    top, which: pairs wanted at each asked end, by value.
+    tol: on ‖A v - value v‖ / largest magnitude; never below ten times the product's own error.
+    max_products: of the iteration; the true residuals take one more each.
+    max_basis: vectors of the parameters' size that are kept before a restart.
+    find_repeated: look for copies of repeated eigenvalues, at the cost of a dozen products.
+    start: the last snapshot's Spectrum, or a vector [n].
+
+    Raises ValueError for arguments that cannot be meant and Error where there is no curvature (a
+    loss that is not finite, not deterministic, or does not depend on the parameters). What comes of
+    the iteration is the result's status. Ctrl-C waits for the end of the call.
+    """
+    if which not in _ENDS:
+        raise ValueError(f"which must be one of {_ENDS}, got {which!r}")
+    if top < 1 or max_products < 1:
+        raise ValueError(f"top and max_products must be at least 1, got {top} and {max_products}")
+    if isinstance(start, Spectrum):
+        if start.eigenvectors is None:
+            raise ValueError("start: a Spectrum with vectors is needed, this one has none")
+        start = start.eigenvectors.sum(0)
+    began = time.perf_counter()
+    numbers, status, products, kind, shapes = _run(
+        "spectrum",
+        loss,
+        params,
+        batches,
+        operator,
+        top=top,
+        which=which,
+        tolerance=tol,
+        max_products=max_products,
+        max_basis=max_basis,
+        find_repeated=find_repeated,
+        vectors=vectors,
+        seed=seed,
+        start=start,
+    )
+    return Spectrum(
+        eigenvalues=numbers["eigenvalues"],
+        eigenvectors=numbers.get("eigenvectors"),
+        residuals=numbers["residuals"],
+        bounds=numbers["bounds"],
+        status=status,
+        products=products,
+        product_kind=kind,
+        seconds=time.perf_counter() - began,
+        operator=operator,
+        tolerance=tol,
+        product_noise=numbers["product_noise"].item(),
+        shapes=shapes,
+    )
+
+
+def density(
+    loss: Loss,
+    params: Parameters,
+    *,
+    batches: Batches | None = None,
+    operator: Operator = "hessian",
+    steps: int = 60,
+    probes: int = 4,
+    points: int = 512,
+    bandwidth: float = 0.01,
+    seed: int = 0,
+) -> Density:
+    """Spectral density of a loss's curvature; loss, params, batches, operator as in spectrum().
+
+    steps: Lanczos steps a probe; probes: random starts, at least two for a band; points: of the
+    grid; bandwidth: standard deviation of the smoothing, as a share of the range.
+    Cost: steps · probes products; memory: steps vectors of the parameters' size.
+    """
+    began = time.perf_counter()
+    numbers, status, products, kind, _ = _run(
+        "density",
+        loss,
+        params,
+        batches,
+        operator,
+        steps=steps,
+        probes=probes,
+        points=points,
+        bandwidth=bandwidth,
+        seed=seed,
+    )
+    return Density(
+        **{name: x if x.dim() else x.item() for name, x in numbers.items()},
+        status=status,
+        products=products,
+        product_kind=kind,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def trace(
+    loss: Loss,
+    params: Parameters,
+    *,
+    batches: Batches | None = None,
+    operator: Operator = "hessian",
+    relative_error: float = 0.05,
+    max_products: int = 100,
+    sketch: int = 5,
+    seed: int = 0,
+) -> Trace:
+    """Trace of a loss's curvature by Hutch++; loss, params, batches, operator as in spectrum().
+
+    relative_error: the standard error, as a share of the value, at which to stop; sketch:
+    directions whose part is taken exactly, two products each (0: Hutchinson's own estimator).
+    """
+    began = time.perf_counter()
+    numbers, status, products, kind, _ = _run(
+        "trace",
+        loss,
+        params,
+        batches,
+        operator,
+        relative_error=relative_error,
+        max_products=max_products,
+        sketch=sketch,
+        seed=seed,
+    )
+    vectors = int(numbers.pop("vectors").item())
+    return Trace(
+        **{name: x.item() for name, x in numbers.items()},
+        vectors=vectors,
+        status=status,
+        products=products,
+        product_kind=kind,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _run(
+    name: str,
+    loss: Loss,
+    params: Parameters,
+    batches: Batches | None,
+    operator: str,
+    **options: Any,
+) -> Any:
+    named = named_parameters(params)
+    with unchanged(params, named), source_of(loss, batches, operator) as source:
+        result = call(
+            name,
+            source.value,
+            source.number,
+            source.rows,
+            list(named.values()),
+            list(named),
+            operator,
+            source.output_loss,
+            **options,
+        )
+    shapes = {parameter: tensor.shape for parameter, tensor in named.items()}
+    return *result, shapes

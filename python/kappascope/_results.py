@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes out: values with their error, and in words what they are worth."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_WORDS = {
+    "converged": (
+        "Each value is within its +- of an eigenvalue: the length of A v - value v, by a "
+        "product of its own, and that product's rounding."
+    ),
+    "max_products": (
+        "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
+        "others may lie beyond it; raise max_products or tol."
+    ),
+    "non_finite": "No values: a product was not finite.",
+    "inconsistent": (
+        "Do not trust these: the +- is far above what the iteration saw, so products are noisier "
+        "than their type allows or differ from call to call."
+    ),
+}
+
+
+def _cost(products: int, kind: str, seconds: float) -> str:
+    return f"{products} products ({kind}), {seconds:.3g} s"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spectrum:
+    """Extreme eigenpairs, by value in descending order. k = 0 where status is "non_finite"."""
+
+    eigenvalues: Tensor
+    """[k], float64."""
+    eigenvectors: Tensor | None
+    """[k, n], orthonormal rows in the parameters' type (float32 where that is shorter) and on their
+    device; row i belongs to value i. None where they were not asked for."""
+    residuals: Tensor
+    """[k], float64: ‖A v - value v‖, by one more product each."""
+    bounds: Tensor
+    """[k], float64: how far from an eigenvalue each value can be; residual and rounding."""
+    status: str
+    """"converged", "max_products", "non_finite" or "inconsistent"."""
+    products: int
+    """All products with the operator."""
+    product_kind: str
+    """Which product ran: "graph kept"."""
+    seconds: float
+    """Wall time of the whole call."""
+    operator: str
+    tolerance: float
+    """Asked for: residual / largest magnitude."""
+    product_noise: float
+    """Relative error of one product."""
+    shapes: dict[str, torch.Size]
+    """Of the parameters, by name, in the order in which their entries make up a vector."""
+
+    def named_vector(self, i: int) -> dict[str, Tensor]:
+        """Eigenvector i in the shapes of the parameters, as views."""
+        if self.eigenvectors is None:
+            raise ValueError("this spectrum was computed with vectors=False")
+        parts = torch.split(self.eigenvectors[i], [shape.numel() for shape in self.shapes.values()])
+        pairs = zip(self.shapes.items(), parts, strict=True)
+        return {name: part.view(shape) for (name, shape), part in pairs}
+
+    def __repr__(self) -> str:
+        n = sum(shape.numel() for shape in self.shapes.values())
+        lines = [
+            f"{self.operator} of {n} parameters: {self.status}, "
+            + _cost(self.products, self.product_kind, self.seconds)
+        ]
+        for value, bound in zip(self.eigenvalues.tolist(), self.bounds.tolist(), strict=True):
+            lines.append(f"  {value:>14.6g}  +- {bound:.1e}")
+        lines.append(_WORDS.get(self.status, self.status))
+        if self.eigenvalues.numel() > 0:
+            largest = float(self.eigenvalues.abs().max())
+            lines.append(
+                f"Products are good to about {self.product_noise * largest:.1g}; asked for was "
+                f"{self.tolerance * largest:.1g}."
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Density:
+    """Spectral density by stochastic Lanczos quadrature; all tensors are float64 on the host."""
+
+    grid: Tensor
+    """[points]"""
+    density: Tensor
+    """[points]; (1/n) Σ δ(x - λ), smoothed."""
+    lower: Tensor
+    """[points]; 95 % pointwise over probes, NaN for one probe."""
+    upper: Tensor
+    nodes: Tensor
+    """Ritz values of all probes."""
+    weights: Tensor
+    """Of the nodes; they sum to 1."""
+    negative_mass: float
+    """Share of the spectrum below zero (by more than rounding)."""
+    near_zero_mass: float
+    """Share within 1e-3 of the largest magnitude."""
+    trace: float
+    """By the same probes, with its standard error and 95 % interval (NaN for one probe)."""
+    trace_stderr: float
+    trace_lower: float
+    trace_upper: float
+    status: str
+    """"converged" or "non_finite"; a density has no residual, its error is the band."""
+    products: int
+    product_kind: str
+    seconds: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Density({self.status}, {_cost(self.products, self.product_kind, self.seconds)}; "
+            f"negative mass {self.negative_mass:.3g}, near zero {self.near_zero_mass:.3g}, "
+            f"trace {self.trace:.6g} in [{self.trace_lower:.6g}, {self.trace_upper:.6g}] (95 %))"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """The trace by Hutch++."""
+
+    value: float
+    standard_error: float
+    """Over the random vectors."""
+    lower: float
+    """95 %, Student's t."""
+    upper: float
+    vectors: int
+    """Random ones."""
+    status: str
+    """"converged": the error was reached; "max_products": it was not; "non_finite": no numbers."""
+    products: int
+    product_kind: str
+    seconds: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Trace({self.value:.6g} in [{self.lower:.6g}, {self.upper:.6g}] (95 %), "
+            f"standard error {self.standard_error:.2g}; {self.status}, "
+            f"{_cost(self.products, self.product_kind, self.seconds)})"
+        )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the C++ library with CMake, for the torch of this environment, and packs it.
+
+KAPPASCOPE_LIBRARY names one that is built already (quickstart's). KAPPASCOPE_TORCH_DIR names the
+folder of another torch.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.dist import Distribution
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+BUILD = ROOT / "build" / "pip"
+LIBRARY = "libkappascope_python.so"
+
+
+def version() -> str:
+    found = re.search(r"project\(kappascope VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())
+    assert found, "CMakeLists.txt names no version"
+    return found[1]
+
+
+def built_library() -> Path:
+    given = os.environ.get("KAPPASCOPE_LIBRARY")
+    if given:
+        return Path(given)
+    # pip hides the environment's packages from a build, but not where they lie.
+    torch = os.environ.get("KAPPASCOPE_TORCH_DIR") or Path(sysconfig.get_path("purelib"), "torch")
+    if not Path(torch, "lib", "libtorch_cpu.so").exists():
+        raise SystemExit(
+            f"there is no torch in {torch}: install it first, or name its folder with "
+            "KAPPASCOPE_TORCH_DIR"
+        )
+    options = [
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DKAPPASCOPE_PYTHON_ONLY=ON",
+        f"-DKAPPASCOPE_TORCH_DIR={torch}",
+        f"-DKAPPASCOPE_CUDA={'ON' if shutil.which('nvcc') else 'OFF'}",
+    ]
+    subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, *options], check=True)
+    subprocess.run(["cmake", "--build", BUILD, "--target", "kappascope_python"], check=True)
+    return BUILD / "lib" / LIBRARY
+
+
+class BuildWithLibrary(build_py):
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
+        super().run()
+        shutil.copy2(built_library(), Path(self.build_lib, "kappascope", LIBRARY))
+
+
+class PlatformDistribution(Distribution):
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+(BUILD / "package").mkdir(parents=True, exist_ok=True)
+setup(
+    version=version(),
+    cmdclass={"build_py": BuildWithLibrary},
+    distclass=PlatformDistribution,
+    options={
+        "build": {"build_base": str(BUILD / "package")},
+        "egg_info": {"egg_base": str(BUILD / "package")},
+    },
+)

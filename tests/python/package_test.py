@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pip packs the library that is built, and the package works away from the source tree."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import kappascope, torch
+weight = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+found = kappascope.spectrum((weight**3).sum(), [weight], top=1).eigenvalues.tolist()
+print(kappascope.__version__, [round(value, 6) for value in found])
+"""
+
+
+def setuptools() -> int:
+    try:
+        return int(metadata.version("setuptools").partition(".")[0])
+    except metadata.PackageNotFoundError:
+        return 0
+
+
+class Package(unittest.TestCase):
+    @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
+    def test_pip_installs_it_from_the_source_tree(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ["--no-index", "--no-deps", "--no-build-isolation", "--target", folder]
+            pip = [sys.executable, "-m", "pip", "install", "-q", *options, str(ROOT / "python")]
+            subprocess.run(pip, check=True)
+            self.assertTrue(Path(folder, "kappascope", "py.typed").exists())
+            environment = {**os.environ, "PYTHONPATH": folder}
+            del environment["KAPPASCOPE_LIBRARY"]
+            out = subprocess.run(
+                [sys.executable, "-B", "-c", PROGRAM],
+                env=environment,
+                cwd=folder,
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+            version = re.search(r"VERSION ([0-9.]+) LANG", (ROOT / "CMakeLists.txt").read_text())
+            assert version is not None
+            self.assertEqual(out.strip(), f"{version[1]} [12.0, 6.0]")
+            self.assertTrue(list(Path(folder).glob(f"kappascope-{version[1]}.dist-info")))
+
+    def test_a_library_that_does_not_load_is_named(self) -> None:
+        environment = {**os.environ, "KAPPASCOPE_LIBRARY": "/nowhere/library.so"}
+        command = [sys.executable, "-B", "-c", "import kappascope"]
+        failed = subprocess.run(command, env=environment, capture_output=True, text=True)
+        last = failed.stderr.strip().splitlines()[-1]
+        self.assertRegex(last, "^ImportError: could not load /nowhere/library.so into torch 2")
+        self.assertIn("install the package again", last)
+
+
+if __name__ == "__main__":
+    unittest.main()
