@@ -104,7 +104,7 @@ class KrylovSpace {
     column += rest;
     finite_ = column.allFinite() && std::isfinite(beta);
     if (!finite_) return;
-    asymmetry_ = std::max(asymmetry_, rest.head(m).norm());
+    asymmetry_ = std::max(asymmetry_, rest.head(m).norm() - dropped_);
     scale_ = std::max(scale_, column.norm());
     h_.conservativeResize(m + 1, m + 1);
     h_.col(m) = column.head(m + 1);
@@ -132,6 +132,15 @@ class KrylovSpace {
     h_ = values.asDiagonal();
     c_ = (c_ * y).eval();
   }
+
+  /// Gives up every pending column, so that the next one is free to lie in their directions. H
+  /// stays exact; the coupling no longer tells all of a residual, which takes a product from then
+  /// on.
+  void drop_pending() {
+    dropped_ += c_.norm();
+    c_.resize(0, expanded());
+  }
+  [[nodiscard]] bool knows_residuals() const { return dropped_ == 0; }
 
  private:
   [[nodiscard]] Eigen::Index columns() const { return expanded() + pending(); }
@@ -166,6 +175,7 @@ class KrylovSpace {
   Eigen::MatrixXd c_ = Eigen::MatrixXd(0, 0);
   double scale_ = 0;
   double asymmetry_ = 0;
+  double dropped_ = 0;  // the norm of the coupling that was given up
   int products_ = 0;
   bool finite_ = true;
 };

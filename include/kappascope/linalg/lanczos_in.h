@@ -78,7 +78,8 @@ LanczosResult lanczos_in(Basis& basis,
   LanczosResult result;
   SymmetricEigen ritz;
   std::vector<Eigen::Index> wanted;
-  Eigen::VectorXd challenged;                  // the wanted values before the last challenge
+  Eigen::VectorXd challenged;  // the wanted values before the last challenge
+  int challenges = 0;
   int challenge_ends = 0;                      // not before this many products
   Eigen::Index waiting = space.pending() - 1;  // start vectors that have not had their product
   Eigen::Index next = 0;
@@ -130,15 +131,16 @@ LanczosResult lanczos_in(Basis& basis,
         result.status = KrylovStatus::kConverged;
         break;
       }
-      challenge = !unchanged;
-      challenged = values;
+      // What is given up at a second challenge must not add up to the tolerance.
+      challenge = !unchanged && (challenges == 0 || missing.maxCoeff() <= 0.1 * goal * scale);
+      if (challenge) challenged = values;
     }
     // The pending column that the wanted pairs miss most; a challenger is left to grow first.
     if (!growing && !challenge && waiting == 0 && next > 0) {
       const Eigen::MatrixXd parts = space.coupling() * ritz.vectors(Eigen::all, wanted);
       parts.rowwise().squaredNorm().maxCoeff(&next);
     }
-    if (full && !to_the_end) {
+    if (full && !to_the_end && !(challenge && challenges > 0)) {
       // Half of the room stays with the ends of the spectrum, shared as the wanted pairs are.
       const Eigen::Index keep = std::max(enough, max_basis / 2);
       const Eigen::Index keep_top = keep * top / (top + bottom);
@@ -146,6 +148,13 @@ LanczosResult lanczos_in(Basis& basis,
       space.restart(ritz.values(kept), ritz.vectors(Eigen::all, kept));
     }
     if (challenge) {
+      // A missed vector may lie in a challenger's own pending column, where no later one,
+      // orthogonal to it, would see it: from the second on, all but the pairs themselves is given
+      // up.
+      if (challenges++ > 0) {
+        space.restart(ritz.values(wanted), ritz.vectors(Eigen::all, wanted));
+        space.drop_pending();
+      }
       challenge_ends = space.products() + kChallengeSteps;
       space.inject();
       next = space.pending() - 1;
@@ -154,7 +163,8 @@ LanczosResult lanczos_in(Basis& basis,
 
   if (result.status != KrylovStatus::kConverged) look();
   std::reverse(wanted.begin(), wanted.end());
-  const bool measure = options.measure_residuals || options.tolerance < 30 * product_noise;
+  const bool measure = options.measure_residuals || !space.knows_residuals() ||
+                       options.tolerance < 30 * product_noise;
   if (options.vectors || measure) basis.rotate(ritz.vectors(Eigen::all, wanted));
   result.eigenvalues = ritz.values(wanted);
   result.residuals = residuals(wanted);
