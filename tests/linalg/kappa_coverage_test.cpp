@@ -17,9 +17,9 @@
 
 #include "kappascope/linalg/kappa.h"
 #include "kappascope/linalg/sampling.h"
-#include "linalg/planted.h"
 #include "support/catch.h"
 #include "support/matrices.h"
+#include "support/planted.h"
 
 using namespace kappascope::linalg;
 using namespace kappascope::test;

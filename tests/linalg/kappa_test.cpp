@@ -7,9 +7,9 @@
 #include <string>
 
 #include "kappascope/core/error.h"
-#include "linalg/planted.h"
 #include "support/catch.h"
 #include "support/matrices.h"
+#include "support/planted.h"
 
 using namespace kappascope::linalg;
 using namespace kappascope::test;

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "kappascope/core/error.h"
-#include "linalg/planted.h"
 #include "support/catch.h"
 #include "support/matrices.h"
+#include "support/planted.h"
 
 using namespace kappascope::linalg;
 using namespace kappascope::test;

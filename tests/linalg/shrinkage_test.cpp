@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "linalg/planted.h"
 #include "support/catch.h"
 #include "support/matrices.h"
+#include "support/planted.h"
 
 using namespace kappascope::linalg;
 using namespace kappascope::test;

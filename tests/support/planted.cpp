@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "linalg/planted.h"
+#include "support/planted.h"
 
 #include <algorithm>
 #include <cmath>
