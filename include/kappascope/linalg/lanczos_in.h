@@ -81,9 +81,14 @@ LanczosResult lanczos_in(Basis& basis,
       result.status = KrylovStatus::kConverged;
       break;
     }
+    // Where the columns are most of the space, a challenger has little of its own to grow from, or
+    // none is left: the last products settle it.
+    const Eigen::Index columns = m + space.pending();
+    const bool to_the_end =
+        options.find_repeated && (columns == n || (n <= max_basis && 2 * columns > n));
     const bool settled = challenged.size() == 0 || since_challenge >= kChallengeSteps;
     bool challenge = false;
-    if (converged && settled) {
+    if (converged && settled && !to_the_end) {
       const Eigen::VectorXd values = ritz.values(wanted);
       if (!options.find_repeated ||
           (challenged.size() > 0 &&
@@ -97,7 +102,7 @@ LanczosResult lanczos_in(Basis& basis,
     }
     // The pending column that the wanted pairs miss most; a challenger is left to grow first.
     if (settled) residual.rowwise().squaredNorm().maxCoeff(&next);
-    if (full) {
+    if (full && !to_the_end) {
       // Half of the room stays with the ends of the spectrum, shared as the wanted pairs are.
       const Eigen::Index keep = std::max(enough, max_basis / 2);
       const Eigen::Index keep_top = keep * top / (top + bottom);
