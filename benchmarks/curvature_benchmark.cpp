@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One Hessian and one Gauss-Newton product with the graph kept, against one gradient of the same
-// loss; and the five top eigenpairs to 1e-3 with the vectors beside the parameters, against the
-// products alone and against vectors of the host in double.
+// loss; the five top eigenpairs to 1e-3 with the vectors beside the parameters, against the
+// products alone and against vectors of the host in double; and a density of 100 steps, with the
+// basis kept and in ten vectors, against 100 products.
 #include <torch/torch.h>
 
 #include <memory>
@@ -53,6 +54,24 @@ int main(int argc, char** argv) {
     };
     benchmarks::compare("eigenpairs_bare/" + name, 1, 1, bare, here);
     benchmarks::compare("eigenpairs_host/" + name, 1, 1, host, here);
+    const auto hundred = [hessian, v] {
+      for (int i = 0; i < 100; ++i)
+        benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>());
+    };
+    for (const int max_vectors : {0, 10}) {
+      linalg::DensityOptions density;
+      density.steps = 100;
+      density.probes = 1;
+      density.max_vectors = max_vectors;
+      benchmarks::compare(
+          (max_vectors == 0 ? "density/" : "density_bounded/") + name,
+          /*turns=*/1,
+          /*in_a_row=*/1,
+          hundred,
+          [hessian, density] {
+            benchmark::DoNotOptimize(curvature::spectral_density(*hessian, density).trace);
+          });
+    }
   }
   benchmark::RunSpecifiedBenchmarks();
 }

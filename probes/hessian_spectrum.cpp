@@ -105,8 +105,10 @@ void add_density(store::Snapshot& out, const linalg::Density& density) {
   }
   if (points > 0) out.arrays.push_back(std::move(array));
   add_scalar(out, "hessian/trace", "", density.trace, density.trace_lower, density.trace_upper);
-  add_scalar(out, "hessian/negative_mass", "", density.negative_mass);
-  add_scalar(out, "hessian/near_zero_mass", "", density.near_zero_mass);
+  const auto& negative = density.negative_mass;
+  const auto& zero = density.near_zero_mass;
+  add_scalar(out, "hessian/negative_mass", "", negative.value, negative.lower, negative.upper);
+  add_scalar(out, "hessian/near_zero_mass", "", zero.value, zero.lower, zero.upper);
 }
 
 }  // namespace kappascope::probes

@@ -3,6 +3,9 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "curvature/tensor_basis.h"
 #include "kappascope/core/error.h"
 
@@ -39,6 +42,27 @@ linalg::Density spectral_density(const CurvatureOperator& op,
   TensorBasis basis(op);
   const auto probes = linalg::quadratures_in(basis, op.product_noise(), options);
   return linalg::density_from(probes, op.size(), op.product_noise(), options);
+}
+
+linalg::Density spectral_density(const BatchOperator& batch,
+                                 int batches,
+                                 const linalg::DensityOptions& options) {
+  require(batches >= 1, "a density needs one batch at least, got ", batches);
+  std::vector<linalg::Quadrature> quadratures;
+  int64_t size = 0;
+  double noise = 0;
+  for (int b = 0; b < batches; ++b) {
+    const auto op = batch(b);
+    require(op != nullptr && (b == 0 || op->size() == size),
+            "the operators of a density must be of one order");
+    size = op->size();
+    noise = std::max(noise, op->product_noise());
+    TensorBasis basis(*op);
+    const auto found = linalg::quadratures_in(basis, op->product_noise(), options, b);
+    quadratures.insert(quadratures.end(), found.begin(), found.end());
+    if (!quadratures.back().finite) break;
+  }
+  return linalg::density_from(quadratures, size, noise, options);
 }
 
 linalg::TraceEstimate trace(const CurvatureOperator& op, const linalg::TraceOptions& options) {

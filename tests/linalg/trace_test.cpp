@@ -82,6 +82,62 @@ TEST_CASE("a negative trace and the zero operator have their values") {
   CHECK(zero.standard_error == 0);
 }
 
+TEST_CASE("where positive and negative cancel, an absolute error is the one to be had") {
+  // Trace 0.3 of a spectrum whose probes vary by sqrt(2 Σ λ²) = 12.
+  Eigen::VectorXd values = Eigen::VectorXd::LinSpaced(200, -1, 1);
+  values(100) += 0.3;
+  const double truth = values.sum();
+  const auto op = dense_operator(with_spectrum(values, 5));
+  const auto share = trace(op);
+  CHECK(share.status == KrylovStatus::kMaxProducts);
+  CHECK(share.products == 100);
+  int covered = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto found = trace(op, {.absolute_error = 2, .seed = seed});
+    REQUIRE(found.status == KrylovStatus::kConverged);
+    REQUIRE(found.standard_error <= 2);
+    covered += found.lower <= truth && truth <= found.upper ? 1 : 0;
+  }
+  // With a true rate of 95 % fewer than 180 of 200 happen once in 600 sets of seeds (binomial).
+  CHECK(covered >= 180);
+}
+
+TEST_CASE("a negative trace is covered as a positive one is, in as many products") {
+  const Eigen::VectorXd values = hessian_like(200);
+  const auto up = dense_operator(with_spectrum(values, 6));
+  const auto down = dense_operator(with_spectrum(-values, 6));
+  int covered = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto found = trace(down, {.seed = seed});
+    REQUIRE(found.status == KrylovStatus::kConverged);
+    covered += found.lower <= -values.sum() && -values.sum() <= found.upper ? 1 : 0;
+    if (seed < 10) {
+      const auto mirrored = trace(up, {.seed = seed});
+      CHECK(mirrored.products == found.products);
+      CHECK(mirrored.value == Approx(-found.value));
+    }
+  }
+  CHECK(covered >= 180);  // as above
+}
+
+TEST_CASE("fewer vectors make a smaller sketch") {
+  const auto op = dense_operator(with_spectrum(hessian_like(200), 1));
+  TraceOptions options{.max_products = 2000, .relative_error = 0.02};
+  const auto free = trace(op, options);
+  options.max_vectors = 7;
+  CHECK(trace(op, options).products == free.products);
+  options.max_vectors = 3;
+  const auto tight = trace(op, options);
+  CHECK(tight.status == KrylovStatus::kConverged);
+  CHECK(tight.products == tight.vectors + 2);
+  options.max_vectors = 2;
+  const auto none = trace(op, options);
+  CHECK(none.products == none.vectors);
+  options.max_vectors = 1;
+  CHECK_THROWS_AS(trace(op, options), kappascope::Error);
+  CHECK_THROWS_AS(trace(op, {.absolute_error = -1}), kappascope::Error);
+}
+
 TEST_CASE("what is not reached, not finite or not meant is said") {
   const auto op = dense_operator(with_spectrum(hessian_like(200), 1));
   const auto few = trace(op, {.max_products = 3});

@@ -3,6 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
+#include <memory>
+
 #include "kappascope/curvature/operators.h"
 #include "kappascope/linalg/density.h"
 #include "kappascope/linalg/lanczos.h"
@@ -25,11 +28,21 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const at::Tensor& start = {});
 
 /// The spectral density as linalg::spectral_density estimates it, with the vectors there. Memory:
-/// `steps` vectors of the parameters' size.
+/// max_vectors of the parameters' size, of which the work vector is in double.
 linalg::Density spectral_density(const CurvatureOperator& op,
                                  const linalg::DensityOptions& options = {});
 
-/// The trace as linalg::trace estimates it, with the vectors there. Memory: sketch + 2 vectors.
+/// The operator of batch 0, 1, …, all of the same parameters.
+using BatchOperator = std::function<std::unique_ptr<CurvatureOperator>(int batch)>;
+/// The mean density over the distribution that the batches are drawn from, with a band that holds
+/// the spread of batches and probes. One operator, and so one graph, lives at a time. Throws when
+/// `batches` is below 1 or orders differ.
+linalg::Density spectral_density(const BatchOperator& batch,
+                                 int batches,
+                                 const linalg::DensityOptions& options = {});
+
+/// The trace as linalg::trace estimates it, with the vectors there. Memory: sketch + 2 vectors, or
+/// max_vectors.
 linalg::TraceEstimate trace(const CurvatureOperator& op, const linalg::TraceOptions& options = {});
 
 }  // namespace kappascope::curvature

@@ -3,84 +3,119 @@
 
 #include <Eigen/Core>
 #include <cstdint>
-#include <utility>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "kappascope/linalg/lanczos.h"
+#include "kappascope/linalg/quadrature_in.h"
 
 namespace kappascope::linalg {
 
 struct DensityOptions {
   int steps = 60;           ///< Lanczos steps a probe; the order of the operator bounds them
-  int probes = 4;           ///< random starts; the band comes from their spread, so two at least
+  int probes = 4;           ///< random starts a batch; their spread makes the density's band
   int points = 512;         ///< of the grid
   double bandwidth = 0.01;  ///< standard deviation of the smoothing, as a share of the range
+  /// Vectors held at once, the work vector among them; 0: as many as there are steps, and one. When
+  /// they do not fit, the basis is not kept, and three are enough.
+  int max_vectors = 0;
+  /// The bulk ends where the next Ritz value is farther than this share of the range.
+  double outlier_gap = 0.05;
   std::uint64_t seed = 0;
 };
 
-/// Spectral density (1/n) Σ δ(x - λ_i), smoothed by a Gaussian, by stochastic Lanczos quadrature
-/// (Ubaru, Chen and Saad 2017): a random unit vector v sees the density with weights (vᵢ·v)², whose
-/// mean is 1/n, and m Lanczos steps from v integrate polynomials of degree 2m - 1 exactly. Full
-/// reorthogonalisation, so that Ritz values do not repeat. Eigenvalues of multiplicity count with
-/// it.
+enum class Reorthogonalisation {
+  kPartial,  ///< semi-orthogonal vectors: nodes and weights are those of the operator to its noise
+  kNone,     ///< the basis did not fit: integrals hold, but an eigenvalue may come as several nodes
+};
+const char* to_string(Reorthogonalisation reorthogonalisation);
+
+/// A share of the spectrum, with bounds that hold as the band of the cumulative density does.
+struct Share {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  double lower = value, upper = value;
+};
+
+/// An eigenvalue of one operator lies within `bound` of `value`.
+struct Outlier {
+  double value = 0, bound = 0;
+};
+
+/// Spectral density (1/n) Σ δ(x - λ_i), by stochastic Lanczos quadrature (Ubaru, Chen and Saad
+/// 2017): a random unit vector v sees it with weights (v_i · v)², whose mean is 1/n. Eigenvalues of
+/// multiplicity count with it. Over several operators, batches of one loss, it is the mean density
+/// of the distribution that the batches are drawn from.
 struct Density {
   /// kNonFinite: the operator returned NaN or infinity and everything below is empty or NaN;
   /// otherwise kConverged (a density has no residual: its error is the band).
   KrylovStatus status = KrylovStatus::kConverged;
-  /// [points]; the band is 95 % pointwise over probes: mean ± t(probes-1) · standard error, cut at
-  /// 0. With one probe it is NaN: unknown is not zero.
+  /// [points], smoothed by a Gaussian; the band is 95 % pointwise, mean ± t · standard error over
+  /// the probes, or over the means of batches where there are several (which holds the spread of
+  /// both), cut at 0. From one probe of one batch it is NaN: unknown is not zero.
   Eigen::VectorXd grid, density, lower, upper;
+  /// [points] the share of the spectrum at or below each point, not smoothed. The band has two
+  /// parts, added up. What m steps leave open, for each probe by the inequalities of Chebyshev,
+  /// Markov and Stieltjes, within rounding of the product. And chance: for one batch the probe's
+  /// measure is Dirichlet with parameters 1/2 (Chen, Trogdon and Ubaru 2021), whose largest
+  /// deviation over all points is Kolmogorov's, so the band holds for all points at once with
+  /// 95 %, from one probe on; for several batches it is Student's t over them, 95 % pointwise. Cut
+  /// to [0, 1].
+  Eigen::VectorXd cumulative, cumulative_lower, cumulative_upper;
   Eigen::VectorXd nodes, weights;  ///< all probes' Ritz values; the weights sum to 1
-  double negative_mass = 0;        ///< share of the spectrum below -(noise · largest magnitude)
-  double near_zero_mass = 0;       ///< share within 1e-3 of the largest magnitude
+  Share negative_mass;             ///< below -(10 · noise · largest magnitude)
+  Share near_zero_mass;            ///< within 1e-3 of the largest magnitude
+  /// The bulk holds the median and goes on to either side as far as no gap between all probes' Ritz
+  /// values exceeds outlier_gap of their range.
+  double bulk_low = std::numeric_limits<double>::quiet_NaN(), bulk_high = bulk_low;
+  /// Eigenvalues outside the bulk, descending: Ritz values there with a bound below half of the
+  /// gap, those of several probes within each other's bounds once (of several batches: as often as
+  /// they differ).
+  std::vector<Outlier> outliers;
+  /// How many eigenvalues lie outside the bulk, with their multiplicity: n times the mass there,
+  /// and the standard error of that.
+  double outlier_count = bulk_low, outlier_count_stderr = bulk_low;
   /// Of the operator: n times the mean of the density. The first moment of a quadrature is exact,
-  /// so this is Hutchinson's estimate over the same probes; its standard error is theirs (NaN for
-  /// one).
+  /// so this is Hutchinson's estimate over the same probes; its standard error is that over probes,
+  /// or over batches where there are several (NaN for one of both).
   double trace = 0, trace_stderr = 0;
-  double trace_lower = 0, trace_upper = 0;  ///< 95 %, Student's t over the probes; NaN for one
+  double trace_lower = 0, trace_upper = 0;  ///< 95 %, Student's t; NaN where the error is
+  /// The part of trace_stderr² that more probes would lessen, the rest being that of batches; by
+  /// chance it may exceed 1. NaN for one probe.
+  double probe_share = bulk_low;
   int products = 0;
+  int batches = 1;
+  Reorthogonalisation reorthogonalisation = Reorthogonalisation::kPartial;
 };
 
-/// One probe's quadrature of the density: nodes and weights that sum to 1.
-struct Quadrature {
-  Eigen::VectorXd nodes, weights;
-  int products = 0;
-  bool finite = true;  ///< false: the operator returned NaN or infinity, there are no nodes
-};
-
-/// Cost: at most probes · steps products and steps · n doubles of memory.
-/// Throws when an option is not positive.
+/// Cost: at most probes · steps products for each operator, and max_vectors · n numbers of memory.
+/// Throws when an option is not positive, max_vectors is 1 or 2, or orders differ.
 Density spectral_density(const SymmetricOperator& op, const DensityOptions& options = {});
+Density spectral_density(std::span<const SymmetricOperator> batches,
+                         const DensityOptions& options = {});
+
+/// Whether the basis of an operator of order n is kept.
+Reorthogonalisation reorthogonalisation(Eigen::Index n, const DensityOptions& options);
 
 /// The two halves of spectral_density: products, with the vectors anywhere; and all the rest.
+/// Batches with other numbers have other probes. One that is not finite is the last.
 template <KrylovBasis Basis>
 std::vector<Quadrature> quadratures_in(Basis& basis,
                                        double product_noise,
-                                       const DensityOptions& options) {
+                                       const DensityOptions& options,
+                                       int batch = 0) {
+  const bool keep = reorthogonalisation(basis.size(), options) == Reorthogonalisation::kPartial;
   std::vector<Quadrature> probes;
   Random seeds(options.seed);
+  for (int skipped = 0; skipped < batch * options.probes; ++skipped) seeds.next();
   for (int p = 0; p < options.probes; ++p) {
-    KrylovSpace<Basis> space(basis, product_noise, seeds.next());
-    space.inject();
-    do {
-      space.expand(0);
-      // An invariant space has seen all that this start can see: its quadrature is exact.
-    } while (space.finite() && !space.invariant() && !space.complete() &&
-             space.products() < options.steps);
-    Quadrature probe;
-    probe.products = space.products();
-    probe.finite = space.finite();
-    if (probe.finite) {
-      const SymmetricEigen ritz = space.ritz();
-      probe.nodes = ritz.values;
-      probe.weights = ritz.vectors.row(0).transpose().cwiseAbs2();
-    }
-    probes.push_back(std::move(probe));
+    probes.push_back(quadrature_in(basis, product_noise, options.steps, keep, seeds.next()));
     if (!probes.back().finite) break;
   }
   return probes;
 }
-Density density_from(const std::vector<Quadrature>& probes,
+/// `quadratures`: `probes` of the first batch, then of the next; fewer where one is not finite.
+Density density_from(const std::vector<Quadrature>& quadratures,
                      Eigen::Index n,
                      double product_noise,
                      const DensityOptions& options);

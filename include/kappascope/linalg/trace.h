@@ -18,9 +18,15 @@ struct TraceOptions {
   int max_products = 100;
   /// The standard error, as a share of the estimate, at which to stop.
   double relative_error = 0.05;
+  /// The standard error at which to stop whatever the estimate is. Where positive and negative
+  /// eigenvalues cancel, no share of the trace is reached, and this is what to set.
+  double absolute_error = 0;
   /// Directions whose part of the trace is taken exactly, two products each: where a few
   /// eigenvalues carry the trace, the rest hardly varies. 0 is Hutchinson's own estimator.
   int sketch = 5;
+  /// Vectors held at once, the work vector among them; 0: sketch + 2. Fewer make the sketch
+  /// smaller.
+  int max_vectors = 0;
   std::uint64_t seed = 0;
 };
 
@@ -45,8 +51,9 @@ TraceEstimate trace_estimate(double exact, const Eigen::VectorXd& forms);
 /// The trace by Hutch++ (Meyer, Musco, Musco and Woodruff 2021): with Q an orthonormal basis of A S
 /// for a random S, tr A = tr QᵀAQ + tr (I-QQᵀ)A(I-QQᵀ), the first exactly and the second by random
 /// vectors, until the error is small enough. At least eight of them, so that the error is one.
-/// Unbiased but for the stopping, which looks at the same vectors. Memory: sketch + 2 vectors.
-/// Throws when max_products is below 1, sketch is negative or relative_error is not positive.
+/// Unbiased but for the stopping, which looks at the same vectors. Memory: sketch + 2 vectors, or
+/// max_vectors. Throws when max_products is below 1, sketch or absolute_error is negative,
+/// relative_error is not positive, or max_vectors is 1.
 template <KrylovBasis Basis>
 TraceEstimate trace_in(Basis& basis, const TraceOptions& options) {
   constexpr Eigen::Index kFewest = 8;
@@ -57,13 +64,19 @@ TraceEstimate trace_in(Basis& basis, const TraceOptions& options) {
           options.sketch,
           ", ",
           options.relative_error);
+  require(options.absolute_error >= 0 && options.max_vectors != 1 && options.max_vectors >= 0,
+          "a trace needs absolute_error >= 0 and max_vectors 0 or >= 2, got ",
+          options.absolute_error,
+          " and ",
+          options.max_vectors);
   Random random(options.seed);
   TraceEstimate estimate;
   const auto orthogonalise = [&](Eigen::Index count) {
     for (int pass = 0; pass < 2; ++pass) basis.subtract(basis.project(count));
   };
   Eigen::Index taken = 0;
-  const auto wanted = std::min<Eigen::Index>(options.sketch, basis.size());
+  const int fits = options.max_vectors > 0 ? options.max_vectors - 2 : options.sketch;
+  const auto wanted = std::min<Eigen::Index>(std::min(options.sketch, fits), basis.size());
   while (taken < wanted && estimate.products + 2 * kFewest < options.max_products) {
     basis.random(random.next());
     basis.store(taken, 1);
@@ -103,7 +116,8 @@ TraceEstimate trace_in(Basis& basis, const TraceOptions& options) {
     if (!std::isfinite(estimate.value))
       return {.status = KrylovStatus::kNonFinite, .products = estimate.products};
     if (forms.size() >= kFewest &&
-        estimate.standard_error <= options.relative_error * std::abs(estimate.value)) {
+        estimate.standard_error <=
+            std::max(options.absolute_error, options.relative_error * std::abs(estimate.value))) {
       estimate.status = KrylovStatus::kConverged;
       break;
     }

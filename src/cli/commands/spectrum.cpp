@@ -181,8 +181,8 @@ int run_spectrum(const Arguments& arguments) {
                       {"density", numbers(spectrum.density)},
                       {"lower", numbers(spectrum.lower)},
                       {"upper", numbers(spectrum.upper)},
-                      {"negative_mass", spectrum.negative_mass},
-                      {"near_zero_mass", spectrum.near_zero_mass}};
+                      {"negative_mass", spectrum.negative_mass.value},
+                      {"near_zero_mass", spectrum.near_zero_mass.value}};
   }
   line.show(fmt::format("{} products", found.products), true);
   if (json) {
@@ -223,8 +223,8 @@ int run_spectrum(const Arguments& arguments) {
     fmt::print(
         "{:.3g} of the spectrum is negative, {:.3g} within 1e-3 of the largest magnitude of zero\n"
         "grid, density, lower, upper:\n",
-        spectrum.negative_mass,
-        spectrum.near_zero_mass);
+        spectrum.negative_mass.value,
+        spectrum.near_zero_mass.value);
     for (Eigen::Index i = 0; i < spectrum.grid.size(); ++i) {
       fmt::print("{:.6g},{:.6g},{:.6g},{:.6g}\n",
                  spectrum.grid[i],

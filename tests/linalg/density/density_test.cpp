@@ -89,8 +89,8 @@ TEST_CASE("negative and near-zero mass are the shares of the spectrum") {
   // sqrt(2 · 0.25 · 0.75 / 200 / 40) = 0.007; five of them.
   const Eigen::MatrixXd matrix = with_spectrum(hessian_like(200), 4);
   const Density density = spectral_density(dense_operator(matrix), {.steps = 200, .probes = 40});
-  CHECK(std::abs(density.negative_mass - 0.25) < 0.035);
-  CHECK(std::abs(density.near_zero_mass - 0.25) < 0.035);
+  CHECK(std::abs(density.negative_mass.value - 0.25) < 0.035);
+  CHECK(std::abs(density.near_zero_mass.value - 0.25) < 0.035);
 }
 
 TEST_CASE("the zero operator, the identity and n = 1 are single peaks") {
@@ -104,8 +104,8 @@ TEST_CASE("the zero operator, the identity and n = 1 are single peaks") {
       CHECK(density.trace == Approx(value * static_cast<double>(n)).margin(1e-14));
       CHECK(density.trace_stderr < 1e-12);
       CHECK(density.density.allFinite());
-      CHECK(density.negative_mass == Approx(value < 0 ? 1 : 0));
-      CHECK(density.near_zero_mass == Approx(value == 0 ? 1 : 0));
+      CHECK(density.negative_mass.value == Approx(value < 0 ? 1 : 0));
+      CHECK(density.near_zero_mass.value == Approx(value == 0 ? 1 : 0));
     }
   }
 }
@@ -136,4 +136,36 @@ TEST_CASE("options that make no density are refused") {
   CHECK_THROWS_AS(spectral_density(op, {.probes = 0}), kappascope::Error);
   CHECK_THROWS_AS(spectral_density(op, {.points = 1}), kappascope::Error);
   CHECK_THROWS_AS(spectral_density(op, {.bandwidth = 0}), kappascope::Error);
+  CHECK_THROWS_AS(spectral_density(op, {.max_vectors = 2}), kappascope::Error);
+  CHECK_THROWS_AS(spectral_density(op, {.outlier_gap = 0}), kappascope::Error);
+}
+
+TEST_CASE("outliers come with their bound, their number with its error, and a bulk has none") {
+  Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(200, 0, 1);
+  spectrum.head(5) << -5, 8, 8, 10, 10.3;  // the last two lie closer than the gap of 0.77
+  const Eigen::MatrixXd matrix = with_spectrum(spectrum, 6);
+  for (const int max_vectors : {0, 3}) {
+    const Density density = spectral_density(
+        dense_operator(matrix), {.steps = 60, .probes = 20, .max_vectors = max_vectors});
+    CHECK(density.reorthogonalisation ==
+          (max_vectors == 0 ? Reorthogonalisation::kPartial : Reorthogonalisation::kNone));
+    CHECK(density.bulk_low >= 0);
+    CHECK(density.bulk_high <= 1);
+    REQUIRE(density.outliers.size() == 4);
+    const Eigen::Vector4d want(10.3, 10, 8, -5);
+    for (std::size_t i = 0; i < 4; ++i) {
+      const Outlier& found = density.outliers[i];
+      CHECK(std::abs(found.value - want(static_cast<Eigen::Index>(i))) <= found.bound);
+      CHECK(found.bound < 1e-6);
+    }
+    // 5 of 200 by 20 probes: sqrt(2 · 5 · 195 / 202 / 20); beyond four of them once in 10⁴.
+    CHECK(density.outlier_count_stderr == Approx(0.7).epsilon(0.5));
+    CHECK(std::abs(density.outlier_count - 5) < 4 * 0.7);
+  }
+  // A gap within the bulk's own spacing is none.
+  const Eigen::VectorXd even = Eigen::VectorXd::LinSpaced(100, -1, 1);
+  const Density none = spectral_density(dense_operator(with_spectrum(even, 7)));
+  CHECK(none.outliers.empty());
+  CHECK(none.outlier_count == 0);
+  CHECK(none.bulk_low == Approx(-1).margin(1e-3));
 }
