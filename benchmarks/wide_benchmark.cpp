@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -79,6 +80,7 @@ void measure(Eigen::Index d) {
              std::abs(found.value / kappa - 1),
              found.lambda_max_bound / found.lambda_max,
              found.lambda_min_bound / found.lambda_min);
+  std::fflush(stdout);
 }
 
 }  // namespace
