@@ -3,7 +3,11 @@
 
 #include <torch/torch.h>
 
+#include <cstdint>
+#include <utility>
+
 #include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/wide.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
 #include "probes/layer_archive.h"
@@ -15,26 +19,46 @@ void add_kappa(store::Snapshot& out,
                const std::string& name,
                const std::string& layer,
                const linalg::KappaEstimate& kappa,
-               const linalg::Moments& moments) {
+               std::int64_t rows) {
   store::Scalar scalar;
   scalar.name = name;
   scalar.layer = layer;
   scalar.value = kappa.value;
   scalar.lower = kappa.lower;
   scalar.upper = kappa.upper;
-  scalar.n = static_cast<double>(moments.n);
+  scalar.n = static_cast<double>(rows);
   scalar.n_effective = kappa.n_effective;
   scalar.status = linalg::to_string(kappa.resolution);
   out.scalars.push_back(scalar);
 }
 
-linalg::Conditioning conditioning_of(const linalg::Moments& moments, const Eigen::VectorXd& bias) {
+// From here on one factor and Lanczos are faster than a decomposition and the eigenvalues of three
+// scaled matrices (benchmarks/README.md).
+constexpr Eigen::Index kWide = 1024;
+
+linalg::Conditioning conditioning_of(linalg::Moments moments, const Eigen::VectorXd& bias) {
+  if (moments.mean.size() >= kWide) {
+    linalg::WideOptions options;
+    options.factor.cholesky = tensor::cholesky;
+    return linalg::wide_conditioning(std::move(moments), bias, options);
+  }
   linalg::KappaOptions options;
   options.eigenvalues = tensor::symmetric_eigenvalues;
   // LAPACK refuses what is not finite; the host's own way has a named outcome for it.
   if (moments.n < 2 || !moments.covariance.allFinite()) return linalg::conditioning(moments, bias);
   const auto eigen = tensor::symmetric_eigen(moments.covariance);
   return linalg::conditioning(moments, bias, options, &eigen);
+}
+
+void add_effective_rank(store::Snapshot& out,
+                        const std::string& layer,
+                        const linalg::Conditioning& c) {
+  const double rank = c.effective_rank, error = c.effective_rank_error;
+  if (error > 0) {
+    add_scalar(out, "features/effective_rank", layer, rank, rank - error, rank + error);
+  } else {
+    add_scalar(out, "features/effective_rank", layer, rank);
+  }
 }
 
 }  // namespace
@@ -55,17 +79,18 @@ void FeatureMoments::emit(store::Snapshot& out) {
   // A layer's sums go before the next layer needs room.
   for (; !layers_.empty(); layers_.erase(layers_.begin())) {
     const auto& [name, layer] = *layers_.begin();
-    const auto moments = layer.moments.result();
+    auto moments = layer.moments.result();
+    const auto rows = moments.n, nonfinite_rows = moments.nonfinite_rows;
     const auto bias = layer.bias.defined() ? tensor::to_vector(layer.bias) : Eigen::VectorXd();
-    const auto c = conditioning_of(moments, bias);
-    add_kappa(out, "kappa/sigma", name, c.sigma, moments);
-    add_kappa(out, "kappa/second_moment", name, c.second_moment, moments);
-    add_kappa(out, "kappa/with_bias", name, c.with_bias, moments);
-    add_kappa(out, "kappa/sigma_scaled", name, c.sigma_scaled, moments);
-    add_kappa(out, "kappa/second_moment_scaled", name, c.second_moment_scaled, moments);
-    add_kappa(out, "kappa/with_bias_scaled", name, c.with_bias_scaled, moments);
+    const auto c = conditioning_of(std::move(moments), bias);
+    add_kappa(out, "kappa/sigma", name, c.sigma, rows);
+    add_kappa(out, "kappa/second_moment", name, c.second_moment, rows);
+    add_kappa(out, "kappa/with_bias", name, c.with_bias, rows);
+    add_kappa(out, "kappa/sigma_scaled", name, c.sigma_scaled, rows);
+    add_kappa(out, "kappa/second_moment_scaled", name, c.second_moment_scaled, rows);
+    add_kappa(out, "kappa/with_bias_scaled", name, c.with_bias_scaled, rows);
     add_scalar(out, "kappa/sigma_shrunk", name, c.sigma.shrunk);
-    add_scalar(out, "features/effective_rank", name, c.effective_rank);
+    add_effective_rank(out, name, c);
     add_scalar(out, "features/stable_rank", name, c.stable_rank);
     add_scalar(out, "features/isotropy", name, c.isotropy);
     add_scalar(out, "features/mean_leverage", name, c.mean_leverage);
@@ -73,7 +98,9 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_scalar(out, "features/average_variance", name, c.average_variance);
     add_scalar(out, "features/constant", name, static_cast<double>(c.constant_features));
     add_scalar(out, "features/dead", name, static_cast<double>(c.dead_features));
-    add_scalar(out, "features/nonfinite_rows", name, static_cast<double>(moments.nonfinite_rows));
+    add_scalar(out, "features/nonfinite_rows", name, static_cast<double>(nonfinite_rows));
+    add_scalar(out, "features/products", name, c.products);
+    out.scalars.back().status = linalg::to_string(c.route);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "kappascope/linalg/sampling.h"
 #include "kappascope/linalg/secular.h"
 #include "kappascope/linalg/shrinkage.h"
+#include "linalg/kappa_shared.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -143,36 +144,35 @@ void set_shape(const Features& features, Conditioning& result) {
   result.isotropy = 1 / (static_cast<double>(values.size()) * share.square().sum());
 }
 
-void count_constants(const Moments& moments, Conditioning& result) {
-  if (moments.n < 2) return;
-  for (Eigen::Index j = 0; j < moments.mean.size(); ++j) {
-    if (moments.covariance(j, j) != 0) continue;
+}  // namespace
+
+void count_constants(std::int64_t n,
+                     const Eigen::VectorXd& mean,
+                     const Eigen::VectorXd& variances,
+                     Conditioning& result) {
+  if (n < 2) return;
+  for (Eigen::Index j = 0; j < mean.size(); ++j) {
+    if (variances(j) != 0) continue;
     ++result.constant_features;
-    if (moments.mean(j) == 0) ++result.dead_features;
+    if (mean(j) == 0) ++result.dead_features;
   }
 }
 
-/// The answer where there is nothing to decompose.
-Conditioning without_spectrum(const Moments& moments, const KappaOptions& options) {
+Conditioning without_spectrum(const Moments& moments, double confidence) {
   KappaFacts facts;
   facts.dimension = moments.mean.size();
   facts.n = moments.n;
   facts.n_effective = moments.n_effective;
   facts.trace = moments.covariance.trace() + moments.mean.squaredNorm();
   facts.null_dimension = facts.dimension;
-  const KappaEstimate none = kappa_estimate(facts, RowTails{}, options.confidence);
+  const KappaEstimate none = kappa_estimate(facts, RowTails{}, confidence);
   Conditioning result;
   result.sigma = result.second_moment = result.with_bias = none;
   result.sigma_scaled = result.second_moment_scaled = result.with_bias_scaled = none;
   return result;
 }
 
-}  // namespace
-
-Conditioning conditioning(const Moments& moments,
-                          const Eigen::VectorXd& bias,
-                          const KappaOptions& options,
-                          const SymmetricEigen* eigen) {
+void check_widths(const Moments& moments, const Eigen::VectorXd& bias) {
   const Eigen::Index d = moments.mean.size();
   require(moments.covariance.rows() == d && moments.covariance.cols() == d,
           "a mean of width ",
@@ -194,8 +194,16 @@ Conditioning conditioning(const Moments& moments,
           d,
           " features");
   require(bias.allFinite(), "the bias has NaN or infinity in it");
+}
+
+Conditioning conditioning(const Moments& moments,
+                          const Eigen::VectorXd& bias,
+                          const KappaOptions& options,
+                          const SymmetricEigen* eigen) {
+  const Eigen::Index d = moments.mean.size();
+  check_widths(moments, bias);
   if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
-    return without_spectrum(moments, options);
+    return without_spectrum(moments, options.confidence);
   }
   SymmetricEigen own;
   if (eigen == nullptr) own = symmetric_eigen(moments.covariance);
@@ -211,7 +219,7 @@ Conditioning conditioning(const Moments& moments,
 
   Conditioning result;
   set_shape(features, result);
-  count_constants(moments, result);
+  count_constants(moments.n, moments.mean, moments.covariance.diagonal(), result);
   result.mean_leverage = mean_leverage(features);
   result.variance_along_mean =
       moments.mean.dot(moments.covariance * moments.mean) / moments.mean.squaredNorm();

@@ -48,12 +48,13 @@ void set_interval(const KappaFacts& facts,
   const double scaling =
       facts.diagonal_scaled ? variance_ratio(tails, facts.n_effective, support, failure) : 1;
   const double smallest = facts.smallest_positive;
-  const double rounding = facts.null_threshold;
-  estimate.lower = std::max(
-      1.0, facts.lambda_max / (smallest + rounding) * bounds.bottom / bounds.top / scaling);
+  const double rounding = facts.null_threshold + facts.lambda_min_bound;
+  estimate.lower = std::max(1.0,
+                            (facts.lambda_max - facts.lambda_max_bound) / (smallest + rounding) *
+                                bounds.bottom / bounds.top / scaling);
   estimate.upper = bounds.along_low > 0 && smallest > rounding
-                       ? facts.lambda_max / (smallest - rounding) * bounds.along_high /
-                             bounds.along_low * scaling
+                       ? (facts.lambda_max + facts.lambda_max_bound) / (smallest - rounding) *
+                             bounds.along_high / bounds.along_low * scaling
                        : kInfinity;
 }
 
@@ -77,6 +78,10 @@ const char* to_string(Resolution resolution) {
   return "?";
 }
 
+const char* to_string(Route route) {
+  return route == Route::kDecomposition ? "decomposition" : "factorisation";
+}
+
 KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence) {
   require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got ", confidence);
   KappaEstimate estimate;
@@ -85,6 +90,8 @@ KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, dou
   estimate.n_effective = facts.n_effective;
   estimate.lambda_min = facts.lambda_min;
   estimate.lambda_max = facts.lambda_max;
+  estimate.lambda_min_bound = facts.lambda_min_bound;
+  estimate.lambda_max_bound = facts.lambda_max_bound;
   estimate.null_dimension = facts.null_dimension;
   estimate.null_threshold = facts.null_threshold;
   if (facts.dimension == 0) {
@@ -113,6 +120,11 @@ KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, dou
                                   .fourth = facts.fourth},
                                  facts.lambda_min,
                                  facts.lambda_max);
+  if (!facts.converged) {
+    estimate.resolution = Resolution::kNotResolvable;
+    estimate.reason = "the ends of the spectrum did not converge";
+    return estimate;
+  }
   if (facts.dimension == 1) {
     estimate.upper = 1;
     estimate.resolution = Resolution::kResolved;

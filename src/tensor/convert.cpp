@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "kappascope/core/error.h"
 
 namespace kappascope::tensor {
@@ -47,6 +49,33 @@ Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& matrix) {
 linalg::SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix) {
   const auto [values, vectors] = at::linalg_eigh(view_of(matrix));
   return {to_vector(values), to_matrix(vectors)};
+}
+
+bool cholesky(Eigen::Ref<Eigen::MatrixXd> matrix) {
+  constexpr int64_t kBlock = 256;
+  const int64_t d = matrix.rows();
+  require(
+      matrix.cols() == d, "a Cholesky factor needs a square matrix, got ", d, " x ", matrix.cols());
+  const auto whole =
+      torch::from_blob(matrix.data(), {d, d}, {1, matrix.outerStride()}, torch::kDouble);
+  for (int64_t begin = 0; begin < d; begin += kBlock) {
+    const int64_t width = std::min(kBlock, d - begin), below = d - begin - width;
+    // Columns `begin` and on, less what the columns before them make, and then by their own corner.
+    const auto panel = whole.narrow(0, begin, d - begin).narrow(1, begin, width);
+    auto rest = panel.clone();
+    if (begin > 0) {
+      const auto left = whole.narrow(0, begin, d - begin).narrow(1, 0, begin);
+      rest.addmm_(left, left.narrow(0, 0, width).t(), 1, -1);
+    }
+    const auto [corner, failed] = at::linalg_cholesky_ex(rest.narrow(0, 0, width));
+    if (failed.item<int>() != 0) return false;
+    panel.narrow(0, 0, width).copy_(corner.tril() + panel.narrow(0, 0, width).triu(1));
+    if (below == 0) break;
+    panel.narrow(0, width, below)
+        .copy_(at::linalg_solve_triangular(
+            corner.t(), rest.narrow(0, width, below), /*upper=*/true, /*left=*/false));
+  }
+  return true;
 }
 
 at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like) {

@@ -46,6 +46,27 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
   CHECK(empty.scalars.empty());
 }
 
+TEST_CASE("a wide layer is factored, a narrow one decomposed, and the snapshot says which") {
+  torch::manual_seed(4);
+  for (const int64_t d : {64, 1024}) {
+    CAPTURE(d);
+    const auto phi = torch::randn({2 * d, d}) * torch::linspace(0.5, 2, d) + 1;
+    probes::FeatureMoments probe;
+    testing::observe(probe, testing::view_of(phi));
+    store::Snapshot out;
+    probe.emit(out);
+    const auto centred = phi.to(torch::kDouble) - phi.to(torch::kDouble).mean(0);
+    // The products of the rows are made in float: 1e-7 of the largest eigenvalue, in the smallest.
+    CHECK(value(out, "kappa/sigma") ==
+          Approx(kappa(centred.t().matmul(centred) / (2 * d))).epsilon(1e-4));
+    const auto* products = testing::find(out, "features/products");
+    REQUIRE(products != nullptr);
+    CHECK(products->status == (d < 1024 ? "decomposition" : "factorisation"));
+    CHECK((products->value > 0) == (d >= 1024));
+    CHECK(testing::find(out, "features/effective_rank")->lower.has_value() == (d >= 1024));
+  }
+}
+
 TEST_CASE("dead and constant features and non-finite rows are named") {
   torch::manual_seed(2);
   auto phi = torch::randn({200, 5});

@@ -47,3 +47,24 @@ TEST_CASE("LibTorch's eigendecomposition reproduces the matrix and agrees with E
   CHECK((eigen.values - want).norm() < 1e-12 * want.norm());
   CHECK_THROWS_AS(tensor::symmetric_eigenvalues(Eigen::MatrixXd::Zero(2, 3)), Error);
 }
+
+TEST_CASE("the Cholesky factor goes below the diagonal, and what is above it stays") {
+  for (const Eigen::Index d : {1, 3, 300, 700}) {
+    CAPTURE(d);
+    const auto x = tensor::to_matrix(torch::randn({d, d}, torch::kDouble));
+    const Eigen::MatrixXd a =
+        x * x.transpose() / static_cast<double>(d) + Eigen::MatrixXd::Identity(d, d);
+    Eigen::MatrixXd both = a;
+    REQUIRE(tensor::cholesky(both));
+    const Eigen::MatrixXd l = both.triangularView<Eigen::Lower>();
+    CHECK((l * l.transpose() - a).norm() <= 1e-14 * static_cast<double>(d) * a.norm());
+    const Eigen::MatrixXd above = both.triangularView<Eigen::StrictlyUpper>();
+    const Eigen::MatrixXd before = a.triangularView<Eigen::StrictlyUpper>();
+    CHECK(above == before);
+    Eigen::MatrixXd indefinite = a;
+    indefinite(d - 1, d - 1) = -1;
+    CHECK_FALSE(tensor::cholesky(indefinite));
+  }
+  Eigen::MatrixXd wide(2, 3);
+  CHECK_THROWS_AS(tensor::cholesky(wide), kappascope::Error);
+}

@@ -40,14 +40,26 @@ struct KappaEstimate {
   /// features are left out. Equal to value where there is no null space.
   double on_range = 0;
   double lambda_max = 0, lambda_min = 0;
+  /// Residuals of the two by the wide route, beside rounding; part of the interval. 0 where they
+  /// come from a decomposition.
+  double lambda_max_bound = 0, lambda_min_bound = 0;
   double n_effective = 0;
-  Eigen::Index null_dimension = 0;  ///< eigenvalues at or below null_threshold
+  /// Eigenvalues at or below null_threshold; with fewer rows than features the wide route gives the
+  /// number that the rows leave, which is the least there can be.
+  Eigen::Index null_dimension = 0;
   /// λmax(Σ) · d · ε, below which an eigenvalue of Σ is rounding. The rank-one updates keep Σ's:
   /// the secular equation does not add to the error.
   double null_threshold = 0;
   Resolution resolution = Resolution::kDegenerate;
   std::string reason;  ///< why not resolved, in words; empty when resolved
 };
+
+/// How the ends of the spectra were had.
+enum class Route {
+  kDecomposition,  ///< conditioning(): one eigendecomposition, secular equation
+  kFactorisation,  ///< wide_conditioning(): one Cholesky factor, Lanczos
+};
+const char* to_string(Route route);
 
 /// Everything Kappascope says of the features that enter one down-projection.
 /// κ(Σ) is that of centred features; κ(Σ+μμᵀ) that of the W_d block without a bias (PGB,
@@ -57,8 +69,12 @@ struct Conditioning {
   /// The same after scaling each of these matrices to unit diagonal (Adam preconditions
   /// diagonally). Features whose entry is zero stay out and count as null.
   KappaEstimate sigma_scaled, second_moment_scaled, with_bias_scaled;
+  Route route = Route::kDecomposition;
+  int products = 0;           ///< of the wide route, with Σ or its inverse
   double effective_rank = 0;  ///< exp of the entropy of Σ's spectrum (Roy and Vetterli 2007)
-  double stable_rank = 0;     ///< tr Σ / λmax
+  /// Half of its 95 % interval where the entropy is a stochastic quadrature; 0 where it is exact.
+  double effective_rank_error = 0;
+  double stable_rank = 0;  ///< tr Σ / λmax
   double isotropy = 0;  ///< (tr Σ)² / (d · tr Σ²), 1 when isotropic; 0 with Σ = 0, as the ranks
   /// μᵀΣμ/μᵀμ and tr Σ/d: the variance along the mean beside that along an average direction. The
   /// first is NaN where μ = 0.
@@ -114,6 +130,8 @@ struct KappaFacts {
   double null_threshold = 0;
   double trace = 0, frobenius_squared = 0, fourth = 0;  ///< as in SecondMomentFacts
   bool diagonal_scaled = false;
+  double lambda_max_bound = 0, lambda_min_bound = 0;  ///< residuals, 0 from a decomposition
+  bool converged = true;                              ///< both ends
 };
 struct RowTails;
 

@@ -13,7 +13,9 @@ namespace kappascope::probes {
 /// Mean and covariance of the post-gating features of every tapped layer over a window, and from
 /// them the condition numbers κ(Σ), κ(Σ+μμᵀ), κ(Σ+(μ+b)(μ+b)ᵀ) (PGB, Proposition 1), plain and
 /// after diagonal scaling, with intervals, and the ranks. Writes kappa/* and features/* per layer.
-/// Cost: half a product φᵀφ a step; at emission two eigendecompositions of order d_ff a layer.
+/// Cost: half a product φᵀφ a step; at emission four eigendecompositions of order d_ff a layer (one
+/// with vectors), or from d_ff = 1,024 on linalg::wide_conditioning() in their place.
+/// features/products has the route as its status, and the products that it took.
 class FeatureMoments final : public train::Probe {
  public:
   explicit FeatureMoments(linalg::MomentOptions options = {}) : options_(options) {}

@@ -23,6 +23,12 @@ Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& matrix);
 /// The same with orthonormal eigenvectors.
 linalg::SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix);
 
+/// Overwrites the lower triangle of a symmetric positive definite matrix by its Cholesky factor, by
+/// LibTorch's LAPACK on all cores, and leaves the strict upper one alone; false where the matrix is
+/// not positive definite (the lower triangle is then spoilt). For linalg::FactorOptions::cholesky.
+/// Memory: 256 columns beside the matrix.
+bool cholesky(Eigen::Ref<Eigen::MatrixXd> matrix);
+
 /// Concatenates tensors into one [Σ numel] vector of their type; undefined entries count as zeros
 /// of the shape of `like`.
 at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like);

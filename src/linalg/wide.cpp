@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/wide.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "kappascope/linalg/density.h"
+#include "kappascope/linalg/sampling.h"
+#include "kappascope/linalg/shrinkage.h"
+#include "linalg/kappa_shared.h"
+
+namespace kappascope::linalg {
+namespace {
+
+/// All that the estimates are made from; the moments without their covariance.
+struct Wide {
+  const Moments& moments;
+  const FactoredCovariance& factored;
+  const WideOptions& options;
+  RowTails tails;
+  int products = 0;
+};
+
+double trace_of(const Wide& wide, const Eigen::VectorXd& v, const Eigen::VectorXd& scale) {
+  return (scale.array().square() * (wide.factored.variances().array() + v.array().square())).sum();
+}
+
+KappaEstimate estimate(Wide& wide,
+                       const Eigen::VectorXd& v,
+                       const Eigen::VectorXd& scale,
+                       const SpectrumEnds& ends,
+                       bool diagonal_scaled = false) {
+  const Moments& moments = wide.moments;
+  const Eigen::Index d = v.size();
+  KappaFacts facts;
+  facts.dimension = d;
+  facts.n = moments.n;
+  facts.n_effective = moments.n_effective;
+  facts.diagonal_scaled = diagonal_scaled;
+  facts.trace = trace_of(wide, v, scale);
+  facts.frobenius_squared = wide.factored.squared_norm(v, scale);
+  facts.fourth =
+      moments.sample.rows() == 0
+          ? gaussian_fourth_moment(
+                facts.trace, facts.frobenius_squared, v.cwiseProduct(scale).squaredNorm())
+          : sample_fourth_moment(moments.sample, moments.mean - v, scale);
+  facts.lambda_max = ends.largest.value;
+  facts.lambda_max_bound = ends.largest.bound;
+  facts.null_dimension = ends.null_dimension;
+  facts.null_threshold = ends.null_threshold;
+  facts.converged = ends.largest.status == KrylovStatus::kConverged;
+  if (!wide.factored.factored()) {
+    // n rows span n - 1 directions about their mean, and the update may add one.
+    const Eigen::Index rank = std::min<Eigen::Index>(d, moments.n - (v.isZero(0) ? 1 : 0));
+    facts.null_dimension = std::max(facts.null_dimension, d - rank);
+    facts.converged = facts.converged && facts.null_dimension > 0;
+  }
+  facts.smallest_positive = std::numeric_limits<double>::quiet_NaN();
+  if (facts.null_dimension < d && ends.smallest.vector.size() > 0) {
+    facts.smallest_positive = ends.smallest.value;
+    facts.lambda_min_bound = ends.smallest.bound;
+    facts.converged = facts.converged && ends.smallest.status == KrylovStatus::kConverged;
+  }
+  if (facts.null_dimension == 0) facts.lambda_min = facts.smallest_positive;
+  return kappa_estimate(facts, wide.tails, wide.options.confidence);
+}
+
+SpectrumEnds ends_of(Wide& wide,
+                     const Eigen::VectorXd& v,
+                     const Eigen::VectorXd& scale,
+                     const SpectrumEnds& start,
+                     double threshold) {
+  SpectrumEnds ends = wide.factored.ends(v, scale, start, threshold);
+  wide.products += ends.products;
+  return ends;
+}
+
+/// κ of Σ + v vᵀ with unit diagonal.
+KappaEstimate scaled_estimate(Wide& wide, const Eigen::VectorXd& v, SpectrumEnds& start) {
+  const Eigen::VectorXd scale =
+      (wide.factored.variances() + v.cwiseAbs2()).unaryExpr([](double entry) {
+        return entry > 0 ? 1 / std::sqrt(entry) : 0.0;
+      });
+  start = ends_of(wide, v, scale, start, 0);
+  return estimate(wide, v, scale, start, /*diagonal_scaled=*/true);
+}
+
+double kurtosis_along(const Eigen::MatrixXd& centred, const Eigen::VectorXd& direction) {
+  const Eigen::ArrayXd squares = (centred * direction).array().square();
+  const double second = squares.mean();
+  return second > 0 ? squares.square().mean() / (second * second) : 0;
+}
+
+RowTails tails_of(const Wide& wide, const SpectrumEnds& sigma) {
+  const Moments& moments = wide.moments;
+  if (moments.sample.rows() == 0 || !wide.factored.factored()) return {};
+  Eigen::MatrixXd rows = moments.sample.cast<double>().rowwise() - moments.mean.transpose();
+  double kurtosis = kurtosis_along(rows, sigma.largest.vector);
+  if (sigma.smallest.vector.size() > 0)
+    kurtosis = std::max(kurtosis, kurtosis_along(rows, sigma.smallest.vector));
+  wide.factored.whiten(rows);
+  std::vector<Eigen::Index> alive;
+  const Eigen::VectorXd variances = wide.factored.variances();
+  for (Eigen::Index j = 0; j < variances.size(); ++j) {
+    if (variances(j) > 0) alive.push_back(j);
+  }
+  const RowMatrixF whitened = rows(Eigen::all, alive).cast<float>();
+  RowTails tails = row_tails(whitened, static_cast<double>(moments.n), wide.options.confidence);
+  tails.kurtosis = std::max(tails.kurtosis, kurtosis);
+  return tails;
+}
+
+/// exp of -Σ p log p over p = λ/tr Σ, by one quadrature a random vector.
+void set_effective_rank(Wide& wide, double trace, Conditioning& result) {
+  const Eigen::Index d = wide.factored.dimension();
+  const SymmetricOperator op{.size = d, .apply = [&](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
+                               y = wide.factored.multiply(x);
+                             }};
+  const int probes = std::max(2, wide.options.rank_probes);
+  Eigen::ArrayXd entropies(probes);
+  for (int p = 0; p < probes; ++p) {
+    DensityOptions density;
+    density.steps = wide.options.rank_steps;
+    density.probes = 1;
+    density.points = 2;
+    density.seed = wide.options.factor.seed + static_cast<std::uint64_t>(p);
+    const Density found = spectral_density(op, density);
+    wide.products += found.products;
+    const Eigen::ArrayXd share = found.nodes.array().max(0) / trace;
+    const Eigen::ArrayXd logarithms = share.max(std::numeric_limits<double>::min()).log();
+    // By the vector's own trace: the two errors are nearly one.
+    const Eigen::ArrayXd mass = found.weights.array() * share;
+    entropies(p) = -(mass * logarithms).sum() / mass.sum();
+  }
+  const double mean = entropies.mean();
+  const double error = std::sqrt((entropies - mean).square().sum() / (probes - 1.0) / probes);
+  result.effective_rank = std::exp(mean);
+  result.effective_rank_error = student_quantile(probes - 1) * error * result.effective_rank;
+}
+
+}  // namespace
+
+Conditioning wide_conditioning(Moments moments,
+                               const Eigen::VectorXd& bias,
+                               const WideOptions& options) {
+  const Eigen::Index d = moments.mean.size();
+  check_widths(moments, bias);
+  if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
+    return without_spectrum(moments, options.confidence);
+  }
+  const Eigen::VectorXd& mu = moments.mean;
+  const Eigen::VectorXd variances = moments.covariance.diagonal();
+  const bool enough = moments.n - 1 >= (variances.array() > 0).count();
+  const FactoredCovariance factored(std::move(moments.covariance), options.factor, enough);
+  Wide wide{moments, factored, options, {}};
+  const Eigen::VectorXd zero = Eigen::VectorXd::Zero(d), one = Eigen::VectorXd::Ones(d);
+  const SpectrumEnds sigma = ends_of(wide, zero, one, {}, 0);
+  wide.tails = tails_of(wide, sigma);
+
+  Conditioning result;
+  result.route = Route::kFactorisation;
+  count_constants(moments.n, mu, variances, result);
+  const double trace = variances.sum();
+  if (trace > 0) {
+    set_effective_rank(wide, trace, result);
+    result.stable_rank = trace / sigma.largest.value;
+    result.isotropy = trace * trace / (static_cast<double>(d) * factored.squared_norm(zero, one));
+  }
+  result.variance_along_mean = mu.dot(factored.multiply(mu)) / mu.squaredNorm();
+  result.average_variance = trace / static_cast<double>(d);
+  result.kurtosis = wide.tails.kurtosis;
+  result.assumed_gaussian = moments.sample.rows() == 0;
+
+  const double threshold = sigma.null_threshold;
+  const SpectrumEnds second = ends_of(wide, mu, one, sigma, threshold);
+  result.sigma = estimate(wide, zero, one, sigma);
+  result.second_moment = estimate(wide, mu, one, second);
+  SpectrumEnds scaled;
+  result.sigma_scaled = scaled_estimate(wide, zero, scaled);
+  result.second_moment_scaled = scaled_estimate(wide, mu, scaled);
+  result.with_bias = result.second_moment;
+  result.with_bias_scaled = result.second_moment_scaled;
+  if (bias.size() > 0) {
+    const Eigen::VectorXd v = mu + bias;
+    result.with_bias = estimate(wide, v, one, ends_of(wide, v, one, second, threshold));
+    result.with_bias_scaled = scaled_estimate(wide, v, scaled);
+  }
+  if (second.null_dimension < sigma.null_dimension) {
+    result.mean_leverage = 1;
+  } else if (factored.factored()) {
+    const double m = mu.dot(factored.solve(mu));
+    result.mean_leverage = m / (1 + m);
+  } else {
+    result.mean_leverage = std::numeric_limits<double>::quiet_NaN();
+  }
+  result.products = wide.products;
+  return result;
+}
+
+}  // namespace kappascope::linalg
