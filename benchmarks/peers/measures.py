@@ -84,10 +84,9 @@ class Bench:
         self.say(f"{self.problem.name}: top {k} to {tol:g}")
         rows, tasks, first = [], {}, {}
         for tool in [*tools.OURS, *tools.PEERS]:
-            mine = [t for name, t in first.items() if table.ours(name)]
-            theirs = [t for name, t in first.items() if not table.ours(name)]
-            limit = min([5 * t for t in mine] + [SLOWEST * t for t in theirs], default=math.inf)
-            row = self.search(tool, k, tol, max(5, limit))
+            mine = [5 * row["first_seconds"] for row in rows if table.ours(row["tool"])]
+            theirs = [SLOWEST * t for name, t in first.items() if not table.ours(name)]
+            row = self.search(tool, k, tol, max(5, min(mine + theirs, default=math.inf)))
             rows.append(row)
             if row["reached"]:
                 first[tool.name] = row["first_seconds"]
@@ -112,6 +111,7 @@ class Bench:
             tried = self.run(tool, k, tol, setting, limit)
             if tried is None:
                 break
+            stuck = last is not None and tried["residual"] > 0.5 * last["residual"]
             last = tried
             claims = tried["says"] == "converged" and (tried["claimed"] or 0) <= tol
             if claims and claim is None:
@@ -121,6 +121,8 @@ class Bench:
                     best = tried
                 if tool.first_of:
                     break
+            if stuck:
+                break
         row = dict(best or last or {"products": None, "residual": None, "claimed": None,
                                     "says": "-", "setting": {}, "right": False})
         return row | {"k": k, "tol": tol, "tool": tool.name, "reached": best is not None,

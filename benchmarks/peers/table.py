@@ -69,7 +69,7 @@ def claim(row):
     """What the tool says at the first setting at which it says anything, and whether that is so."""
     first = row["first_claim"]
     if first is None:
-        return row["says"]
+        return row["says"] if row["claimed"] is None else f"{row['says']}, {number(row['claimed'])}"
     said = "converged" if first["claimed"] is None else number(first["claimed"])
     return f"{said}, true" if first["residual"] <= row["tol"] else f"{said}, FALSE: {number(first['residual'])}"
 
