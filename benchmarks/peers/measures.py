@@ -12,7 +12,7 @@ import table
 import tools
 import truth
 
-SLOWEST = 2  # a peer's setting is given up at this many times the fastest peer's time
+SLOWEST = 3  # a peer's setting is given up at this many times the fastest peer's time
 
 
 class Bench:
@@ -20,7 +20,7 @@ class Bench:
         self.problem, self.exact, self.top, self.quick, self.say = problem, exact, top, quick, say
         self.tried = {}
 
-    def in_turn(self, tasks, rounds=5, budget=40, first=None, keep=lambda name, fastest: True):
+    def in_turn(self, tasks, rounds=5, budget=40, first=None, keep=lambda name, medians: True):
         """Seconds by name, a round after the other; `first` is a round that has been run. After the
         first, only those that `keep` wants, and no round that would end after `budget` seconds."""
         times = {name: [first[name]] if first else [] for name in tasks}
@@ -106,10 +106,11 @@ class Bench:
         return rows
 
     def search(self, tool, k, tol, limit):
-        best, last, claim = None, None, None
+        best, last, claim, gave_up = None, None, None, None
         for setting in tool.settings(k, tol):
             tried = self.run(tool, k, tol, setting, limit)
             if tried is None:
+                gave_up = limit
                 break
             stuck = last is not None and tried["residual"] > 0.5 * last["residual"]
             last = tried
@@ -119,14 +120,14 @@ class Bench:
             if tried["residual"] <= tol and tried["right"]:
                 if best is None or tried["products"] < best["products"]:
                     best = tried
-                if tool.first_of:
+                if tool.cheapest_first:
                     break
             if stuck:
                 break
         row = dict(best or last or {"products": None, "residual": None, "claimed": None,
                                     "says": "-", "setting": {}, "right": False})
         return row | {"k": k, "tol": tol, "tool": tool.name, "reached": best is not None,
-                      "first_claim": claim}
+                      "first_claim": claim, "gave_up": gave_up}
 
     def run(self, tool, k, tol, setting, limit):
         """One run, judged; None where it takes too long. PyHessian's does not depend on `tol`."""
@@ -150,7 +151,8 @@ class Bench:
                 "setting": setting, "products": count.products, "first_seconds": seconds,
                 "residual": truth.residual(self.exact, found.values, found.vectors),
                 "claimed": found.claimed, "says": found.says,
-                "right": len(found.values) >= k and bool(((found.values[:k] - self.top[:k]).abs() <= near).all())}
+                "right": len(found.values) >= k and bool(
+                    ((found.values[:k] - self.top[:k]).abs() <= near).all())}
         return self.tried[key]
 
     # Density, trace, tracking --------------------------------------------------------------------

@@ -58,7 +58,10 @@ def pairs(found):
 
 def setting(row):
     words = ", ".join(f"{key} {value:g}" for key, value in row["setting"].items()) or "default"
-    return words if row["reached"] else f"none (last: {words})"
+    if row["reached"]:
+        return words
+    tried = f"none (best: {words})" if row["products"] else "none"
+    return tried if row["gave_up"] is None else f"{tried}, given up after {row['gave_up']:.0f} s"
 
 
 def number(value):
@@ -76,7 +79,7 @@ def claim(row):
 
 def times(row, best, fewest, tol):
     if not row["reached"]:
-        return "-", "not reached"
+        return "-", "-"
     seconds = f"{statistics.median(row['seconds']):.3g}"
     if best is None:
         return seconds, "no peer reaches it"

@@ -68,7 +68,7 @@ def flat(tensors):
 
 class PyHessian:
     name = "PyHessian"
-    first_of = True
+    cheapest_first = True
 
     def settings(self, k, tol):
         """The change of the eigenvalue at which it stops; the residual goes with its square root."""
@@ -120,7 +120,7 @@ class PyHessian:
 
 class Eigenthings:
     name = "hessian-eigenthings (Lanczos)"
-    first_of = True
+    cheapest_first = True
 
     def settings(self, k, tol):
         """A user doubles the number of steps until the tool says that it has converged; the runs
@@ -174,7 +174,7 @@ class Eigenthings:
 
 class Curvlinops:
     name = "curvlinops + scipy eigsh"
-    first_of = False  # which of the settings is the cheapest is not known beforehand
+    cheapest_first = False  # which of the settings that is shows only in its products
 
     def settings(self, k, tol):
         return [{}] if k > 1 else [{"ncv": 10}, {}]
@@ -229,7 +229,7 @@ class Curvlinops:
 
 
 class Kappascope:
-    first_of = True
+    cheapest_first = True
 
     def __init__(self, find_repeated):
         self.find_repeated = find_repeated

@@ -51,9 +51,9 @@ def reference(product, k, tol=1e-5, most=80):
                 w -= (u @ w) * u
         beside.append(w.norm().item())
         m = len(diagonal)
-        t = torch.diag(torch.tensor(diagonal)).double()
-        t += torch.diag(torch.tensor(beside[:-1]).double(), 1) + torch.diag(torch.tensor(beside[:-1]).double(), -1)
-        values, vectors = torch.linalg.eigh(t)
+        side = torch.tensor(beside[:-1], dtype=torch.float64)
+        middle = torch.diag(torch.tensor(diagonal, dtype=torch.float64))
+        values, vectors = torch.linalg.eigh(middle + side.diag(1) + side.diag(-1))
         errors = beside[-1] * vectors[-1].abs()
         if m >= k and bool((errors[-k:] <= tol * values[-1].abs()).all()):
             return values.flip(0)[:k]
