@@ -60,7 +60,7 @@ def setting(row):
     words = ", ".join(f"{key} {value:g}" for key, value in row["setting"].items()) or "default"
     if row["reached"]:
         return words
-    tried = f"none (best: {words})" if row["products"] else "none"
+    tried = f"none (last: {words})" if row["products"] else "none"
     return tried if row["gave_up"] is None else f"{tried}, given up after {row['gave_up']:.0f} s"
 
 
