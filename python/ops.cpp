@@ -39,36 +39,70 @@ int checked_int(int64_t value, const char* name) {
   return static_cast<int>(value);
 }
 
-/// The operator of `value`, whose graph is given: a scalar loss, outputs [rows, classes], or losses
-/// [rows]. There is nothing to evaluate twice; Python has done that where it could.
-std::unique_ptr<curvature::CurvatureOperator> make_operator(const at::Tensor& value,
-                                                            const at::TensorList& parameters,
-                                                            const std::vector<std::string>& names,
-                                                            const std::string& kind,
-                                                            const std::string& output_loss) {
-  require(names.size() == parameters.size(),
+/// What every operator takes. `value` is a tensor with its graph: a scalar loss, outputs
+/// [rows, classes], or losses [rows]; without it, Python's `source` is asked, batch by batch where
+/// there are `rows`.
+struct Given {
+  std::optional<at::Tensor> value;
+  int64_t source;
+  at::IntArrayRef rows;  // of each batch; none: one evaluation without a batch
+  at::TensorList parameters;
+  const std::vector<std::string>& names;
+  const std::string& kind;
+  const std::string& output_loss;  // of kind "ggn"
+};
+
+at::Tensor evaluate(int64_t source, int64_t batch) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::evaluate", "")
+                                 .typed<at::Tensor(int64_t, int64_t)>();
+  return python.call(source, batch);
+}
+
+/// The mean loss over all rows, or all rows one after another.
+at::Tensor evaluate_batches(const Given& given) {
+  std::vector<at::Tensor> parts;
+  double rows = 0;
+  for (const auto count : given.rows) rows += static_cast<double>(count);
+  require(rows > 0, "there are no rows in the batches");
+  for (std::size_t i = 0; i < given.rows.size(); ++i) {
+    auto part = evaluate(given.source, static_cast<int64_t>(i));
+    if (given.kind == "hessian") part = part * (static_cast<double>(given.rows[i]) / rows);
+    parts.push_back(part);
+  }
+  return given.kind == "hessian" ? torch::stack(parts).sum() : torch::cat(parts);
+}
+
+std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) {
+  require(given.names.size() == given.parameters.size(),
           "there are ",
-          names.size(),
+          given.names.size(),
           " names for ",
-          parameters.size(),
+          given.parameters.size(),
           " parameters");
-  curvature::NamedParameters named;
-  for (std::size_t i = 0; i < names.size(); ++i) named.emplace_back(names[i], parameters[i]);
-  const curvature::LossFunction given = [&value] { return value; };
-  const curvature::OperatorOptions once{.check_determinism = false};
-  if (kind == "hessian") return curvature::hessian(given, named, once);
-  if (kind == "fisher") return curvature::empirical_fisher(given, named, once);
-  if (kind == "covariance") return curvature::gradient_covariance(given, named, once);
-  require(kind == "ggn", "operator must be hessian, ggn, fisher or covariance, got '", kind, "'");
-  require(output_loss == "cross_entropy" || output_loss == "squared",
-          "the loss on the outputs must be cross_entropy or squared, got '",
-          output_loss,
+  curvature::NamedParameters parameters;
+  for (std::size_t i = 0; i < given.names.size(); ++i)
+    parameters.emplace_back(given.names[i], given.parameters[i]);
+  const curvature::LossFunction loss = [&given] {
+    if (given.value) return *given.value;
+    return given.rows.empty() ? evaluate(given.source, 0) : evaluate_batches(given);
+  };
+  // A given tensor is what it is: there is nothing to evaluate twice.
+  const curvature::OperatorOptions options{.check_determinism = !given.value};
+  if (given.kind == "hessian") return curvature::hessian(loss, parameters, options);
+  if (given.kind == "fisher") return curvature::empirical_fisher(loss, parameters, options);
+  if (given.kind == "covariance") return curvature::gradient_covariance(loss, parameters, options);
+  require(given.kind == "ggn",
+          "operator must be hessian, ggn, fisher or covariance, got '",
+          given.kind,
           "'");
-  return curvature::gauss_newton(given,
-                                 output_loss == "squared" ? curvature::OutputLoss::kSquared
-                                                          : curvature::OutputLoss::kCrossEntropy,
-                                 named,
-                                 once);
+  require(given.output_loss == "cross_entropy" || given.output_loss == "squared",
+          "the loss on the outputs must be cross_entropy or squared, got '",
+          given.output_loss,
+          "'");
+  const auto output_loss = given.output_loss == "squared" ? curvature::OutputLoss::kSquared
+                                                          : curvature::OutputLoss::kCrossEntropy;
+  return curvature::gauss_newton(loss, output_loss, parameters, options);
 }
 
 linalg::SpectrumEnd end_named(const std::string& name) {
@@ -78,7 +112,9 @@ linalg::SpectrumEnd end_named(const std::string& name) {
   return linalg::SpectrumEnd::kBoth;
 }
 
-Result spectrum(const at::Tensor& value,
+Result spectrum(const std::optional<at::Tensor>& value,
+                int64_t source,
+                at::IntArrayRef rows,
                 at::TensorList parameters,
                 const std::vector<std::string>& names,
                 const std::string& kind,
@@ -101,7 +137,7 @@ Result spectrum(const at::Tensor& value,
   options.find_repeated = find_repeated;
   options.vectors = vectors;
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op = make_operator(value, parameters, names, kind, output_loss);
+  const auto op = make_operator({value, source, rows, parameters, names, kind, output_loss});
   const auto pairs = curvature::eigenpairs(*op, options, start.value_or(at::Tensor()));
   const auto& found = pairs.found;
   Numbers out;
@@ -113,7 +149,9 @@ Result spectrum(const at::Tensor& value,
   return {out, linalg::to_string(found.status), found.products, kProductKind};
 }
 
-Result density(const at::Tensor& value,
+Result density(const std::optional<at::Tensor>& value,
+               int64_t source,
+               at::IntArrayRef rows,
                at::TensorList parameters,
                const std::vector<std::string>& names,
                const std::string& kind,
@@ -129,7 +167,7 @@ Result density(const at::Tensor& value,
   options.points = checked_int(points, "points");
   options.bandwidth = bandwidth;
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op = make_operator(value, parameters, names, kind, output_loss);
+  const auto op = make_operator({value, source, rows, parameters, names, kind, output_loss});
   const auto found = curvature::spectral_density(*op, options);
   Numbers out;
   out.insert("grid", tensor::from_vector(found.grid));
@@ -147,7 +185,9 @@ Result density(const at::Tensor& value,
   return {out, linalg::to_string(found.status), found.products, kProductKind};
 }
 
-Result trace(const at::Tensor& value,
+Result trace(const std::optional<at::Tensor>& value,
+             int64_t source,
+             at::IntArrayRef rows,
              at::TensorList parameters,
              const std::vector<std::string>& names,
              const std::string& kind,
@@ -161,7 +201,7 @@ Result trace(const at::Tensor& value,
   options.max_products = checked_int(max_products, "max_products");
   options.sketch = checked_int(sketch, "sketch");
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op = make_operator(value, parameters, names, kind, output_loss);
+  const auto op = make_operator({value, source, rows, parameters, names, kind, output_loss});
   const auto found = curvature::trace(*op, options);
   Numbers out;
   out.insert("value", number(found.value));
@@ -176,12 +216,13 @@ Result trace(const at::Tensor& value,
 }  // namespace kappascope
 
 TORCH_LIBRARY(kappascope, library) {
-  // What the operators share: the value with its graph, and what it is to be differentiated by.
+  // What the operators share: the loss, and what it is to be differentiated by.
   const auto define = [&library](
                           const std::string& name, const std::string& options, auto function) {
     const std::string schema =
         name +
-        "(Tensor value, Tensor[] parameters, str[] names, str operator, str output_loss, *, " +
+        "(Tensor? value, int source, int[] rows, Tensor[] parameters, str[] names, str operator, "
+        "str output_loss, *, " +
         options + ") -> (Dict(str, Tensor) numbers, str status, int products, str product_kind)";
     library.def(schema.c_str(), function);
   };
@@ -194,5 +235,6 @@ TORCH_LIBRARY(kappascope, library) {
          &kappascope::density);
   define(
       "trace", "float relative_error, int max_products, int sketch, int seed", &kappascope::trace);
+  library.def("evaluate(int source, int batch) -> Tensor");
   library.def("version() -> str", [] { return std::string(kappascope::version()); });
 }

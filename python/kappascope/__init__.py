@@ -9,9 +9,9 @@ The mathematics runs in C++ (torch.ops.kappascope.*). Nothing is changed: neithe
 """
 
 from ._curvature import density, spectrum, trace
-from ._inputs import Outputs
 from ._library import Error
 from ._library import version as _version
+from ._losses import Outputs
 from ._results import Density, Spectrum, Trace
 
 __version__ = _version()

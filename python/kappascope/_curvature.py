@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from ._inputs import Batches, Loss, Operator, Parameters, named_parameters, unchanged, value_of
 from ._library import call
+from ._losses import Batches, Loss, Operator, source_of
+from ._parameters import Parameters, named_parameters, unchanged
 from ._results import Density, Spectrum, Trace
 
 _ENDS = ("both", "largest", "smallest")
@@ -178,10 +179,17 @@ def _run(
     **options: Any,
 ) -> Any:
     named = named_parameters(params)
-    with unchanged(params, named):
-        value, output_loss = value_of(loss, batches, operator)
+    with unchanged(params, named), source_of(loss, batches, operator) as source:
         result = call(
-            name, value, list(named.values()), list(named), operator, output_loss, **options
+            name,
+            source.value,
+            source.number,
+            source.rows,
+            list(named.values()),
+            list(named),
+            operator,
+            source.output_loss,
+            **options,
         )
     shapes = {parameter: tensor.shape for parameter, tensor in named.items()}
     return *result, shapes

@@ -12,6 +12,14 @@ class Error(RuntimeError):
     """What cannot be computed, and why, in one line. Numerical outcomes are a status instead."""
 
 
+class Raised(Exception):
+    """Carries what a loss in Python raised through C++, for call() to raise it again."""
+
+    def __init__(self, error: RuntimeError) -> None:
+        super().__init__()
+        self.error = error
+
+
 def _load() -> None:
     # For a build that is not installed, and the tests of one.
     path = os.environ.get("KAPPASCOPE_LIBRARY", "")
@@ -29,9 +37,11 @@ _load()
 
 
 def call(name: str, *arguments: Any, **options: Any) -> Any:
-    """torch.ops.kappascope.NAME; what it throws becomes an Error without a C++ stack trace."""
+    """torch.ops.kappascope.NAME; what C++ throws becomes an Error without a stack trace."""
     try:
         return getattr(torch.ops.kappascope, name)(*arguments, **options)
+    except Raised as raised:
+        raise raised.error from None
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:

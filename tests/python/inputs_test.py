@@ -88,9 +88,8 @@ class Parameters(unittest.TestCase):
             (loss, {"top": 0}, "top and max_products must be at least 1"),
             (loss, {"batches": [1]}, "batches need a loss that can be called"),
             (loss, {"operator": "ggn"}, "needs kappascope.Outputs"),
-            (loss, {"operator": "fisher"}, "one loss a row"),
-            (self.problem.losses(), {}, "must be a scalar, got the shape"),
-            (kappascope.Outputs(self.model(self.problem.x)), {}, "needs a tensor as loss"),
+            (kappascope.Outputs(self.model(self.problem.x)), {}, "cannot take Outputs as loss"),
+            (lambda: 1.5, {}, "must give a tensor, got a float"),
             (3.0, {}, "loss must be a tensor"),
             (lambda batch: loss, {"batches": []}, "there are no batches"),
             (lambda batch: loss, {"batches": [object()]}, "cannot tell the number of rows"),
@@ -103,8 +102,14 @@ class Parameters(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "with vectors is needed"):
             none = kappascope.spectrum(loss, self.model, top=1, vectors=False)
             kappascope.spectrum(loss, self.model, start=none)
-        with self.assertRaisesRegex(kappascope.Error, "start vector of 3 numbers"):
-            kappascope.spectrum(loss, self.model, start=torch.ones(3))
+        errors: list[tuple[Any, dict[str, Any], str]] = [
+            (loss, {"start": torch.ones(3)}, "start vector of 3 numbers"),
+            (loss, {"operator": "fisher"}, "one loss a row"),
+            (self.problem.losses(), {}, "must be a scalar, got 24 values"),
+        ]
+        for value, options, message in errors:
+            with self.subTest(message), self.assertRaisesRegex(kappascope.Error, message):
+                kappascope.spectrum(value, self.model, **options)
 
 
 class Batches(unittest.TestCase):
@@ -122,7 +127,9 @@ class Batches(unittest.TestCase):
         def loader() -> Iterator[tuple[Tensor, Tensor]]:
             yield from self.batches
 
-        for batches in (self.batches, loader, iter(self.batches)):
+        dataset = torch.utils.data.TensorDataset(self.problem.x, self.problem.y)
+        equal = torch.utils.data.DataLoader(dataset, batch_size=9)
+        for batches in (self.batches, loader, iter(self.batches), equal):
             torch.testing.assert_close(
                 top(self.loss, self.problem.model, batches=batches), whole, atol=1e-9, rtol=0
             )
@@ -139,7 +146,7 @@ class Batches(unittest.TestCase):
         outputs = kappascope.Outputs(model(self.problem.x))
         torch.testing.assert_close(
             top(
-                lambda b: kappascope.Outputs(model(b[0])),
+                kappascope.Outputs(lambda b: model(b[0])),
                 model,
                 batches=self.batches,
                 operator="ggn",
@@ -162,10 +169,32 @@ class Batches(unittest.TestCase):
             rtol=0,
         )
 
+    def test_a_loader_that_shuffles_is_refused_with_both_values(self) -> None:
+        turned = self.batches[1:] + self.batches[:1]
+        passes = iter([self.batches, self.batches, turned])
+        with self.assertRaisesRegex(kappascope.Error, r"two evaluations gave \S+ and \S+\)"):
+            kappascope.spectrum(self.loss, self.problem.model, batches=lambda: next(passes))
+
+    def test_a_loader_that_runs_dry_is_named(self) -> None:
+        passes = iter([self.batches, self.batches[:2]])
+        with self.assertRaisesRegex(ValueError, "more than 2 batches at first"):
+            kappascope.spectrum(self.loss, self.problem.model, batches=lambda: next(passes))
+
     def test_a_callable_alone_is_its_tensor_also_where_gradients_are_off(self) -> None:
         with torch.no_grad():
             found = top(self.problem.loss, self.problem.model)
         torch.testing.assert_close(found, top(self.problem.loss(), self.problem.model))
+
+    def test_a_loss_may_take_gradients_itself(self) -> None:
+        weight = nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
+
+        def penalty() -> Tensor:
+            (gradient,) = torch.autograd.grad((weight**3).sum(), weight, create_graph=True)
+            return gradient.square().sum()  # Σ 9 w⁴
+
+        with torch.no_grad():
+            values = top(penalty, [weight], top=1)
+        torch.testing.assert_close(values, torch.tensor([432.0, 108.0], dtype=torch.float64))
 
 
 class NothingIsChanged(unittest.TestCase):

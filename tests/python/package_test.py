@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """pip packs the library that is built, and the package works away from the source tree."""
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,10 +19,15 @@ print(kappascope.__version__, [round(value, 6) for value in found])
 """
 
 
+def setuptools() -> int:
+    try:
+        return int(metadata.version("setuptools").partition(".")[0])
+    except metadata.PackageNotFoundError:
+        return 0
+
+
 class Package(unittest.TestCase):
-    @unittest.skipUnless(
-        importlib.util.find_spec("setuptools.command.bdist_wheel"), "needs setuptools 70.1"
-    )
+    @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
     def test_pip_installs_it_from_the_source_tree(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             options = ["--no-index", "--no-deps", "--no-build-isolation", "--target", folder]
@@ -43,6 +48,14 @@ class Package(unittest.TestCase):
             assert version is not None
             self.assertEqual(out.strip(), f"{version[1]} [12.0, 6.0]")
             self.assertTrue(list(Path(folder).glob(f"kappascope-{version[1]}.dist-info")))
+
+    def test_a_library_that_does_not_load_is_named(self) -> None:
+        environment = {**os.environ, "KAPPASCOPE_LIBRARY": "/nowhere/library.so"}
+        command = [sys.executable, "-B", "-c", "import kappascope"]
+        failed = subprocess.run(command, env=environment, capture_output=True, text=True)
+        last = failed.stderr.strip().splitlines()[-1]
+        self.assertRegex(last, "^ImportError: could not load /nowhere/library.so into torch 2")
+        self.assertIn("install the package again", last)
 
 
 if __name__ == "__main__":

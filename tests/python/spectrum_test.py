@@ -43,6 +43,8 @@ class Spectrum(unittest.TestCase):
             self.problem.loss(), self.problem.model, tol=1e-2, find_repeated=False
         )
         self.assertGreater(float(found.residuals.max()), 1e-9)
+        rounding = found.product_noise * found.eigenvalues.abs().max()
+        torch.testing.assert_close(found.bounds, found.residuals + rounding)
         self.assert_pairs(found, self.hessian)
 
     def test_one_end_alone(self) -> None:

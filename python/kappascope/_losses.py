@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses that C++ asks for: kappascope::evaluate(source, batch) is implemented here."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from ._library import Raised
+
+Operator: TypeAlias = Literal["hessian", "ggn", "fisher", "covariance"]
+OPERATORS = ("hessian", "ggn", "fisher", "covariance")
+OUTPUT_LOSSES = ("cross_entropy", "squared")
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """A network's outputs and the loss that stands on them, for the Gauss-Newton matrix.
+
+    outputs: [..., classes], every leading entry a row, or a callable that gives them; the loss is
+    the mean over rows of
+    loss: "cross_entropy", -log softmax(outputs)[label], or "squared", ½ ‖outputs - target‖²
+    (neither matrix needs the labels).
+    """
+
+    outputs: Tensor | Callable[..., Tensor]
+    loss: Literal["cross_entropy", "squared"] = "cross_entropy"
+
+    def __post_init__(self) -> None:
+        if self.loss not in OUTPUT_LOSSES:
+            raise ValueError(f"Outputs: loss must be one of {OUTPUT_LOSSES}, got {self.loss!r}")
+
+
+Loss: TypeAlias = Tensor | Callable[..., Tensor] | Outputs
+Batches: TypeAlias = Iterable[Any] | Callable[[], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A loss as the operators take it: a value, or a number to ask for."""
+
+    value: Tensor | None
+    number: int
+    rows: list[int]
+    output_loss: str
+
+
+_asked: dict[int, Callable[[int], Tensor]] = {}
+_numbers = itertools.count()
+
+
+def _evaluate(source: int, batch: int) -> Tensor:
+    # Always with gradients: without them other kernels may run, which round differently.
+    with torch.enable_grad():
+        try:
+            return _asked[source](batch)
+        except RuntimeError as error:
+            raise Raised(error) from None
+
+
+_implementation = torch.library.Library("kappascope", "IMPL")  # type: ignore[no-untyped-call]
+_implementation.impl(  # type: ignore[no-untyped-call]
+    "evaluate", _evaluate, "CompositeImplicitAutograd"
+)
+
+
+@contextmanager
+def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[Source]:
+    """Answers for the loss as long as the context lasts."""
+    if operator not in OPERATORS:
+        raise ValueError(f"operator must be one of {OPERATORS}, got {operator!r}")
+    if (operator == "ggn") != isinstance(loss, Outputs):
+        raise ValueError(
+            f'operator "{operator}" cannot take {type(loss).__name__} as loss: "ggn", and no '
+            'other, needs kappascope.Outputs(outputs, "cross_entropy")'
+        )
+    output_loss = loss.loss if isinstance(loss, Outputs) else ""
+    given = loss.outputs if isinstance(loss, Outputs) else loss
+    if isinstance(given, Tensor):
+        if batches is not None:
+            raise ValueError("batches need a loss that can be called with each: loss(batch)")
+        yield Source(_value(given, operator), -1, [], output_loss)
+        return
+    if not callable(given):
+        raise ValueError(f"loss must be a tensor or a callable, got a {type(given).__name__}")
+    function: Callable[..., Tensor] = given
+    stream = None if batches is None else _Stream(batches)
+
+    def answer(batch: int) -> Tensor:
+        value = function() if stream is None else function(stream.batch(batch))
+        if not isinstance(value, Tensor):
+            raise ValueError(f"the loss must give a tensor, got a {type(value).__name__}")
+        return _value(value, operator)
+
+    number = next(_numbers)
+    _asked[number] = answer
+    try:
+        yield Source(None, number, [] if stream is None else stream.rows(), output_loss)
+    finally:
+        del _asked[number]
+
+
+def _value(value: Tensor, operator: str) -> Tensor:
+    if operator == "ggn" and value.dim() > 2:
+        with torch.enable_grad():
+            return value.flatten(0, -2)
+    return value
+
+
+class _Stream:
+    """Batches by number, asked for in order, again and again; only one is held at a time."""
+
+    def __init__(self, batches: Batches) -> None:
+        if not callable(batches) and isinstance(batches, Iterator):
+            batches = list(batches)  # it can be read only once
+        self._batches = batches
+        self._iterator: Iterator[Any] = iter(())
+        self._next = 0
+        self._current: Any = None
+
+    def batch(self, number: int) -> Any:
+        if self._next > number + 1:
+            self._restart()
+        while self._next <= number:
+            if not self._advance():
+                raise ValueError(f"there were more than {self._next} batches at first")
+        return self._current
+
+    def rows(self) -> list[int]:
+        """Of all batches, by one pass."""
+        self._restart()
+        rows = []
+        while self._advance():
+            rows.append(_rows(self._current))
+        if not rows:
+            raise ValueError("there are no batches")
+        return rows
+
+    def _advance(self) -> bool:
+        for batch in self._iterator:
+            self._current = batch
+            self._next += 1
+            return True
+        return False
+
+    def _restart(self) -> None:
+        batches = self._batches
+        self._iterator = iter(batches() if callable(batches) else batches)
+        self._next = 0
+
+
+def _rows(batch: Any) -> int:
+    """The length of the first tensor in a batch."""
+    if isinstance(batch, Tensor) and batch.dim() > 0:
+        return batch.shape[0]
+    parts: Iterable[Any] = ()
+    if isinstance(batch, Mapping):
+        parts = batch.values()
+    elif isinstance(batch, Sequence) and not isinstance(batch, str):
+        parts = batch
+    for part in parts:
+        if isinstance(part, Tensor) and part.dim() > 0:
+            return part.shape[0]
+    raise ValueError(
+        f"cannot tell the number of rows of a batch of type {type(batch).__name__}: it must be a "
+        "tensor [rows, ...], or a sequence or a mapping with one in it"
+    )
