@@ -13,6 +13,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/version.h"
+#include "kappascope/curvature/data_set.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/tensor/convert.h"
@@ -24,8 +25,6 @@ namespace {
 /// products; which product ran.
 using Numbers = c10::Dict<std::string, at::Tensor>;
 using Result = std::tuple<Numbers, std::string, int64_t, std::string>;
-
-constexpr const char* kProductKind = "graph kept";
 
 at::Tensor number(double x) {
   return torch::scalar_tensor(x, torch::kDouble);
@@ -50,6 +49,7 @@ struct Given {
   const std::vector<std::string>& names;
   const std::string& kind;
   const std::string& output_loss;  // of kind "ggn"
+  const std::string& product;      // a ProductKind's name
 };
 
 at::Tensor evaluate(int64_t source, int64_t batch) {
@@ -59,18 +59,42 @@ at::Tensor evaluate(int64_t source, int64_t batch) {
   return python.call(source, batch);
 }
 
-/// The mean loss over all rows, or all rows one after another.
-at::Tensor evaluate_batches(const Given& given) {
-  std::vector<at::Tensor> parts;
-  double rows = 0;
-  for (const auto count : given.rows) rows += static_cast<double>(count);
-  require(rows > 0, "there are no rows in the batches");
-  for (std::size_t i = 0; i < given.rows.size(); ++i) {
-    auto part = evaluate(given.source, static_cast<int64_t>(i));
-    if (given.kind == "hessian") part = part * (static_cast<double>(given.rows[i]) / rows);
-    parts.push_back(part);
+curvature::ProductKind product_named(const std::string& name) {
+  using curvature::ProductKind;
+  for (const auto kind : {ProductKind::kAutomatic,
+                          ProductKind::kGraphKept,
+                          ProductKind::kRecomputed,
+                          ProductKind::kFiniteDifference}) {
+    if (name == curvature::to_string(kind)) return kind;
   }
-  return given.kind == "hessian" ? torch::stack(parts).sum() : torch::cat(parts);
+  throw Error("product must be automatic, graph kept, recomputed or finite difference, got '" +
+              name + "'");
+}
+
+curvature::OutputLoss output_loss_named(const std::string& name) {
+  if (name == "squared") return curvature::OutputLoss::kSquared;
+  require(name == "cross_entropy",
+          "the loss on the outputs must be cross_entropy or squared, got '",
+          name,
+          "'");
+  return curvature::OutputLoss::kCrossEntropy;
+}
+
+/// Of one evaluation (a LossFunction) or of batches, which have overloads of the same names.
+template <typename Loss, typename Options>
+std::unique_ptr<curvature::CurvatureOperator> operator_of(
+    const Given& given,
+    const Loss& loss,
+    const curvature::NamedParameters& parameters,
+    const Options& options) {
+  if (given.kind == "hessian") return curvature::hessian(loss, parameters, options);
+  if (given.kind == "fisher") return curvature::empirical_fisher(loss, parameters, options);
+  if (given.kind == "covariance") return curvature::gradient_covariance(loss, parameters, options);
+  require(given.kind == "ggn",
+          "operator must be hessian, ggn, fisher or covariance, got '",
+          given.kind,
+          "'");
+  return curvature::gauss_newton(loss, output_loss_named(given.output_loss), parameters, options);
 }
 
 std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) {
@@ -83,26 +107,27 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) 
   curvature::NamedParameters parameters;
   for (std::size_t i = 0; i < given.names.size(); ++i)
     parameters.emplace_back(given.names[i], given.parameters[i]);
-  const curvature::LossFunction loss = [&given] {
-    if (given.value) return *given.value;
-    return given.rows.empty() ? evaluate(given.source, 0) : evaluate_batches(given);
-  };
+  curvature::OperatorOptions options{.product = product_named(given.product)};
+  const auto source = given.source;
+  if (!given.rows.empty()) {
+    const curvature::Batches batches{[source](int64_t batch) { return evaluate(source, batch); },
+                                     given.rows.vec()};
+    return operator_of(given, batches, parameters, curvature::DataSetOptions{.batch = options});
+  }
   // A given tensor is what it is: there is nothing to evaluate twice.
-  const curvature::OperatorOptions options{.check_determinism = !given.value};
-  if (given.kind == "hessian") return curvature::hessian(loss, parameters, options);
-  if (given.kind == "fisher") return curvature::empirical_fisher(loss, parameters, options);
-  if (given.kind == "covariance") return curvature::gradient_covariance(loss, parameters, options);
-  require(given.kind == "ggn",
-          "operator must be hessian, ggn, fisher or covariance, got '",
-          given.kind,
-          "'");
-  require(given.output_loss == "cross_entropy" || given.output_loss == "squared",
-          "the loss on the outputs must be cross_entropy or squared, got '",
-          given.output_loss,
-          "'");
-  const auto output_loss = given.output_loss == "squared" ? curvature::OutputLoss::kSquared
-                                                          : curvature::OutputLoss::kCrossEntropy;
-  return curvature::gauss_newton(loss, output_loss, parameters, options);
+  options.check_determinism = !given.value;
+  const curvature::LossFunction loss = [value = given.value, source] {
+    return value ? *value : evaluate(source, 0);
+  };
+  return operator_of(given, loss, parameters, options);
+}
+
+/// An operator's result, with what its products were.
+Result result_of(const Numbers& numbers,
+                 linalg::KrylovStatus status,
+                 int products,
+                 const curvature::CurvatureOperator& op) {
+  return {numbers, linalg::to_string(status), products, curvature::to_string(op.product_kind())};
 }
 
 linalg::SpectrumEnd end_named(const std::string& name) {
@@ -119,6 +144,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
                 const std::vector<std::string>& names,
                 const std::string& kind,
                 const std::string& output_loss,
+                const std::string& product,
                 int64_t top,
                 const std::string& which,
                 double tolerance,
@@ -137,7 +163,8 @@ Result spectrum(const std::optional<at::Tensor>& value,
   options.find_repeated = find_repeated;
   options.vectors = vectors;
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op = make_operator({value, source, rows, parameters, names, kind, output_loss});
+  const auto op =
+      make_operator({value, source, rows, parameters, names, kind, output_loss, product});
   const auto pairs = curvature::eigenpairs(*op, options, start.value_or(at::Tensor()));
   const auto& found = pairs.found;
   Numbers out;
@@ -146,7 +173,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
   out.insert("bounds", tensor::from_vector(found.bounds(op->product_noise())));
   out.insert("product_noise", number(op->product_noise()));
   if (pairs.vectors.defined()) out.insert("eigenvectors", pairs.vectors);
-  return {out, linalg::to_string(found.status), found.products, kProductKind};
+  return result_of(out, found.status, found.products, *op);
 }
 
 Result density(const std::optional<at::Tensor>& value,
@@ -156,18 +183,22 @@ Result density(const std::optional<at::Tensor>& value,
                const std::vector<std::string>& names,
                const std::string& kind,
                const std::string& output_loss,
+               const std::string& product,
                int64_t steps,
                int64_t probes,
                int64_t points,
                double bandwidth,
+               int64_t max_vectors,
                int64_t seed) {
   linalg::DensityOptions options;
   options.steps = checked_int(steps, "steps");
   options.probes = checked_int(probes, "probes");
   options.points = checked_int(points, "points");
   options.bandwidth = bandwidth;
+  options.max_vectors = checked_int(max_vectors, "max_vectors");
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op = make_operator({value, source, rows, parameters, names, kind, output_loss});
+  const auto op =
+      make_operator({value, source, rows, parameters, names, kind, output_loss, product});
   const auto found = curvature::spectral_density(*op, options);
   Numbers out;
   out.insert("grid", tensor::from_vector(found.grid));
@@ -176,13 +207,25 @@ Result density(const std::optional<at::Tensor>& value,
   out.insert("upper", tensor::from_vector(found.upper));
   out.insert("nodes", tensor::from_vector(found.nodes));
   out.insert("weights", tensor::from_vector(found.weights));
-  out.insert("negative_mass", number(found.negative_mass));
-  out.insert("near_zero_mass", number(found.near_zero_mass));
+  out.insert("cumulative", tensor::from_vector(found.cumulative));
+  out.insert("cumulative_lower", tensor::from_vector(found.cumulative_lower));
+  out.insert("cumulative_upper", tensor::from_vector(found.cumulative_upper));
+  const auto outliers = torch::empty({std::ssize(found.outliers), 2}, torch::kDouble);
+  for (int64_t i = 0; i < outliers.size(0); ++i) {
+    const auto& outlier = found.outliers[static_cast<std::size_t>(i)];
+    outliers[i][0] = outlier.value;
+    outliers[i][1] = outlier.bound;
+  }
+  out.insert("outliers", outliers);
+  out.insert("outlier_count", number(found.outlier_count));
+  out.insert("outlier_count_stderr", number(found.outlier_count_stderr));
+  out.insert("negative_mass", number(found.negative_mass.value));
+  out.insert("near_zero_mass", number(found.near_zero_mass.value));
   out.insert("trace", number(found.trace));
   out.insert("trace_stderr", number(found.trace_stderr));
   out.insert("trace_lower", number(found.trace_lower));
   out.insert("trace_upper", number(found.trace_upper));
-  return {out, linalg::to_string(found.status), found.products, kProductKind};
+  return result_of(out, found.status, found.products, *op);
 }
 
 Result trace(const std::optional<at::Tensor>& value,
@@ -192,16 +235,20 @@ Result trace(const std::optional<at::Tensor>& value,
              const std::vector<std::string>& names,
              const std::string& kind,
              const std::string& output_loss,
+             const std::string& product,
              double relative_error,
              int64_t max_products,
              int64_t sketch,
+             int64_t max_vectors,
              int64_t seed) {
   linalg::TraceOptions options;
   options.relative_error = relative_error;
   options.max_products = checked_int(max_products, "max_products");
   options.sketch = checked_int(sketch, "sketch");
+  options.max_vectors = checked_int(max_vectors, "max_vectors");
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op = make_operator({value, source, rows, parameters, names, kind, output_loss});
+  const auto op =
+      make_operator({value, source, rows, parameters, names, kind, output_loss, product});
   const auto found = curvature::trace(*op, options);
   Numbers out;
   out.insert("value", number(found.value));
@@ -209,7 +256,7 @@ Result trace(const std::optional<at::Tensor>& value,
   out.insert("lower", number(found.lower));
   out.insert("upper", number(found.upper));
   out.insert("vectors", number(found.vectors));
-  return {out, linalg::to_string(found.status), found.products, kProductKind};
+  return result_of(out, found.status, found.products, *op);
 }
 
 }  // namespace
@@ -222,7 +269,7 @@ TORCH_LIBRARY(kappascope, library) {
     const std::string schema =
         name +
         "(Tensor? value, int source, int[] rows, Tensor[] parameters, str[] names, str operator, "
-        "str output_loss, *, " +
+        "str output_loss, str product, *, " +
         options + ") -> (Dict(str, Tensor) numbers, str status, int products, str product_kind)";
     library.def(schema.c_str(), function);
   };
@@ -231,10 +278,11 @@ TORCH_LIBRARY(kappascope, library) {
          "bool find_repeated, bool vectors, int seed, Tensor? start",
          &kappascope::spectrum);
   define("density",
-         "int steps, int probes, int points, float bandwidth, int seed",
+         "int steps, int probes, int points, float bandwidth, int max_vectors, int seed",
          &kappascope::density);
-  define(
-      "trace", "float relative_error, int max_products, int sketch, int seed", &kappascope::trace);
+  define("trace",
+         "float relative_error, int max_products, int sketch, int max_vectors, int seed",
+         &kappascope::trace);
   library.def("evaluate(int source, int batch) -> Tensor");
   library.def("version() -> str", [] { return std::string(kappascope::version()); });
 }

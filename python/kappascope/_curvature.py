@@ -7,7 +7,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from ._library import call
-from ._losses import Batches, Loss, Operator, source_of
+from ._losses import PRODUCTS, Batches, Loss, Operator, Product, source_of
 from ._parameters import Parameters, named_parameters, unchanged
 from ._results import Density, Spectrum, Trace
 
@@ -20,6 +20,7 @@ def spectrum(
     *,
     batches: Batches | None = None,
     operator: Operator = "hessian",
+    product: Product = "automatic",
     top: int = 5,
     which: Literal["both", "largest", "smallest"] = "both",
     tol: float = 1e-3,
@@ -30,21 +31,25 @@ def spectrum(
     vectors: bool = True,
     seed: int = 0,
 ) -> Spectrum:
-    """Extreme eigenpairs of a loss's curvature, by Lanczos with true residuals.
+    """Extreme eigenpairs of a loss's curvature, by Lanczos, each with its residual and bound.
 
     loss: a scalar tensor with its graph, or a callable: loss(), or loss(batch) with batches, an
         iterable of batches or a callable that gives one; then it is the mean weighted by the rows
         of each batch's first tensor. A callable is evaluated twice, and refused where the values
-        differ. The graph is built once and kept: memory of one forward and backward pass of all
-        batches. For operator "ggn": Outputs(outputs, loss=...); for "fisher" (empirical) and
+        differ. For operator "ggn": Outputs(outputs, loss=...); for "fisher" (empirical) and
         "covariance" (of gradients): the losses of the rows, [rows].
     params: a module (those of its parameters that require a gradient), tensors, or (name, tensor).
+    product: how products are taken: "graph kept" (fast; memory of one forward and backward pass),
+        "recomputed" (slower, small) or "finite difference" (not exact, its error is in the bounds).
+        "automatic" keeps the graph, of batches as many as fit into 4 GiB, and takes differences
+        where the loss is a callable without a second derivative (fused attention).
     top, which: pairs wanted at each asked end, by value.
-    tol: on ‖A v - value v‖ / largest magnitude; never below ten times the product's own error.
-    max_products: of the iteration; the true residuals take one more each.
+    tol: on ‖A v - value v‖ / largest magnitude; where products are noisier, on their noise.
+    max_products: of the iteration. Within thirty times a product's noise each residual is measured
+        by one more.
     max_basis: vectors of the parameters' size that are kept before a restart.
     find_repeated: look for copies of repeated eigenvalues, at the cost of a dozen products.
-    start: the last snapshot's Spectrum, or a vector [n].
+    start: the last snapshot's Spectrum, or vectors [n] or [s, n].
 
     Raises ValueError for arguments that cannot be meant and Error where there is no curvature (a
     loss that is not finite, not deterministic, or does not depend on the parameters). What comes of
@@ -57,7 +62,7 @@ def spectrum(
     if isinstance(start, Spectrum):
         if start.eigenvectors is None:
             raise ValueError("start: a Spectrum with vectors is needed, this one has none")
-        start = start.eigenvectors.sum(0)
+        start = start.eigenvectors
     began = time.perf_counter()
     numbers, status, products, kind, shapes = _run(
         "spectrum",
@@ -65,6 +70,7 @@ def spectrum(
         params,
         batches,
         operator,
+        product,
         top=top,
         which=which,
         tolerance=tol,
@@ -97,17 +103,20 @@ def density(
     *,
     batches: Batches | None = None,
     operator: Operator = "hessian",
+    product: Product = "automatic",
     steps: int = 60,
     probes: int = 4,
     points: int = 512,
     bandwidth: float = 0.01,
+    max_vectors: int = 0,
     seed: int = 0,
 ) -> Density:
-    """Spectral density of a loss's curvature; loss, params, batches, operator as in spectrum().
+    """Spectral density of a loss's curvature; loss to product as in spectrum().
 
     steps: Lanczos steps a probe; probes: random starts, at least two for a band; points: of the
-    grid; bandwidth: standard deviation of the smoothing, as a share of the range.
-    Cost: steps · probes products; memory: steps vectors of the parameters' size.
+    grid; bandwidth: standard deviation of the smoothing, as a share of the range; max_vectors: held
+    at once, of the parameters' size (0: one a step); with fewer than steps the basis is not kept.
+    Cost: steps · probes products.
     """
     began = time.perf_counter()
     numbers, status, products, kind, _ = _run(
@@ -116,10 +125,12 @@ def density(
         params,
         batches,
         operator,
+        product,
         steps=steps,
         probes=probes,
         points=points,
         bandwidth=bandwidth,
+        max_vectors=max_vectors,
         seed=seed,
     )
     return Density(
@@ -137,15 +148,18 @@ def trace(
     *,
     batches: Batches | None = None,
     operator: Operator = "hessian",
+    product: Product = "automatic",
     relative_error: float = 0.05,
     max_products: int = 100,
     sketch: int = 5,
+    max_vectors: int = 0,
     seed: int = 0,
 ) -> Trace:
-    """Trace of a loss's curvature by Hutch++; loss, params, batches, operator as in spectrum().
+    """Trace of a loss's curvature by Hutch++; loss to product as in spectrum().
 
     relative_error: the standard error, as a share of the value, at which to stop; sketch:
-    directions whose part is taken exactly, two products each (0: Hutchinson's own estimator).
+    directions whose part is taken exactly, two products each (0: Hutchinson's own estimator);
+    max_vectors: held at once (0: sketch + 2); fewer make a smaller sketch.
     """
     began = time.perf_counter()
     numbers, status, products, kind, _ = _run(
@@ -154,9 +168,11 @@ def trace(
         params,
         batches,
         operator,
+        product,
         relative_error=relative_error,
         max_products=max_products,
         sketch=sketch,
+        max_vectors=max_vectors,
         seed=seed,
     )
     vectors = int(numbers.pop("vectors").item())
@@ -176,8 +192,11 @@ def _run(
     params: Parameters,
     batches: Batches | None,
     operator: str,
+    product: str,
     **options: Any,
 ) -> Any:
+    if product not in PRODUCTS:
+        raise ValueError(f"product must be one of {PRODUCTS}, got {product!r}")
     named = named_parameters(params)
     with unchanged(params, named), source_of(loss, batches, operator) as source:
         result = call(
@@ -189,6 +208,7 @@ def _run(
             list(named),
             operator,
             source.output_loss,
+            product,
             **options,
         )
     shapes = {parameter: tensor.shape for parameter, tensor in named.items()}

@@ -46,11 +46,6 @@ def call(name: str, *arguments: Any, **options: Any) -> Any:
         raise
     except RuntimeError as error:
         line = str(error).strip().partition("\n")[0]
-        if line.startswith("derivative for") and line.endswith("is not implemented"):
-            line += (
-                " (fused attention has no second derivative: build the loss inside "
-                "torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))"
-            )
         raise Error(line) from None
 
 

@@ -13,6 +13,8 @@ from torch import Tensor
 from ._library import Raised
 
 Operator: TypeAlias = Literal["hessian", "ggn", "fisher", "covariance"]
+Product: TypeAlias = Literal["automatic", "graph kept", "recomputed", "finite difference"]
+PRODUCTS = ("automatic", "graph kept", "recomputed", "finite difference")
 OPERATORS = ("hessian", "ggn", "fisher", "covariance")
 OUTPUT_LOSSES = ("cross_entropy", "squared")
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 _WORDS = {
     "converged": (
-        "Each value is within its +- of an eigenvalue: the length of A v - value v, by a "
-        "product of its own, and that product's rounding."
+        "Each value is within its +- of an eigenvalue: the length of A v - value v and the "
+        "rounding of a product."
     ),
     "max_products": (
         "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
@@ -93,6 +93,16 @@ class Density:
     lower: Tensor
     """[points]; 95 % pointwise over probes, NaN for one probe."""
     upper: Tensor
+    cumulative: Tensor
+    """[points]; share of the spectrum at or below each point, with a band of 95 % for all of them
+    together (over batches: for each)."""
+    cumulative_lower: Tensor
+    cumulative_upper: Tensor
+    outliers: Tensor
+    """[k, 2]; eigenvalues apart from the bulk, descending, with their bounds."""
+    outlier_count: float
+    """How many lie there, with their multiplicity, as the probes' mass says, and its error."""
+    outlier_count_stderr: float
     nodes: Tensor
     """Ritz values of all probes."""
     weights: Tensor

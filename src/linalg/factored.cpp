@@ -31,6 +31,7 @@ LanczosResult top_of(const SymmetricOperator& op,
   wanted.seed = options.seed;
   wanted.vectors = true;
   wanted.find_repeated = false;
+  wanted.measure_residuals = true;
   wanted.start = start;
   return lanczos(op, wanted);
 }

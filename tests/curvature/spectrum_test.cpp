@@ -4,9 +4,14 @@
 #include <torch/torch.h>
 
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <vector>
 
+#include "curvature/tensor_basis.h"
+#include "kappascope/linalg/quadrature_in.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/tensor/convert.h"
 #include "support/catch.h"
@@ -68,6 +73,20 @@ Trained trained() {
   }
   return t;
 }
+
+/// A TensorBasis that knows how many columns it was ever given.
+class Counting : public curvature::TensorBasis {
+ public:
+  using TensorBasis::TensorBasis;
+  void store(Eigen::Index i, double factor) {
+    TensorBasis::store(i, factor);
+    count_ = std::max(count_, i + 1);
+  }
+  [[nodiscard]] Eigen::Index count() const { return count_; }
+
+ private:
+  Eigen::Index count_ = 0;
+};
 
 }  // namespace
 
@@ -197,4 +216,42 @@ TEST_CASE("an operator that is not finite gives a status and no numbers; random 
   CHECK(pairs.found.eigenvalues.size() == 0);
   CHECK_FALSE(pairs.vectors.defined());
   CHECK(torch::equal(torch::rand({4}), want));
+}
+
+TEST_CASE("the vectors of a density are semi-orthogonal, or two beside the work vector") {
+  auto network = trained();
+  const auto op = curvature::hessian([&] { return network.loss(); },
+                                     curvature::select_parameters(*network.model));
+  const double noise = op->product_noise();
+  Counting kept(*op), bounded(*op);
+  const auto with = linalg::quadrature_in(kept, noise, 40, true, 1);
+  const auto without = linalg::quadrature_in(bounded, noise, 40, false, 1);
+  CHECK(kept.count() == 40);
+  CHECK(bounded.count() == 2);
+  const auto v = kept.columns(40).to(torch::kDouble);
+  CHECK((v.mm(v.t()) - torch::eye(40, torch::kDouble)).abs().max().item<double>() <=
+        std::sqrt(noise));
+  CHECK(with.inner_products < 40 * 40 / 2);
+  const double largest = with.nodes.cwiseAbs().maxCoeff();
+  CHECK(std::abs(with.nodes.maxCoeff() - without.nodes.maxCoeff()) <= 40 * noise * largest);
+  CHECK(std::abs(with.weights.dot(with.nodes) - without.weights.dot(without.nodes)) <=
+        noise * largest);
+}
+
+TEST_CASE("a density over batches is that of the operators one after the other") {
+  const auto matrix = with_spectrum(decaying(60, {8, -3}));
+  linalg::DensityOptions options;
+  options.probes = 2;
+  const auto batch = [&](int b) -> std::unique_ptr<curvature::CurvatureOperator> {
+    return std::make_unique<Dense>(matrix * (1 + b));
+  };
+  const auto seen = curvature::spectral_density(batch, 3, options);
+  std::vector<linalg::SymmetricOperator> hosts;
+  for (int b = 0; b < 3; ++b)
+    hosts.push_back(linalg::dense_operator(tensor::to_matrix(matrix * (1 + b))));
+  const auto want = linalg::spectral_density(hosts, options);
+  CHECK(seen.batches == 3);
+  CHECK(std::abs(seen.trace - want.trace) < 1e-9 * (1 + std::abs(want.trace)));
+  CHECK(std::abs(seen.trace_stderr - want.trace_stderr) < 1e-9 * want.trace_stderr);
+  CHECK_THROWS_WITH(curvature::spectral_density(batch, 0, options), Catch::Contains("one batch"));
 }

@@ -103,7 +103,7 @@ class Parameters(unittest.TestCase):
             none = kappascope.spectrum(loss, self.model, top=1, vectors=False)
             kappascope.spectrum(loss, self.model, start=none)
         errors: list[tuple[Any, dict[str, Any], str]] = [
-            (loss, {"start": torch.ones(3)}, "start vector of 3 numbers"),
+            (loss, {"start": torch.ones(3)}, "start vectors of 3 numbers"),
             (loss, {"operator": "fisher"}, "one loss a row"),
             (self.problem.losses(), {}, "must be a scalar, got 24 values"),
         ]

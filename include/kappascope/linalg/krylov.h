@@ -113,7 +113,7 @@ class KrylovSpace {
     Eigen::MatrixXd c(left, m + 1);
     c << c_.bottomRows(left), column.tail(left);
     c_ = std::move(c);
-    if (beta <= 10 * noise_ * scale_ || columns() == basis_.size()) return;
+    if (beta <= noise_ * scale_ || columns() == basis_.size()) return;
     basis_.store(columns(), 1 / beta);
     add_pending(beta);
   }

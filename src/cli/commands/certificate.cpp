@@ -57,8 +57,8 @@ void print_certificate(const curvature::CurvatureOperator& op,
   switch (found.status) {
     case linalg::KrylovStatus::kConverged:
       fmt::print(
-          "Each value is within its +- of an eigenvalue: the length of A v - value v, by a product "
-          "of its own, and that product's rounding.\n");
+          "Each value is within its +- of an eigenvalue: the length of A v - value v and the "
+          "rounding of a product.\n");
       break;
     case linalg::KrylovStatus::kMaxProducts:
       fmt::print(
@@ -70,8 +70,8 @@ void print_certificate(const curvature::CurvatureOperator& op,
       return;
     case linalg::KrylovStatus::kInconsistent:
       fmt::print(
-          "Do not trust these: the +- is far above what the iteration saw, so products are noisier "
-          "than their type allows or differ from call to call.\n");
+          "Do not trust these: products contradict each other, so the loss differs from call to "
+          "call or is noisier than its type allows.\n");
       break;
   }
   if (found.eigenvalues.size() == 0) return;

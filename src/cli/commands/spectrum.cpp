@@ -141,7 +141,15 @@ int run_spectrum(const Arguments& arguments) {
   const bool json = values["json"].as<bool>();
   const bool want_density = values["density"].as<bool>(), want_trace = values["trace"].as<bool>();
   lanczos.vectors = true;
-  const auto pairs = curvature::eigenpairs(Counted(*op, line, lanczos.max_products), lanczos);
+  lanczos.progress = [&line, goal = lanczos.tolerance](const linalg::LanczosProgress& now) {
+    line.show(fmt::format("{} products, {} of {} pairs, largest residual {:.1e} (asked for {:.1e})",
+                          now.products,
+                          now.converged,
+                          now.wanted,
+                          now.residual,
+                          goal));
+  };
+  const auto pairs = curvature::eigenpairs(*op, lanczos);
   const auto& found = pairs.found;
   const Eigen::VectorXd bounds = found.bounds(op->product_noise());
   const auto shares = all_shares(pairs, parameters);

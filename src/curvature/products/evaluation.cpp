@@ -69,8 +69,8 @@ void Evaluation::compare() {
 }
 
 bool Evaluation::evaluates_afresh() const {
-  const torch::NoGradGuard no_grad;
-  return !function_().requires_grad();
+  const auto value = function_();
+  return !function_().is_same(value);
 }
 
 std::vector<at::Tensor> tensors_of(const NamedParameters& parameters) {

@@ -25,8 +25,13 @@ class FloatBasis {
   [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const {
     return columns_.leftCols(count).cast<double>().transpose() * work_;
   }
-  void subtract(const Eigen::VectorXd& c) {
+  double subtract(const Eigen::VectorXd& c) {
     work_ -= columns_.leftCols(c.size()).cast<double>() * c;
+    return work_.norm();
+  }
+  [[nodiscard]] Eigen::VectorXd subtract_project(const Eigen::VectorXd& c) {
+    subtract(c);
+    return project(c.size());
   }
   [[nodiscard]] double dot(Eigen::Index i) const {
     return columns_.col(i).cast<double>().dot(work_);
