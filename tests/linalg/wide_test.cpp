@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "kappascope/core/error.h"
-#include "support/planted.h"
 #include "support/catch.h"
 #include "support/matrices.h"
+#include "support/planted.h"
 
 using namespace kappascope::linalg;
 using namespace kappascope::test;
