@@ -57,9 +57,9 @@ void HessianSpectrum::measure(store::Snapshot& out) {
   lanczos.max_products = options_.max_products;
   lanczos.seed = options_.seed;
   lanczos.vectors = true;
-  const bool fits = start_.defined() && start_.size(-1) == op->size();
+  const bool fits = start_.defined() && start_.numel() == op->size();
   const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
-  start_ = pairs.vectors;
+  start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
   add_spectrum(out, pairs.found, options_.top, op->product_noise());
   add_scalar(out, "hessian/products", "", pairs.found.products);
   if (!options_.density) return;

@@ -62,7 +62,7 @@ def spectrum(
     if isinstance(start, Spectrum):
         if start.eigenvectors is None:
             raise ValueError("start: a Spectrum with vectors is needed, this one has none")
-        start = start.eigenvectors
+        start = start.eigenvectors.sum(0)
     began = time.perf_counter()
     numbers, status, products, kind, shapes = _run(
         "spectrum",

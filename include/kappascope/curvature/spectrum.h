@@ -20,8 +20,8 @@ struct Eigenpairs {
 
 /// Extreme eigenpairs as linalg::lanczos finds them, with the vectors on the device of the
 /// parameters, in float32 where the parameters are no better, and all sums in double. `start`, [n]
-/// or [s, n], takes the place of options.start: the last snapshot's vectors are good. Memory:
-/// max_basis vectors of the parameters' size. The random state of LibTorch is left alone.
+/// or [s, n], takes the place of options.start: the sum of the last snapshot's vectors is good.
+/// Memory: max_basis vectors of the parameters' size. The random state of LibTorch is left alone.
 /// Throws as linalg::lanczos does, and when options.start is used.
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options = {},

@@ -57,8 +57,9 @@ struct LanczosOptions {
   /// which tells it up to the noise of a product. Done in any case where the tolerance is within
   /// thirty times that noise.
   bool measure_residuals = false;
-  /// Start vectors, [n, s]; empty: a random one. The eigenvectors of the last snapshot are good: s
-  /// vectors take s products, and what those bring that is new goes on from there.
+  /// Start vectors, [n, s]; empty: a random one. The sum of the last snapshot's eigenvectors is
+  /// good. Several vectors take a product each before anything goes on from them: right where they
+  /// are the answer already, dearer than their sum where they are not.
   Eigen::MatrixXd start = {};
   std::function<void(const LanczosProgress&)> progress = {};
 };

@@ -27,7 +27,7 @@ struct HessianSpectrumOptions {
 /// training step: it evaluates its own loss, which must not be random, when it emits; one that
 /// fails becomes the event "hessian_failed". Cost: its products, each about two gradients of that
 /// loss; memory of one kept graph, and of up to 80 vectors of the parameters' size while it
-/// measures, those of the pairs in between.
+/// measures, one in between.
 class HessianSpectrum final : public train::Probe {
  public:
   /// `parameters` are asked for at every emission.
@@ -48,7 +48,7 @@ class HessianSpectrum final : public train::Probe {
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;
   HessianSpectrumOptions options_;
-  at::Tensor start_;  // [pairs, n] the last eigenvectors; undefined before the first
+  at::Tensor start_;  // the sum of the last eigenvectors; undefined before the first
 };
 
 /// The scalars and arrays of one spectrum; bounds hold the noise of products too.
