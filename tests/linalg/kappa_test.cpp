@@ -16,12 +16,6 @@ using namespace kappascope::test;
 
 namespace {
 
-Moments moments_of(const RowMatrixD& rows, Eigen::Index sample_rows = 512) {
-  MomentAccumulator accumulator(rows.cols(), {.sample_rows = sample_rows});
-  accumulator.update(rows);
-  return accumulator.result();
-}
-
 Conditioning of_rows(const RowMatrixD& rows) {
   return conditioning(moments_of(rows), {});
 }

@@ -14,12 +14,6 @@ using namespace kappascope::test;
 
 namespace {
 
-Moments moments_of(const RowMatrixD& rows, Eigen::Index sample_rows = 512) {
-  MomentAccumulator accumulator(rows.cols(), {.sample_rows = sample_rows});
-  accumulator.update(rows);
-  return accumulator.result();
-}
-
 /// The two routes on one matrix. An end of the wide one is right to its bound and d ε λmax; the
 /// interval adds the tails, whose kurtosis the two routes read in different directions.
 void check_same(const KappaEstimate& wide, const KappaEstimate& exact, bool kappa = true) {

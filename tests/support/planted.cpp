@@ -136,6 +136,12 @@ Moments whitened_moments(Rows rows, Eigen::Index n, Eigen::Index d, std::uint64_
   return linalg::moments_from(sums, sample);
 }
 
+Moments moments_of(const linalg::RowMatrixD& rows, Eigen::Index sample_rows) {
+  linalg::MomentAccumulator accumulator(rows.cols(), {.sample_rows = sample_rows});
+  accumulator.update(rows);
+  return accumulator.result();
+}
+
 Moments planted(const Moments& whitened,
                 const Eigen::VectorXd& spectrum,
                 const Eigen::VectorXd& mu) {

@@ -22,6 +22,9 @@ const char* to_string(Rows rows);
 /// Products of Student rows are made in float, by blocks, and added in double.
 linalg::Moments whitened_moments(Rows rows, Eigen::Index n, Eigen::Index d, std::uint64_t seed);
 
+/// Moments of these rows, with a sample of `sample_rows` of them.
+linalg::Moments moments_of(const linalg::RowMatrixD& rows, Eigen::Index sample_rows = 512);
+
 /// Moments of the rows μ + diag(sqrt(spectrum)) w, for `whitened` those of w.
 linalg::Moments planted(const linalg::Moments& whitened,
                         const Eigen::VectorXd& spectrum,
