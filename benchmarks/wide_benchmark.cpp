@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/kappa.h"
+#include "kappascope/linalg/features/wide.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/linalg/wide.h"
 #include "kappascope/tensor/convert.h"
 
 using namespace kappascope;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "kappascope/linalg/kappa.h"
-#include "kappascope/linalg/wide.h"
+#include "kappascope/linalg/features/kappa.h"
+#include "kappascope/linalg/features/wide.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
 #include "probes/layer_archive.h"

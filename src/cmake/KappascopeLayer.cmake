@@ -13,7 +13,7 @@ target_compile_options(kappascope_warnings INTERFACE -Wall -Wextra -Wpedantic -W
 function(kappascope_layer name)
   cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target kappascope_${name})
-  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kappascope/${name}/*.h)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kappascope/${name}/*.h)
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(kappascope::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})

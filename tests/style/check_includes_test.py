@@ -14,7 +14,7 @@ HEADER = SPDX + "#pragma once\n"
 
 GOOD = {
     "include/kappascope/core/error.h": HEADER + "#include <fmt/format.h>\n#include <string>\n",
-    "include/kappascope/linalg/kappa.h": HEADER + "#include <Eigen/Core>\n",
+    "include/kappascope/linalg/features/kappa.h": HEADER + "#include <Eigen/Core>\n",
     "include/kappascope/store/run.h": HEADER + '#include "kappascope/store/record.h"\n',
     "include/kappascope/store/record.h": HEADER,
     "src/linalg/lanczos.cpp": SPDX + "#include <Spectra/SymEigsSolver.h>\n",
@@ -36,7 +36,7 @@ GOOD = {
 BAD = [
     ("src/core/a.cpp", SPDX + '#include "kappascope/store/run.h"\n', "core may not include store"),
     ("src/core/a.cpp", SPDX + "#include <Eigen/Core>\n", "core may not include Eigen"),
-    ("src/nn/a.cpp", SPDX + '#include "kappascope/linalg/kappa.h"\n', "nn may not include linalg"),
+    ("src/nn/a.cpp", SPDX + '#include "kappascope/linalg/features/kappa.h"\n', "nn may not include linalg"),
     ("src/linalg/a.cpp", SPDX + "#include <torch/torch.h>\n", "linalg may not include Torch"),
     ("src/linalg/a.cpp", SPDX + "#  include <c10/core/Scalar.h>\n", "linalg may not include Torch"),
     ("include/kappascope/linalg/a.h", HEADER + "#include <Spectra/SymEigsSolver.h>\n", "a .cpp"),
@@ -51,7 +51,7 @@ BAD = [
     ("theory/a.cpp", SPDX + '#include "kappascope/train/loop.h"\n', "theory may not include train"),
     ("theory/a.cpp", SPDX + '#include "kappascope/probes/a.h"\n', "theory may not include probes"),
     ("reports/a.cpp", SPDX + "#include <torch/torch.h>\n", "reports may not include Torch"),
-    ("reports/a.cpp", SPDX + '#include "kappascope/linalg/kappa.h"\n', "not include linalg"),
+    ("reports/a.cpp", SPDX + '#include "kappascope/linalg/features/kappa.h"\n', "not include linalg"),
     ("src/cuda/a.cu", SPDX + '#include "kappascope/core/error.h"\n', "cuda may not include core"),
     ("src/nn/a.cpp", SPDX + '#include "cli/command.h"\n', "nn may not include cli"),
     ("src/nn/a.cpp", SPDX + '#include "support/catch.h"\n', "nn may not include support"),

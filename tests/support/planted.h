@@ -5,7 +5,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 
-#include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/features/moments.h"
 
 namespace kappascope::test {
 

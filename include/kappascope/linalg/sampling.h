@@ -3,7 +3,7 @@
 
 #include <Eigen/Core>
 
-#include "kappascope/linalg/reservoir.h"
+#include "kappascope/linalg/features/reservoir.h"
 
 namespace kappascope::linalg {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/features/moments.h"
 #include "kappascope/tensor/moments.h"
 #include "kappascope/train/probe.h"
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/features/moments.h"
 
 namespace torch::serialize {
 class OutputArchive;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/features/moments.h"
 #include "kappascope/linalg/symmetric_eigen.h"
 
 namespace kappascope::linalg {

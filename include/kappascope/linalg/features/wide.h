@@ -3,8 +3,8 @@
 
 #include <Eigen/Core>
 
-#include "kappascope/linalg/factored.h"
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/factored.h"
+#include "kappascope/linalg/features/kappa.h"
 
 namespace kappascope::linalg {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/features/moments.h"
 
 #include <algorithm>
 #include <utility>

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "kappascope/linalg/kappa.h"
-#include "kappascope/linalg/moments.h"
+#include "kappascope/linalg/features/kappa.h"
+#include "kappascope/linalg/features/moments.h"
 
 namespace kappascope::linalg {
 

@@ -15,7 +15,7 @@
 #include <limits>
 #include <vector>
 
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/kappa.h"
 #include "kappascope/linalg/sampling.h"
 #include "support/catch.h"
 #include "support/matrices.h"

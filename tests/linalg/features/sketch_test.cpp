@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/sketch.h"
+#include "kappascope/linalg/features/sketch.h"
 
 #include <cmath>
 #include <limits>

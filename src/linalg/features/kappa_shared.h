@@ -5,7 +5,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/kappa.h"
 
 namespace kappascope::linalg {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/kappa.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kappascope/core/error.h"
+#include "kappascope/linalg/features/secular.h"
+#include "kappascope/linalg/features/shrinkage.h"
 #include "kappascope/linalg/sampling.h"
-#include "kappascope/linalg/secular.h"
-#include "kappascope/linalg/shrinkage.h"
-#include "linalg/kappa_shared.h"
+#include "linalg/features/kappa_shared.h"
 
 namespace kappascope::linalg {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/wide.h"
+#include "kappascope/linalg/features/wide.h"
 
 #include <cmath>
 #include <limits>

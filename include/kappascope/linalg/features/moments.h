@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kappascope/linalg/reservoir.h"
+#include "kappascope/linalg/features/reservoir.h"
 
 namespace kappascope::linalg {
 

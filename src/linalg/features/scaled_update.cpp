@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "linalg/scaled_update.h"
+#include "linalg/features/scaled_update.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/kappa.h"
 
 #include <Eigen/Cholesky>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/reservoir.h"
+#include "kappascope/linalg/features/reservoir.h"
 
 #include <vector>
 

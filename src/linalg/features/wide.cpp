@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/wide.h"
+#include "kappascope/linalg/features/wide.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kappascope/linalg/density.h"
+#include "kappascope/linalg/features/shrinkage.h"
 #include "kappascope/linalg/sampling.h"
-#include "kappascope/linalg/shrinkage.h"
-#include "linalg/kappa_shared.h"
+#include "linalg/features/kappa_shared.h"
 
 namespace kappascope::linalg {
 namespace {

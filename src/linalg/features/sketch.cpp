@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/sketch.h"
+#include "kappascope/linalg/features/sketch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/linalg/symmetric_eigen.h"
-#include "linalg/kappa_shared.h"
+#include "linalg/features/kappa_shared.h"
 
 namespace kappascope::linalg {
 namespace {

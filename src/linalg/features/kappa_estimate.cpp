@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "kappascope/core/error.h"
-#include "kappascope/linalg/kappa.h"
+#include "kappascope/linalg/features/kappa.h"
+#include "kappascope/linalg/features/shrinkage.h"
 #include "kappascope/linalg/sampling.h"
-#include "kappascope/linalg/shrinkage.h"
 
 namespace kappascope::linalg {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/factored.h"
+#include "kappascope/linalg/features/factored.h"
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/linalg/random.h"
-#include "linalg/scaled_update.h"
+#include "linalg/features/scaled_update.h"
 
 namespace kappascope::linalg {
 namespace {
