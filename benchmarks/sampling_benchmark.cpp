@@ -11,7 +11,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/curvature/leading.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/data/image_set.h"
+#include "kappascope/data/images.h"
 #include "kappascope/data/sampler.h"
 #include "kappascope/nn/mlp_stack.h"
 
@@ -26,16 +26,18 @@ double seconds_of(const std::function<void()>& work) {
 }
 
 void measure(const std::string& folder) {
-  const auto set = data::load_idx(folder, data::Split::kTrain);
+  const auto source = data::open_images(folder, data::Split::kTrain);
+  const auto all = torch::arange(source->size(), torch::kLong);
+  const auto images = source->images(all).flatten(1), labels = source->labels(all);
   torch::manual_seed(1);
   nn::MlpStack model(nn::MlpStackOptions(784, 10).width(64).hidden(128).blocks(2).bias(
       nn::BiasPlacement::kPostGating));
   const auto loss = [&](const at::Tensor& rows) {
-    return torch::nn::functional::cross_entropy(model->forward(set.images.index_select(0, rows)),
-                                                set.labels.index_select(0, rows));
+    return torch::nn::functional::cross_entropy(model->forward(images.index_select(0, rows)),
+                                                labels.index_select(0, rows));
   };
   torch::optim::Adam adam(model->parameters(), 1e-3);
-  data::EpochSampler sampler(set.size(), 1024, 1);
+  data::EpochSampler sampler(source->size(), 1024, 1);
   for (int step = 0; step < 200; ++step) {
     adam.zero_grad();
     loss(sampler.indices(step)).backward();
@@ -45,9 +47,8 @@ void measure(const std::string& folder) {
   const curvature::RowsOperator hessian = [&](const at::Tensor& rows) {
     return curvature::hessian([&] { return loss(rows); }, parameters, {.check_determinism = false});
   };
-  const auto all = torch::arange(set.size());
   // The first products of a process wait for threads and code.
-  curvature::leading_eigenvalue(hessian, set.size(), {.relative_half_width = 0.2});
+  curvature::leading_eigenvalue(hessian, source->size(), {.relative_half_width = 0.2});
   const auto gradient = [&] { torch::autograd::grad({loss(all)}, model->parameters()); };
   gradient();
   const double pass = seconds_of(gradient);
@@ -66,8 +67,8 @@ void measure(const std::string& folder) {
     curvature::LeadingOptions options;
     options.relative_half_width = width;
     curvature::LeadingEigenvalue found;
-    const double seconds =
-        seconds_of([&] { found = curvature::leading_eigenvalue(hessian, set.size(), options); });
+    const double seconds = seconds_of(
+        [&] { found = curvature::leading_eigenvalue(hessian, source->size(), options); });
     fmt::print("{:<34} {:9.3f} {:9.3f} {:9.3f} {:10.1f}% {:7} {:7} {:9} {:7.3f} {:7.3f}\n",
                fmt::format("growing batch, +-{:.0f} %: {}", 100 * width, to_string(found.status)),
                found.value,
@@ -85,8 +86,8 @@ void measure(const std::string& folder) {
     options.rows = rows;
     options.lanczos.top = 1;
     curvature::SampledEigenvalues found;
-    const double seconds =
-        seconds_of([&] { found = curvature::sampled_eigenvalues(hessian, set.size(), options); });
+    const double seconds = seconds_of(
+        [&] { found = curvature::sampled_eigenvalues(hessian, source->size(), options); });
     const auto print = [&](const std::string& what, const curvature::SampleMeans& means) {
       fmt::print("{:<34} {:9.3f} {:9.3f} {:9.3f} {:10.1f}% {:7} {:7} {:9} {:7.3f} {:7.3f}\n",
                  what,
@@ -114,7 +115,7 @@ void measure(const std::string& folder) {
              found.eigenvalues(0),
              "",
              "",
-             set.size(),
+             source->size(),
              0,
              found.products,
              1.0 + 2 * found.products,

@@ -8,25 +8,36 @@
 #include "kappascope/core/error.h"
 
 namespace kappascope::cli {
+namespace {
 
-curvature::LossFunction curvature_outputs(train::Task& task, int64_t rows) {
-  if (rows < 1) throw UsageError("the curvature needs at least one training image");
-  const auto images = task.train_set.images.narrow(0, 0, std::min(rows, task.train_set.size()));
-  return [model = task.model, images]() mutable {
-    const bool was_training = model->is_training();
-    model->eval();
-    const auto outputs = model->forward(images);
-    model->train(was_training);
-    return outputs;
+/// What the problem makes of its first training rows, in evaluation mode; the mode is restored.
+template <typename Make>
+curvature::LossFunction of_first_rows(train::Task& task, int64_t rows, Make make) {
+  if (rows < 1) throw UsageError("the curvature needs at least one training row");
+  auto& problem = *task.problem;
+  const auto indices =
+      torch::arange(std::min(rows, problem.rows(data::Split::kTrain)), torch::kLong);
+  return [&problem, indices, make] {
+    const bool was_training = problem.model().is_training();
+    problem.model().eval();
+    const auto made = make(problem, indices);
+    problem.model().train(was_training);
+    return made;
   };
 }
 
+}  // namespace
+
+curvature::LossFunction curvature_outputs(train::Task& task, int64_t rows) {
+  return of_first_rows(task, rows, [](train::Problem& problem, const at::Tensor& indices) {
+    return problem.outputs(data::Split::kTrain, indices);
+  });
+}
+
 curvature::LossFunction curvature_losses(train::Task& task, int64_t rows) {
-  const auto outputs = curvature_outputs(task, rows);
-  const auto labels = task.train_set.labels.narrow(0, 0, std::min(rows, task.train_set.size()));
-  return [outputs, labels, config = task.config] {
-    return train::losses_of(config, outputs(), labels);
-  };
+  return of_first_rows(task, rows, [](train::Problem& problem, const at::Tensor& indices) {
+    return problem.losses(data::Split::kTrain, indices);
+  });
 }
 
 curvature::LossFunction curvature_loss(train::Task& task, int64_t rows) {

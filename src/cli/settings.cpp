@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -44,7 +45,13 @@ po::options_description settings_options(Settings& s) {
       "Settings, on the command line or as [section] name = value in the file");
   auto add = options.add_options();
   add("label", bind(t.label), "name of this arm in reports (default: made from the bias)");
-  add("data.path", bind(t.data), "folder of an IDX image set (MNIST and its kin)");
+  add("condition",
+      bind(s.condition),
+      "under which this arm is compared with others (set by sweep)");
+  add("data.path",
+      bind(t.data),
+      "IDX, CIFAR binary or image-file folder, or an NPY file of images");
+  add("data.image-size", bind(t.image_size), "side to which an image folder's files are scaled");
   add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, reglu, bilinear");
   add("model.width", bind(t.width), "d_model");
   add("model.hidden", bind(t.hidden), "d_ff");
@@ -56,7 +63,7 @@ po::options_description settings_options(Settings& s) {
       bind(t.dropout_placement),
       "up (on U, as in the paper) or product");
   add("train.loss", bind(t.loss), "cross-entropy or squared");
-  add("train.optimizer", bind(t.optimizer), "adam or sgd");
+  add("train.optimizer", bind(t.optimizer), "adam, adamw or sgd");
   add("train.learning-rate", bind(t.learning_rate), "at the top of the schedule");
   add("train.final-learning-rate",
       bind(t.final_learning_rate),
@@ -64,7 +71,9 @@ po::options_description settings_options(Settings& s) {
   add("train.schedule", bind(t.schedule), "cosine or constant");
   add("train.warmup", bind(t.warmup), "steps of linear warm-up");
   add("train.momentum", bind(t.momentum), "of sgd");
-  add("train.weight-decay", bind(t.weight_decay), "of either optimiser");
+  add("train.beta1", bind(t.beta1), "of adam and adamw: decay of the mean");
+  add("train.beta2", bind(t.beta2), "of adam and adamw: decay of the mean square");
+  add("train.weight-decay", bind(t.weight_decay), "of the optimiser (decoupled in adamw)");
   add("train.epochs", bind(t.epochs), "passes over the data");
   add("train.steps", bind(t.steps), "steps; overrides epochs when positive");
   add("train.batch", bind(t.batch), "images a step");
@@ -74,6 +83,11 @@ po::options_description settings_options(Settings& s) {
       bind(t.checkpoint_every),
       "steps between checkpoints (0: ten in the run)");
   add("train.threads", bind(t.threads), "CPU threads (0: as LibTorch chooses)");
+  add("attack.rows", bind(t.attack_rows), "test images attacked at each evaluation (0: none)");
+  add("attack.fgsm-radius", bind(t.fgsm_radius), "of the one-step attack (fast gradient sign)");
+  add("attack.pgd-radius", bind(t.pgd_radius), "of projected gradient descent");
+  add("attack.pgd-steps", bind(t.pgd_steps), "of it");
+  add("attack.pgd-step-size", bind(t.pgd_step_size), "of it");
   add("probes.features", bind_flag(p.features), "moments and condition numbers");
   add("probes.intercept", bind_flag(p.intercept), "what the post-gating bias has absorbed");
   add("probes.gradient-variance", bind_flag(p.gradient_variance), "Lemma 2 against the gradients");
@@ -128,6 +142,36 @@ Settings from_ini(const std::string& text) {
     po::notify(values);
   } catch (const po::error& error) {
     throw Error(std::string("the stored configuration cannot be read: ") + error.what());
+  }
+  return settings;
+}
+
+Settings settings_with(const std::vector<std::pair<std::string, std::string>>& changes,
+                       const std::string& where) {
+  Settings settings;
+  const auto options = settings_options(settings);
+  std::vector<std::string> names;
+  for (const auto& option : options.options()) names.push_back(option->long_name());
+  // Of several values of one setting, program_options counts the first.
+  std::map<std::string, std::string> last;
+  for (const auto& [name, value] : changes) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      const auto near = closest(name, names);
+      throw UsageError(fmt::format("{}: unknown setting '{}'{}",
+                                   where,
+                                   name,
+                                   near.empty() ? "" : fmt::format(": did you mean '{}'?", near)));
+    }
+    last[name] = value;
+  }
+  std::vector<std::string> words;
+  for (const auto& [name, value] : last) words.push_back("--" + name + "=" + value);
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(words).options(options).run(), values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw UsageError(where + ": " + error.what());
   }
   return settings;
 }

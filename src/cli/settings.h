@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "kappascope/probes/attach.h"
@@ -13,7 +15,8 @@ namespace kappascope::cli {
 struct Settings {
   train::TrainConfig train;
   probes::ProbeOptions probes;
-  int64_t curvature_rows = 1024;  ///< training images the Hessian is taken on
+  int64_t curvature_rows = 1024;  ///< training rows the Hessian is taken on
+  std::string condition;          ///< under which the arm is compared with others, for `compare`
 };
 
 /// The options [data], [model], [train] and [probes], bound to `settings`.
@@ -24,6 +27,12 @@ std::string to_ini(Settings settings);
 
 /// Reads such text. Throws Error when it does not parse.
 Settings from_ini(const std::string& text);
+
+/// The defaults with `changes` (setting, value) made in their order, the last of a setting
+/// counting. Throws UsageError that begins with `where` for one that does not exist or cannot be
+/// read.
+Settings settings_with(const std::vector<std::pair<std::string, std::string>>& changes,
+                       const std::string& where);
 
 /// The arm's name in reports: the label, or one made from the bias.
 std::string label_of(const train::TrainConfig& config);

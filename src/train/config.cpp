@@ -34,7 +34,7 @@ void TrainConfig::validate() const {
   nn::parse_bias_placement(bias);
   nn::parse_dropout_placement(dropout_placement);
   one_of("train.loss", loss, {"cross-entropy", "squared"});
-  one_of("train.optimizer", optimizer, {"adam", "sgd"});
+  one_of("train.optimizer", optimizer, {"adam", "adamw", "sgd"});
   one_of("train.schedule", schedule, {"cosine", "constant"});
   usage(width >= 1, fmt::format("model.width must be at least 1, got {}", width));
   usage(hidden >= 1, fmt::format("model.hidden must be at least 1, got {}", hidden));
@@ -49,7 +49,9 @@ void TrainConfig::validate() const {
   usage(momentum >= 0 && momentum < 1,
         fmt::format("train.momentum must be in [0, 1), got {}", momentum));
   usage(momentum == 0 || optimizer == "sgd",
-        "train.momentum is an option of sgd, but train.optimizer is adam");
+        fmt::format("train.momentum is an option of sgd, but train.optimizer is {}", optimizer));
+  usage(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1,
+        fmt::format("train.beta1 and train.beta2 must be in [0, 1), got {} and {}", beta1, beta2));
   usage(weight_decay >= 0,
         fmt::format("train.weight-decay must not be negative, got {}", weight_decay));
   usage(steps >= 0, fmt::format("train.steps must not be negative, got {}", steps));
@@ -59,6 +61,9 @@ void TrainConfig::validate() const {
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
   usage(eval_every >= 0 && checkpoint_every >= 0,
         "train.eval-every and train.checkpoint-every must not be negative");
+  usage(attack_rows >= 0 && fgsm_radius >= 0 && pgd_radius >= 0 && pgd_steps >= 0 &&
+            pgd_step_size >= 0,
+        "attack.rows, attack.*-radius and attack.pgd-steps must not be negative");
   usage(threads >= 0, fmt::format("train.threads must not be negative, got {}", threads));
 }
 

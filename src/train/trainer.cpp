@@ -20,9 +20,7 @@ void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
 }
 
 void record_evaluation(Task& task, Session& session) {
-  const auto test = evaluate(task, task.test_set);
-  session.record({.name = "loss/test", .layer = "", .value = test.loss});
-  session.record({.name = "accuracy/test", .layer = "", .value = test.accuracy});
+  for (auto& scalar : task.problem->evaluate()) session.record(std::move(scalar));
 }
 
 }  // namespace
@@ -30,7 +28,8 @@ void record_evaluation(Task& task, Session& session) {
 TrainResult train(Task& task, Session& session, const TrainOptions& options) {
   const auto& config = task.config;
   const auto run_dir = session.run().dir();
-  data::EpochSampler sampler(task.train_set.size(), config.batch, config.seed);
+  auto& problem = *task.problem;
+  data::EpochSampler sampler(problem.rows(data::Split::kTrain), config.batch, config.seed);
   const auto eval_every =
       config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
   const auto checkpoint_every =
@@ -42,7 +41,7 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
 
   const auto checkpoint = [&](int64_t taken) {
     session.flush();
-    save_checkpoint(run_dir, taken, *task.model, *task.optimizer, session);
+    save_checkpoint(run_dir, taken, task.model(), *task.optimizer, session);
     prune_checkpoints(run_dir, options.keep_checkpoints);
   };
   const auto tell = [&](int64_t taken) {
@@ -59,14 +58,12 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     options.on_progress({taken, task.steps, result.loss, left, &session});
   };
 
-  task.model->train();
+  task.model().train();
   for (int64_t step = first; step < task.steps; ++step) {
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
-    const auto indices = sampler.indices(step);
     task.optimizer->zero_grad();
-    const auto outputs = task.model->forward(task.train_set.images.index_select(0, indices));
-    const auto loss = loss_of(config, outputs, task.train_set.labels.index_select(0, indices));
+    const auto loss = problem.losses(data::Split::kTrain, sampler.indices(step)).mean();
     loss.backward();
     result.loss = loss.item<double>();
     session.step(result.loss, rate);
@@ -76,7 +73,7 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
       result.message = fmt::format("the loss became {} at step {}", result.loss, step);
       session.event("nan_loss", result.message, step);
       session.close("failed");
-      save_checkpoint(run_dir, step, *task.model, *task.optimizer, session);
+      save_checkpoint(run_dir, step, task.model(), *task.optimizer, session);
       return result;
     }
     task.optimizer->step();

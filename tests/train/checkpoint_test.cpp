@@ -37,16 +37,16 @@ TEST_CASE("a damaged checkpoint and one of another model are named") {
   testing::write_image_set(folder.path() / "data");
   auto task = train::make_task(testing::small_config(folder.path() / "data"));
   const auto file = [&] {
-    train::Session session(*task.model, store::RunWriter::create(folder.path() / "run", {}), {});
-    return train::save_checkpoint(folder.path() / "run", 3, *task.model, *task.optimizer, session);
+    train::Session session(task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
+    return train::save_checkpoint(folder.path() / "run", 3, task.model(), *task.optimizer, session);
   }();
-  CHECK(train::load_model(file, *task.model) == 3);
+  CHECK(train::load_model(file, task.model()) == 3);
   auto other_config = task.config;
   other_config.hidden = 11;
   auto other = train::make_task(other_config);
-  CHECK_THROWS_WITH(train::load_model(file, *other.model),
+  CHECK_THROWS_WITH(train::load_model(file, other.model()),
                     Catch::Contains("does not fit") && Catch::Contains("blocks.0"));
   testing::write_bytes(file, "PK\x03\x04 not a checkpoint");
-  CHECK_THROWS_WITH(train::load_model(file, *task.model),
+  CHECK_THROWS_WITH(train::load_model(file, task.model()),
                     Catch::Contains("cannot read checkpoint"));
 }

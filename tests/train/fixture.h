@@ -40,11 +40,10 @@ inline probes::ProbeOptions all_probes(train::Task& task) {
   options.spectrum.density_steps = 10;
   options.spectrum.density_probes = 2;
   options.curvature_loss = [&task] {
-    task.model->eval();
-    const auto outputs = task.model->forward(task.train_set.images.narrow(0, 0, 50));
-    const auto loss = train::loss_of(task.config, outputs, task.train_set.labels.narrow(0, 0, 50));
-    task.model->train();
-    return loss;
+    task.model().eval();
+    const auto losses = task.problem->losses(data::Split::kTrain, torch::arange(50, torch::kLong));
+    task.model().train();
+    return losses.mean();
   };
   return options;
 }
@@ -57,7 +56,7 @@ inline std::vector<double> values(const store::RunReader& run, const store::Seri
 
 inline at::Tensor weights(const train::Task& task) {
   std::vector<at::Tensor> parts;
-  for (const auto& parameter : task.model->parameters())
+  for (const auto& parameter : task.model().parameters())
     parts.push_back(parameter.detach().flatten());
   return torch::cat(parts);
 }

@@ -23,9 +23,9 @@ struct Outcome {
 // Trains in `dir` from the start and keeps every checkpoint.
 Outcome run_once(const train::TrainConfig& config, const fs::path& dir, bool probed) {
   auto task = train::make_task(config);
-  auto probes = probed ? probes::standard_probes(*task.model, testing::all_probes(task))
+  auto probes = probed ? probes::standard_probes(task.model(), testing::all_probes(task))
                        : std::vector<train::ScheduledProbe>();
-  train::Session session(*task.model, store::RunWriter::create(dir, {}), std::move(probes));
+  train::Session session(task.model(), store::RunWriter::create(dir, {}), std::move(probes));
   train::TrainOptions options;
   options.keep_checkpoints = 99;
   const auto result = train::train(task, session, options);
@@ -37,10 +37,10 @@ Outcome resume(const train::TrainConfig& config, const fs::path& dir) {
   const auto checkpoint = train::find_checkpoint(dir);
   REQUIRE(checkpoint.has_value());
   auto writer = store::RunWriter::resume(dir, train::checkpoint_step(*checkpoint) - 1);
-  train::Session session(*task.model,
+  train::Session session(task.model(),
                          std::move(writer),
-                         probes::standard_probes(*task.model, testing::all_probes(task)));
-  train::load_checkpoint(*checkpoint, *task.model, *task.optimizer, session);
+                         probes::standard_probes(task.model(), testing::all_probes(task)));
+  train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
   const auto result = train::train(task, session);
   return {result, testing::weights(task)};
 }
@@ -146,9 +146,9 @@ TEST_CASE("a stop request ends after the step with a checkpoint, and the run can
   const auto dir = folder.path() / "stopped";
   {
     auto task = train::make_task(config);
-    train::Session session(*task.model,
+    train::Session session(task.model(),
                            store::RunWriter::create(dir, {}),
-                           probes::standard_probes(*task.model, testing::all_probes(task)));
+                           probes::standard_probes(task.model(), testing::all_probes(task)));
     const std::atomic<bool> stop{true};
     train::TrainOptions options;
     options.stop = &stop;

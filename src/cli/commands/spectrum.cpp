@@ -133,9 +133,9 @@ int run_spectrum(const Arguments& arguments) {
           step < 0 ? " holds no checkpoint"
                    : " holds no checkpoint of that step; see " +
                          (fs::path(run) / "checkpoints").string());
-  step = train::load_model(*file, *task.model);
+  step = train::load_model(*file, task.model());
 
-  const auto parameters = curvature::select_parameters(*task.model, block);
+  const auto parameters = curvature::select_parameters(task.model(), block);
   const auto op = make_operator(kind, task, rows, parameters);
   ProgressLine line;
   const bool json = values["json"].as<bool>();
@@ -169,7 +169,7 @@ int run_spectrum(const Arguments& arguments) {
                         {"operator", kind},
                         {"block", block},
                         {"parameters", op->size()},
-                        {"rows", std::min(rows, task.train_set.size())},
+                        {"rows", std::min(rows, task.problem->rows(data::Split::kTrain))},
                         {"status", linalg::to_string(found.status)},
                         {"products", found.products},
                         {"eigenvalues", numbers(found.eigenvalues)},
@@ -202,7 +202,7 @@ int run_spectrum(const Arguments& arguments) {
              op->size(),
              block,
              step,
-             std::min(rows, task.train_set.size()),
+             std::min(rows, task.problem->rows(data::Split::kTrain)),
              linalg::to_string(found.status),
              found.products);
   for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i) {

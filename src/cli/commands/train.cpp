@@ -143,7 +143,7 @@ int run_train(const Arguments& arguments) {
   settings.probes.last_step = task.steps - 1;
   if (settings.probes.hessian)
     settings.probes.curvature_loss = curvature_loss(task, settings.curvature_rows);
-  auto probes = probes::standard_probes(*task.model, settings.probes);
+  auto probes = probes::standard_probes(task.model(), settings.probes);
 
   fs::path dir = resuming
                      ? fs::path(resume)
@@ -162,15 +162,17 @@ int run_train(const Arguments& arguments) {
       return store::RunWriter::resume(dir,
                                       (checkpoint ? train::checkpoint_step(*checkpoint) : 0) - 1);
     }
-    auto facts = probes::standard_facts(*task.model);
+    auto facts = probes::standard_facts(task.model());
     facts.insert(facts.end(),
                  {{"label", settings.train.label},
+                  {"condition", settings.condition},
                   {"config", to_ini(settings)},
                   {"data",
-                   fmt::format("{} ({} training, {} test images)",
+                   fmt::format("{} ({} training, {} test {})",
                                settings.train.data,
-                               task.train_set.size(),
-                               task.test_set.size())},
+                               task.problem->rows(data::Split::kTrain),
+                               task.problem->rows(data::Split::kTest),
+                               task.problem->unit())},
                   {"seed", std::to_string(settings.train.seed)},
                   {"steps", std::to_string(task.steps)},
                   {"command", "kappascope train " + fmt::format("{}", fmt::join(arguments, " "))}});
@@ -180,9 +182,9 @@ int run_train(const Arguments& arguments) {
   stop_requested_at = 0;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
-  train::Session session(*task.model, make_run(), std::move(probes));
+  train::Session session(task.model(), make_run(), std::move(probes));
   if (checkpoint) {
-    const auto step = train::load_checkpoint(*checkpoint, *task.model, *task.optimizer, session);
+    const auto step = train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
     fmt::print(stderr, "kappascope: resuming {} after step {}\n", dir.string(), step);
   } else if (resuming) {
     fmt::print(stderr, "kappascope: {} has no checkpoint yet: from the first step\n", dir.string());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/data/image_set.h"
+#include "support/idx.h"
 
 #include <torch/torch.h>
 #include <zlib.h>
@@ -8,8 +8,8 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
+#include "kappascope/data/images.h"
 #include "support/catch.h"
-#include "support/idx.h"
 
 using namespace kappascope;
 using Catch::Contains;
@@ -27,13 +27,17 @@ std::string read_bytes(const fs::path& file) {
 TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   const TemporaryFolder folder;
   testing::write_image_set(folder.path());
-  const auto plain = data::load_idx(folder.path(), data::Split::kTrain);
-  CHECK(plain.size() == 600);
-  CHECK(plain.classes == 3);
-  CHECK(plain.images.sizes() == at::IntArrayRef({600, 36}));
-  CHECK(plain.images.max().item<float>() <= 1);
+  const auto plain = data::open_images(folder.path(), data::Split::kTrain);
+  CHECK(plain->size() == 600);
+  CHECK(plain->classes() == 3);
+  const auto all = torch::arange(600, torch::kLong);
+  const auto images = plain->images(all);
+  CHECK(images.sizes() == at::IntArrayRef({600, 1, 6, 6}));
+  CHECK(plain->shape() == data::ImageShape{1, 6, 6});
+  CHECK(images.max().item<float>() <= 1);
+  CHECK(torch::equal(plain->labels(torch::tensor({5, 3, 1})), torch::tensor({2, 0, 1})));
   const auto bytes = read_bytes(folder.path() / "train-images-idx3-ubyte");
-  CHECK(plain.images[5][7].item<float>() ==
+  CHECK(images[5][0][1][1].item<float>() ==
         static_cast<float>(static_cast<unsigned char>(bytes[16 + 5 * 36 + 7])) / 255);
 
   const auto zipped = folder.path() / "train-images-idx3-ubyte.gz";
@@ -41,27 +45,30 @@ TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   gzwrite(out, bytes.data(), static_cast<unsigned>(bytes.size()));
   gzclose(out);
   fs::remove(folder.path() / "train-images-idx3-ubyte");
-  CHECK(torch::equal(data::load_idx(folder.path(), data::Split::kTrain).images, plain.images));
+  CHECK(torch::equal(data::open_images(folder.path(), data::Split::kTrain)->images(all), images));
 
   // A gzip file cut in the middle is named too.
   const auto packed = read_bytes(zipped);
   testing::write_bytes(zipped, packed.substr(0, packed.size() / 2));
-  CHECK_THROWS_WITH(data::load_idx(folder.path(), data::Split::kTrain),
+  CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
                     Contains("truncated") && Contains(".gz"));
 }
 
 TEST_CASE("each way a data set can be broken is named with its file") {
   const TemporaryFolder folder;
-  const auto load = [&] { return data::load_idx(folder.path(), data::Split::kTest); };
-  CHECK_THROWS_WITH(data::load_idx(folder.path() / "nowhere", data::Split::kTest),
+  const auto load = [&] { return data::open_images(folder.path(), data::Split::kTest); };
+  CHECK_THROWS_WITH(data::open_images(folder.path() / "nowhere", data::Split::kTest),
                     Contains("does not exist"));
-  CHECK_THROWS_WITH(load(), Contains("t10k-images-idx3-ubyte") && Contains("--data"));
+  CHECK_THROWS_WITH(load(), Contains("holds no data set") || Contains("image-size"));
   testing::write_image_set(folder.path());
-  REQUIRE(load().size() == 90);
+  REQUIRE(load()->size() == 90);
   const auto images = folder.path() / "t10k-images-idx3-ubyte",
              labels = folder.path() / "t10k-labels-idx1-ubyte";
   const auto good = read_bytes(images), good_labels = read_bytes(labels);
 
+  fs::remove(images);
+  CHECK_THROWS_WITH(load(),
+                    Contains("t10k-images-idx3-ubyte") && Contains("dataset-fashion-mnist"));
   testing::write_bytes(images, good.substr(0, good.size() - 1));
   CHECK_THROWS_WITH(load(), Contains("truncated") && Contains("t10k-images"));
   testing::write_bytes(images, good.substr(0, 3));
@@ -91,6 +98,6 @@ TEST_CASE("a header that announces an impossible size is refused before anything
   for (const std::uint32_t word : {0x0803U, 0xFFFFFFFFU, 0xFFFFFFFFU, 0xFFFFFFFFU})
     testing::put_big_endian(bytes, word);
   testing::write_bytes(folder.path() / "train-images-idx3-ubyte", bytes);
-  CHECK_THROWS_WITH(data::load_idx(folder.path(), data::Split::kTrain),
+  CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
                     Contains("impossible size"));
 }

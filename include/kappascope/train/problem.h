@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kappascope/data/images.h"
+#include "kappascope/store/run.h"
+#include "kappascope/train/config.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace kappascope::train {
+
+/// A model and the data that it learns. Rows (images, windows of text) are asked for by number;
+/// what the model makes of them follows its mode, training or evaluation.
+class Problem {
+ public:
+  virtual ~Problem() = default;
+  [[nodiscard]] virtual torch::nn::Module& model() = 0;
+  [[nodiscard]] virtual int64_t rows(data::Split split) const = 0;
+  /// What a row is called, in the plural: "images".
+  [[nodiscard]] virtual std::string unit() const = 0;
+  /// The loss's terms, whose mean is trained on: one an image, or one a token [k, tokens].
+  [[nodiscard]] virtual at::Tensor losses(data::Split split, const at::Tensor& indices) = 0;
+  /// Outputs [terms, classes] from which the loss's terms are made by cross entropy or by squared
+  /// distance, for Gauss-Newton. Throws UsageError where the loss is of another kind.
+  [[nodiscard]] virtual at::Tensor outputs(data::Split split, const at::Tensor& indices) = 0;
+  /// What is measured on the test part, in evaluation mode: `loss/test` first. The mode is
+  /// restored.
+  [[nodiscard]] virtual std::vector<store::Scalar> evaluate() = 0;
+};
+
+/// Opens the data and builds the model of `config`, its weights drawn from the global random state.
+/// Throws UsageError or Error.
+std::unique_ptr<Problem> make_problem(const TrainConfig& config);
+
+}  // namespace kappascope::train

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/byte_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::data {
+
+// zlib's gzread reads plain files as they are, so one path serves both.
+ByteReader::ByteReader(const std::filesystem::path& path)
+    : path_(path.string()), file_(gzopen(path.c_str(), "rb"), gzclose) {
+  require(file_ != nullptr, "cannot open ", path_);
+  gzbuffer(file_.get(), 1U << 18U);
+}
+
+std::size_t ByteReader::read_some(std::uint8_t* out, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const auto chunk = static_cast<unsigned>(std::min<std::size_t>(bytes - done, 1U << 30U));
+    const int got = gzread(file_.get(), out + done, chunk);
+    if (got < 0) {
+      int code = Z_OK;
+      const char* what = gzerror(file_.get(), &code);
+      throw Error(fmt::format("{} is truncated or damaged after {} bytes ({})", path_, done, what));
+    }
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+void ByteReader::read(std::uint8_t* out, std::size_t bytes) {
+  const auto got = read_some(out, bytes);
+  require(got == bytes,
+          path_,
+          " is truncated or damaged: ",
+          got,
+          " of ",
+          bytes,
+          " bytes could be read");
+}
+
+std::uint32_t ByteReader::read_big_endian() {
+  std::uint8_t b[4];
+  read(b, 4);
+  return (std::uint32_t{b[0]} << 24U) | (std::uint32_t{b[1]} << 16U) | (std::uint32_t{b[2]} << 8U) |
+         b[3];
+}
+
+void ByteReader::expect_end() {
+  std::uint8_t extra = 0;
+  const int got = gzread(file_.get(), &extra, 1);
+  require(got >= 0, path_, " is truncated or damaged: its checksum does not fit");
+  require(got == 0, path_, " holds more bytes than its header announces");
+}
+
+}  // namespace kappascope::data

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/image_folder.h"
+
+#include <stb/stb_image.h>
+#include <stb/stb_image_resize.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "data/pixels.h"
+#include "kappascope/core/error.h"
+
+namespace kappascope::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_image(const fs::path& path) {
+  auto extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
+}
+
+std::vector<fs::path> sorted_entries(const fs::path& dir) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(dir)) found.push_back(entry.path());
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<fs::path> images_in(const fs::path& dir) {
+  auto found = sorted_entries(dir);
+  std::erase_if(found, [](const fs::path& path) { return !is_image(path); });
+  return found;
+}
+
+/// CelebA's list: "NAME 0", "NAME 1" or "NAME 2" for training, validation, test.
+std::map<std::string, int> read_partition(const fs::path& file) {
+  std::map<std::string, int> parts;
+  std::ifstream in(file);
+  std::string name;
+  int part = 0;
+  while (in >> name >> part) parts[name] = part;
+  require(in.eof() && !parts.empty(),
+          file.string(),
+          " is damaged: each of its lines must be a file name and 0, 1 or 2");
+  return parts;
+}
+
+/// Scales the shorter side to `size`, cuts out the middle, and writes it to out [3, size, size].
+void decode(const fs::path& path, int64_t size, float* out) {
+  int width = 0, height = 0, channels = 0;
+  const std::unique_ptr<unsigned char, void (*)(void*)> raw(
+      stbi_load(path.c_str(), &width, &height, &channels, 3), stbi_image_free);
+  require(raw != nullptr, "cannot decode ", path.string(), ": ", stbi_failure_reason());
+  const double scale = static_cast<double>(size) / std::min(width, height);
+  const auto scaled = [&](int side) {
+    return std::max(static_cast<int>(size), static_cast<int>(side * scale + 0.5));
+  };
+  const int new_width = scaled(width), new_height = scaled(height);
+  std::vector<unsigned char> resized(static_cast<std::size_t>(new_width) *
+                                     static_cast<std::size_t>(new_height) * 3);
+  const int done =
+      stbir_resize_uint8(raw.get(), width, height, 0, resized.data(), new_width, new_height, 0, 3);
+  require(done == 1, "cannot scale ", path.string(), " from ", width, " x ", height);
+  const auto left = (new_width - size) / 2, top = (new_height - size) / 2;
+  for (int64_t c = 0; c < 3; ++c) {
+    for (int64_t y = 0; y < size; ++y) {
+      for (int64_t x = 0; x < size; ++x) {
+        const auto from = ((top + y) * new_width + left + x) * 3 + c;
+        *out++ = static_cast<float>(resized[static_cast<std::size_t>(from)]) / 255;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(const fs::path& dir, Split split, int64_t size) : size_(size) {
+  require(size > 0,
+          dir.string(),
+          " is a folder of image files, which come in all sizes: say to which they shall be scaled "
+          "(data.image-size)");
+  // The part has a folder of its own, or is made here.
+  auto root = dir;
+  bool own_part = false;
+  for (const auto* name : {"train", "test", "val"}) {
+    if (!fs::is_directory(dir / "train") || !fs::is_directory(dir / name)) continue;
+    if ((split == Split::kTrain) != (std::string(name) == "train")) continue;
+    root = dir / name;
+    own_part = true;
+    break;
+  }
+  require(own_part || !fs::is_directory(dir / "train"),
+          dir.string(),
+          " has a folder train but neither test nor val");
+  for (const auto& path : images_in(root)) files_.push_back({path, 0});
+  if (files_.empty()) {
+    for (const auto& folder : sorted_entries(root)) {
+      if (!fs::is_directory(folder)) continue;
+      for (const auto& path : images_in(folder)) files_.push_back({path, classes_});
+      ++classes_;
+    }
+  }
+  require(!files_.empty(),
+          root.string(),
+          " holds no data set: IDX, CIFAR binary, PNG or JPEG files, or a folder of them a class");
+  if (!own_part) {
+    const bool testing = split == Split::kTest;
+    if (const auto list = dir / "list_eval_partition.txt"; fs::exists(list)) {
+      const auto parts = read_partition(list);
+      std::erase_if(files_, [&](const File& file) {
+        const auto part = parts.find(file.path.filename().string());
+        require(part != parts.end(), list.string(), " does not name ", file.path.string());
+        return part->second != (testing ? 2 : 0);
+      });
+    } else {
+      int64_t i = 0;
+      std::erase_if(files_, [&](const File&) { return held_out(i++) != testing; });
+    }
+    require(!files_.empty(), dir.string(), " holds too few images to hold every tenth out");
+  }
+}
+
+at::Tensor ImageFolder::images(const at::Tensor& indices) const {
+  const auto wanted = indices.contiguous();
+  const auto* index = wanted.data_ptr<int64_t>();
+  auto out = torch::empty({wanted.size(0), 3, size_, size_});
+  auto* values = out.data_ptr<float>();
+  at::parallel_for(0, wanted.size(0), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      decode(
+          files_.at(static_cast<std::size_t>(index[i])).path, size_, values + i * shape().size());
+    }
+  });
+  return out;
+}
+
+at::Tensor ImageFolder::labels(const at::Tensor& indices) const {
+  if (classes_ == 0) return {};
+  auto out = torch::empty_like(indices);
+  for (int64_t i = 0; i < indices.size(0); ++i) {
+    out[i] = files_.at(static_cast<std::size_t>(indices[i].item<int64_t>())).label;
+  }
+  return out;
+}
+
+}  // namespace kappascope::data

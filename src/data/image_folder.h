@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kappascope/data/images.h"
+
+namespace kappascope::data {
+
+/// PNG and JPEG files, decoded when they are asked for.
+class ImageFolder final : public ImageSource {
+ public:
+  /// Throws Error when there are none, or when `size` is not given.
+  ImageFolder(const std::filesystem::path& dir, Split split, int64_t size);
+
+  [[nodiscard]] int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  [[nodiscard]] ImageShape shape() const override { return {3, size_, size_}; }
+  [[nodiscard]] int64_t classes() const override { return classes_; }
+  [[nodiscard]] at::Tensor images(const at::Tensor& indices) const override;
+  [[nodiscard]] at::Tensor labels(const at::Tensor& indices) const override;
+
+ private:
+  struct File {
+    std::filesystem::path path;
+    int64_t label = 0;
+  };
+
+  std::vector<File> files_;
+  int64_t size_, classes_ = 0;
+};
+
+}  // namespace kappascope::data

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/adversarial.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::train {
+
+AttackOptions document_attack() {
+  return {};
+}
+
+AttackOptions fgsm(double radius) {
+  return {.radius = radius, .start = 0, .step_size = radius, .steps = 1};
+}
+
+AttackOptions pgd(double radius, int steps, double step_size) {
+  return {.radius = radius, .start = radius, .step_size = step_size, .steps = steps};
+}
+
+at::Tensor attack(const std::function<at::Tensor(const at::Tensor&)>& loss,
+                  const at::Tensor& inputs,
+                  const AttackOptions& options) {
+  require(options.radius >= 0 && options.start >= 0 && options.step_size >= 0 && options.steps >= 0,
+          "an attack's radius, start, step size and steps must not be negative");
+  const torch::AutoGradMode with_gradients(true);
+  const auto origin = inputs.detach();
+  const auto lower = (origin - options.radius).clamp(0, 1);
+  const auto upper = (origin + options.radius).clamp(0, 1);
+  const auto inside = [&](const at::Tensor& x) { return torch::min(torch::max(x, lower), upper); };
+  auto x = origin;
+  if (options.start > 0) {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
+    const auto noise = torch::empty(origin.sizes(), torch::kDouble)
+                           .uniform_(-options.start, options.start, generator);
+    x = inside(origin + noise.to(origin.options()));
+  }
+  for (int step = 0; step < options.steps; ++step) {
+    x = x.detach().requires_grad_();
+    const auto gradient = torch::autograd::grad({loss(x)}, {x}).front();
+    x = inside(x.detach() + options.step_size * gradient.sign());
+  }
+  return x.detach();
+}
+
+}  // namespace kappascope::train

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "kappascope/core/error.h"
+#include "kappascope/nn/mlp_stack.h"
+#include "kappascope/train/adversarial.h"
+#include "train/problems/problems.h"
+
+namespace kappascope::train {
+namespace {
+
+class Classification final : public Problem {
+ public:
+  explicit Classification(const TrainConfig& config)
+      : config_(config),
+        squared_(config.loss == "squared"),
+        train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
+        test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
+    require(train_->shape() == test_->shape(),
+            "the training images have ",
+            train_->shape().size(),
+            " values and the test images ",
+            test_->shape().size(),
+            " (",
+            config.data,
+            ")");
+    classes_ = std::max(train_->classes(), test_->classes());
+    require(classes_ > 0, "the images of ", config.data, " have no labels to learn");
+    model_ =
+        nn::MlpStack(nn::MlpStackOptions(train_->shape().size(), classes_)
+                         .width(config.width)
+                         .hidden(config.hidden)
+                         .blocks(config.blocks)
+                         .residual(config.residual)
+                         .gate(nn::parse_gate(config.ffn))
+                         .bias(nn::parse_bias_placement(config.bias))
+                         .dropout(config.dropout)
+                         .dropout_placement(nn::parse_dropout_placement(config.dropout_placement)));
+  }
+
+  [[nodiscard]] torch::nn::Module& model() override { return *model_; }
+  [[nodiscard]] int64_t rows(data::Split split) const override { return source(split).size(); }
+  [[nodiscard]] std::string unit() const override { return "images"; }
+
+  [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
+    return losses_of(outputs(split, indices), source(split).labels(indices));
+  }
+  [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
+    return model_->forward(source(split).images(indices).flatten(1));
+  }
+
+  [[nodiscard]] std::vector<store::Scalar> evaluate() override {
+    const torch::NoGradGuard no_grad;
+    const bool was_training = model_->is_training();
+    model_->eval();
+    constexpr int64_t kChunk = 2000;
+    double loss = 0, right = 0;
+    for (int64_t begin = 0; begin < test_->size(); begin += kChunk) {
+      const auto indices =
+          torch::arange(begin, std::min(begin + kChunk, test_->size()), torch::kLong);
+      const auto labels = test_->labels(indices);
+      const auto out = outputs(data::Split::kTest, indices);
+      loss += losses_of(out, labels).sum(torch::kDouble).item<double>();
+      right += out.argmax(-1).eq(labels).sum().item<double>();
+    }
+    const auto n = static_cast<double>(test_->size());
+    std::vector<store::Scalar> out = {{.name = "loss/test", .layer = "", .value = loss / n},
+                                      {.name = "accuracy/test", .layer = "", .value = right / n}};
+    evaluate_attacks(out);
+    model_->train(was_training);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const data::ImageSource& source(data::Split split) const {
+    return split == data::Split::kTrain ? *train_ : *test_;
+  }
+  [[nodiscard]] at::Tensor losses_of(const at::Tensor& outputs, const at::Tensor& labels) const {
+    if (squared_) {
+      // One term a sample (summed over the outputs), so that a gradient scales back by the batch.
+      const auto targets = torch::one_hot(labels, outputs.size(-1)).to(outputs.dtype());
+      return (outputs - targets).square().sum(-1).mul(0.5);
+    }
+    return torch::nn::functional::cross_entropy(
+        outputs, labels, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
+  }
+
+  /// Share of the first attacked test images that are told right after each attack.
+  void evaluate_attacks(std::vector<store::Scalar>& out) {
+    const auto rows = std::min(config_.attack_rows, test_->size());
+    if (rows == 0) return;
+    const auto indices = torch::arange(rows, torch::kLong);
+    const auto images = test_->images(indices), labels = test_->labels(indices);
+    const auto loss = [&](const at::Tensor& x) {
+      return losses_of(model_->forward(x.flatten(1)), labels).sum();
+    };
+    const auto measure = [&](const char* name, const AttackOptions& options) {
+      const auto attacked = model_->forward(attack(loss, images, options).flatten(1));
+      const auto right = attacked.argmax(-1).eq(labels).sum().item<double>();
+      out.push_back({.name = name, .layer = "", .value = right / static_cast<double>(rows)});
+    };
+    measure("accuracy/document_attack", document_attack());
+    measure("accuracy/fgsm", fgsm(config_.fgsm_radius));
+    measure("accuracy/pgd", pgd(config_.pgd_radius, config_.pgd_steps, config_.pgd_step_size));
+  }
+
+  TrainConfig config_;
+  bool squared_;
+  std::unique_ptr<data::ImageSource> train_, test_;
+  int64_t classes_ = 0;
+  nn::MlpStack model_{nullptr};
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_classification(const TrainConfig& config) {
+  return std::make_unique<Classification>(config);
+}
+
+}  // namespace kappascope::train

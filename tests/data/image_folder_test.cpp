@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <stb/stb_image_write.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/data/images.h"
+#include "support/catch.h"
+#include "support/idx.h"
+
+using namespace kappascope;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A picture of one colour, red in the left half and `green` in the right.
+void write_picture(const fs::path& file, int width, int height, unsigned char green) {
+  fs::create_directories(file.parent_path());
+  std::vector<unsigned char> pixels;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const bool left = x < width / 2;
+      pixels.insert(pixels.end(), {left ? std::uint8_t{255} : std::uint8_t{0}, green, 0});
+    }
+  }
+  const auto name = file.string();
+  const int written = file.extension() == ".png"
+                          ? stbi_write_png(name.c_str(), width, height, 3, pixels.data(), 3 * width)
+                          : stbi_write_jpg(name.c_str(), width, height, 3, pixels.data(), 95);
+  REQUIRE(written == 1);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "PNG and JPEG files are scaled on the shorter side, cut in the middle, labelled by folder") {
+  const TemporaryFolder folder;
+  for (const auto* part : {"train", "test"}) {
+    write_picture(folder.path() / part / "cat" / "a.png", 40, 20, 100);
+    write_picture(folder.path() / part / "cat" / "b.jpg", 16, 64, 200);
+    write_picture(folder.path() / part / "dog" / "c.png", 30, 30, 50);
+  }
+  const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 10});
+  CHECK(set->size() == 3);
+  CHECK(set->classes() == 2);
+  CHECK(set->shape() == data::ImageShape{3, 10, 10});
+  const auto all = torch::arange(3);
+  CHECK(torch::equal(set->labels(all), torch::tensor({0, 0, 1})));
+  const auto images = set->images(all);
+  CHECK(images[0][0][5][1].item<float>() == 1);  // red on the left of the cut square
+  CHECK(images[0][0][5][8].item<float>() == 0);
+  CHECK(images[0][1][5][5].item<float>() == Approx(100.0 / 255));
+  CHECK(images[1][1][5][5].item<float>() == Approx(200.0 / 255).margin(0.02));  // JPEG loses some
+}
+
+TEST_CASE("without a part of its own every tenth file is held out, or as CelebA's list says") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 12; ++i)
+    write_picture(folder.path() / fmt::format("f{}.png", 10 + i), 8, 8, 10);
+  const auto rows = [&](data::Split split) {
+    return data::open_images(folder.path(), split, {.size = 4})->size();
+  };
+  CHECK(rows(data::Split::kTrain) == 11);
+  CHECK(rows(data::Split::kTest) == 1);
+  CHECK(data::open_images(folder.path(), data::Split::kTest, {.size = 4})->classes() == 0);
+  std::string list;
+  for (int i = 0; i < 12; ++i) {
+    list += fmt::format("f{}.png {}\n", 10 + i, i < 7 ? 0 : i % 2 + 1);
+  }
+  testing::write_bytes(folder.path() / "list_eval_partition.txt", list);
+  CHECK(rows(data::Split::kTrain) == 7);
+  CHECK(rows(data::Split::kTest) == 3);
+  testing::write_bytes(folder.path() / "list_eval_partition.txt", "f10.png 0\n");
+  CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("does not name") && Contains("f11.png"));
+}
+
+TEST_CASE("an image folder says what it lacks, and a broken file which it is") {
+  const TemporaryFolder folder;
+  const auto open = [&](int64_t size) {
+    return data::open_images(folder.path(), data::Split::kTrain, {.size = size});
+  };
+  CHECK_THROWS_WITH(open(8), Contains("holds no data set"));
+  testing::write_bytes(folder.path() / "broken.png", "not an image");
+  testing::write_bytes(folder.path() / "broken2.png", "not an image");
+  CHECK_THROWS_WITH(open(0), Contains("data.image-size"));
+  CHECK_THROWS_WITH(open(8)->images(torch::tensor({1})),
+                    Contains("cannot decode") && Contains("broken2.png"));
+}

