@@ -46,6 +46,7 @@ LIBRARIES = {
     "stb": (r"stb_?\w*\.h|stb/", {"data"}),
     "nlohmann-json": (r"nlohmann/", {"store", "theory", "reports"}),
     "Boost.Program_options": (r"boost/program_options", set()),
+    "Boost.Math": (r"boost/math/", {"core"}),
     "Boost.Multiprecision": (r"boost/multiprecision/", {"theory"}),
     "CUDA": (r"(cuda|cublas|cusolver|cub/|thrust/|cooperative_groups)", {"cuda"}),
     "Google Benchmark": (r"benchmark/benchmark\.h", set()),
@@ -58,7 +59,7 @@ HOMES = {"Boost.Program_options": {"cli"}, "Google Benchmark": {"benchmarks"}, "
 # Stands in the README word for word and is a user's code, not ours.
 README_PROGRAM = "tests/install/own_loop.cpp"
 ONLY_FILES = {"Catch2": "tests/support/catch.h"}
-SOURCES_ONLY = {"Spectra"}  # not in headers, which would make it everybody's
+SOURCES_ONLY = {"Spectra", "Boost.Math"}  # not in headers, which would make it everybody's
 
 STANDARD = re.compile(r"[a-z_0-9]+")
 SYSTEM = re.compile(r"(sys/|linux/|net/|netinet/|arpa/)?[a-z]+\.h")

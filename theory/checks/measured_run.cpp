@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/paired.h"
 #include "kappascope/store/run.h"
 #include "theory/tools/statistics.h"
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace kappascope::theory {
 
@@ -14,13 +13,6 @@ Interval wilson(double share, double n) {
   const double centre = (share + z2 / (2 * n)) / (1 + z2 / n);
   const double half = kZ / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
   return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  const auto half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace kappascope::theory

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 namespace kappascope::theory {
 
 struct Interval {
@@ -12,8 +10,5 @@ struct Interval {
 /// The 95 % score interval of a share seen in n independent observations (Wilson 1927); n need not
 /// be whole. It stays inside [0, 1] and is not empty at a share of 0 or 1. n = 0 gives [0, 1].
 Interval wilson(double share, double n);
-
-/// The middle value, or the mean of the two middle ones. NaN when empty.
-double median(std::vector<double> values);
 
 }  // namespace kappascope::theory

@@ -23,9 +23,3 @@ TEST_CASE("the score interval is not empty at the ends and knows nothing without
   CHECK(wilson(0.5, 0).lower == 0);
   CHECK(wilson(0.5, 0).upper == 1);
 }
-
-TEST_CASE("the median is the middle") {
-  CHECK(median({3, 1, 2}) == 2);
-  CHECK(median({4, 1, 2, 3}) == 2.5);
-  CHECK(std::isnan(median({})));
-}

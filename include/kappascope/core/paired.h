@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace kappascope {
+
+/// What n differences between two arms of a study, paired by seed, say of their mean.
+struct PairedDifference {
+  std::int64_t pairs = 0;     ///< with both values finite
+  std::int64_t left_out = 0;  ///< with a value that is not (a run that diverged, say)
+  double mean = 0;            ///< NaN without pairs
+  /// 95 % interval of the mean by Student's t: right where the differences are normal, near it for
+  /// a dozen of any shape. NaN below two pairs.
+  double lower = 0, upper = 0;
+  /// Two-sided, of no difference in the mean; NaN below two pairs or where all differences are
+  /// equal and not zero.
+  double p = 0;
+  /// mean over the standard deviation of the differences (Cohen's d for pairs); NaN as p is.
+  double effect = 0;
+  /// The smallest mean that as many pairs of this spread would find significant at 5 % in four of
+  /// five studies: below it nothing can be said to be absent. NaN below two pairs.
+  double detectable = 0;
+};
+
+/// Of a - b; both in the order of their pairs. Throws when their lengths differ.
+PairedDifference paired_difference(std::span<const double> a, std::span<const double> b);
+
+/// p-values corrected for their number (Holm 1979): the chance of any false finding among them
+/// stays below the level at which one is read. NaNs stay and do not count.
+std::vector<double> holm(std::span<const double> p);
+
+/// The middle value, or the mean of the two middle ones; values that are not finite count as the
+/// largest. NaN when empty.
+double median(std::vector<double> values);
+
+}  // namespace kappascope

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/core/paired.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
+  require(a.size() == b.size(),
+          "pairs need as many values of one arm (",
+          a.size(),
+          ") as of the other (",
+          b.size(),
+          ")");
+  PairedDifference out;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = a[i] - b[i];
+    if (std::isfinite(d)) {
+      differences.push_back(d);
+    } else {
+      ++out.left_out;
+    }
+  }
+  const auto n = static_cast<double>(differences.size());
+  out.pairs = static_cast<std::int64_t>(differences.size());
+  out.mean =
+      differences.empty() ? kNaN : std::accumulate(differences.begin(), differences.end(), 0.0) / n;
+  out.lower = out.upper = out.p = out.effect = out.detectable = kNaN;
+  if (differences.size() < 2) return out;
+
+  double squares = 0;
+  for (const double d : differences) squares += (d - out.mean) * (d - out.mean);
+  const double spread = std::sqrt(squares / (n - 1)), error = spread / std::sqrt(n);
+  const boost::math::students_t student(n - 1);
+  const double reach = boost::math::quantile(student, 0.975);
+  out.lower = out.mean - reach * error;
+  out.upper = out.mean + reach * error;
+  out.detectable = (reach + boost::math::quantile(student, 0.8)) * error;
+  if (error > 0) {
+    out.p = 2 * boost::math::cdf(boost::math::complement(student, std::abs(out.mean) / error));
+    out.effect = out.mean / spread;
+  } else if (out.mean == 0) {
+    out.p = 1;
+    out.effect = 0;
+  }
+  return out;
+}
+
+std::vector<double> holm(std::span<const double> p) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (!std::isnan(p[i])) order.push_back(i);
+  }
+  std::ranges::sort(order, {}, [&](std::size_t i) { return p[i]; });
+  std::vector<double> corrected(p.begin(), p.end());
+  double largest = 0;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    largest = std::max(largest, p[order[k]] * static_cast<double>(order.size() - k));
+    corrected[order[k]] = std::min(largest, 1.0);
+  }
+  return corrected;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return kNaN;
+  for (double& value : values) {
+    if (!std::isfinite(value)) value = std::numeric_limits<double>::infinity();
+  }
+  std::ranges::sort(values);
+  const auto half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace kappascope
