@@ -56,6 +56,10 @@ void parse_config(const std::string& file, const Usage& usage, po::variables_map
     const auto parsed = po::parse_config_file(in, usage.options, /*allow_unregistered=*/true);
     const auto known = names_of(usage.options);
     for (const auto& option : parsed.options) {
+      if (option.string_key.rfind("arms.", 0) == 0) {
+        throw UsageError(file + " is a study of several arms: run it with `kappascope sweep " +
+                         file + "`");
+      }
       if (std::find(known.begin(), known.end(), option.string_key) == known.end()) {
         unknown(option.string_key, " in " + file, usage);
       }

@@ -35,5 +35,7 @@ int run_verify(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_export(const Arguments& arguments);
+int run_sweep(const Arguments& arguments);
+int run_compare(const Arguments& arguments);
 
 }  // namespace kappascope::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "kappascope/store/run.h"
+#include "program.h"
+#include "support/catch.h"
+
+using Catch::Contains;
+using kappascope::store::RunReader;
+using kappascope::testing::Workplace;
+using kappascope::testing::write_bytes;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Two arms, two conditions, two seeds, of a second each at most.
+void write_study(const Workplace& work, const std::string& more = "") {
+  write_bytes(work.path() / "study.ini",
+              "[data]\npath = data\n"
+              "[model]\nwidth = 6\nhidden = 8\nblocks = 1\n"
+              "[train]\nsteps = 12\nbatch = 32\nthreads = 1\n"
+              "[probes]\nhessian = false\ngradient-variance = false\n"
+              "[study]\nseeds = 2\nmetrics = loss/test accuracy/test\n"
+              "[arms]\nno bias = model.bias=none\nPGB = model.bias=post-gating\n"
+              "[grid]\nmodel.dropout = 0 0.2\n" +
+                  more);
+}
+
+}  // namespace
+
+TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keeps what is there") {
+  const Workplace work;
+  write_study(work);
+  const auto listed = work.run("sweep study.ini --list");
+  CHECK(listed.status == 0);
+  CHECK_THAT(listed.out, Contains("no-bias_dropout-0_seed-1\nPGB_dropout-0_seed-1\n"));
+  CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 8);
+
+  const auto swept = work.run("sweep study.ini --jobs 2 --json");
+  INFO(swept.err);
+  REQUIRE(swept.status == 0);
+  const auto result = nlohmann::json::parse(swept.out);
+  CHECK(result["runs"] == 8);
+  REQUIRE(result["comparisons"].size() == 4);  // two metrics under two conditions
+  const auto& first = result["comparisons"][0];
+  CHECK(first["metric"] == "loss/test");
+  CHECK(first["condition"] == "dropout 0");
+  CHECK(first["control"] == "no bias");
+  CHECK(first["pairs"] == 2);
+
+  // The difference is that of the runs' own last losses.
+  double sum = 0;
+  for (const auto* seed : {"1", "2"}) {
+    const auto last = [&](const std::string& arm) {
+      const RunReader run(work.path() / "runs/study" / (arm + "_dropout-0_seed-" + seed));
+      CHECK(run.fact("condition") == "dropout 0");
+      CHECK(run.fact("seed") == seed);
+      return run.scalars({"loss/test", ""}).back().scalar.value;
+    };
+    sum += last("PGB") - last("no-bias");
+  }
+  CHECK(first["difference"].get<double>() == Approx(sum / 2));
+
+  const auto again = work.run("sweep study.ini --jobs 1 --json");
+  CHECK(again.status == 0);
+  CHECK(again.out == swept.out);
+  CHECK_THAT(again.err, Contains("8 of 8 runs"));
+
+  const auto compared = work.run("compare runs/study --control PGB --metric accuracy/test");
+  CHECK(compared.status == 0);
+  CHECK_THAT(compared.out, Contains("accuracy/test, dropout 0.2: median of PGB"));
+  CHECK_THAT(compared.out, Contains("no bias"));
+  CHECK(work.run("compare runs/study --control nobody").status == 2);
+  CHECK(work.run("compare runs/study --metric nothing").status == 2);
+
+  // Other settings under the same name are refused, not taken for these runs.
+  const auto other = work.run("sweep study.ini --set train.learning-rate=0.5");
+  CHECK(other.status == 1);
+  CHECK_THAT(other.err, Contains("other settings"));
+}
+
+TEST_CASE("one failure does not stop the rest, and a run that diverged is counted, not dropped") {
+  const Workplace work;
+  write_study(work);
+  write_bytes(work.path() / "bad.ini",
+              kappascope::testing::slurp(work.path() / "study.ini") +
+                  "[arms]\nwild = train.learning-rate=1e30\n");
+  const auto swept = work.run("sweep bad.ini --seeds 1 --set train.optimizer=sgd --json");
+  INFO(swept.err);
+  const auto result = nlohmann::json::parse(swept.out);
+  CHECK(swept.status == 0);  // a loss that leaves the finite numbers is a result of the arm
+  CHECK_THAT(swept.err, Contains("failed"));
+  bool seen = false;
+  for (const auto& c : result["comparisons"]) {
+    if (c["arm"] != "wild") continue;
+    seen = true;
+    CHECK(c["left_out"] == 1);
+    CHECK(c["pairs"] == 0);
+  }
+  CHECK(seen);
+
+  // A run that cannot start: its folder is in the way after the others are made.
+  fs::remove_all(work.path() / "runs");
+  fs::create_directories(work.path() / "runs/study/PGB_dropout-0_seed-1");
+  write_bytes(work.path() / "runs/study/PGB_dropout-0_seed-1/file", "x");
+  const auto blocked = work.run("sweep study.ini --seeds 1");
+  CHECK(blocked.status == 1);
+  CHECK_THAT(blocked.err, Contains("in the way"));
+}
+
+TEST_CASE("a sweep that is interrupted goes on and ends as if it had not been") {
+  const Workplace work;
+  write_study(work);
+  const std::string long_runs = "sweep study.ini --seeds 1 --set train.steps=600 --json --out ";
+  REQUIRE(work.run(long_runs + "whole").status == 0);
+  const auto stopped = work.run(long_runs + "stopped", "timeout -s INT 3");
+  CHECK_THAT(stopped.err, Contains("interrupted"));
+  const auto resumed = work.run(long_runs + "stopped");
+  INFO(resumed.err);
+  REQUIRE(resumed.status == 0);
+  for (const auto& entry : fs::directory_iterator(work.path() / "whole")) {
+    if (!fs::exists(entry.path() / "run.sqlite")) continue;
+    const auto last = [](const fs::path& dir) {
+      return RunReader(dir).scalars({"loss/test", ""}).back().scalar.value;
+    };
+    CHECK(last(entry.path()) == last(work.path() / "stopped" / entry.path().filename()));
+  }
+}
+
+TEST_CASE("a study that cannot be meant is refused before anything is trained") {
+  const Workplace work;
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    write_bytes(work.path() / "study.ini", text);
+    const auto got = work.run("sweep study.ini");
+    CHECK(got.status == 2);
+    CHECK_THAT(got.err, Contains(why));
+    CHECK_FALSE(fs::exists(work.path() / "runs"));
+  };
+  refused("[train]\nsteps = 3\n", "[arms]");
+  refused("[arms]\na = model.bias\n", "setting=value");
+  refused("[arms]\na = model.bais=none\n", "did you mean 'model.bias'");
+  refused("[arms]\na = model.bias=sideways\n", "sideways");
+  refused("[arms]\na = model.bias=none\n[study]\nseeds = none\n", "study.seeds");
+  refused("[arms]\na b = model.bias=none\na-b = model.bias=both\n", "would be called");
+  const auto trained = work.run("train --config study.ini");
+  CHECK(trained.status == 2);
+  CHECK_THAT(trained.err, Contains("kappascope sweep"));
+}
