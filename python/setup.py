@@ -43,7 +43,6 @@ def built_library() -> Path:
         "-DCMAKE_BUILD_TYPE=Release",
         "-DKAPPASCOPE_PYTHON_ONLY=ON",
         f"-DKAPPASCOPE_TORCH_DIR={torch}",
-        f"-DKAPPASCOPE_CUDA={'ON' if shutil.which('nvcc') else 'OFF'}",
     ]
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, *options], check=True)
     subprocess.run(["cmake", "--build", BUILD, "--target", "kappascope_python"], check=True)

@@ -22,14 +22,15 @@ void TappedLinearImpl::reset() {
   weight =
       register_parameter("weight", torch::empty({options.out_features(), options.in_features()}));
   torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (options.post_gating_bias()) {
+    post_gating_bias =
+        register_parameter("post_gating_bias", torch::zeros({options.in_features()}));
+  }
+  // Last, where add_output_bias puts it too: a clone has its parameters in the same order.
   if (options.bias()) {
     const double bound = 1 / std::sqrt(static_cast<double>(options.in_features()));
     bias =
         register_parameter("bias", torch::empty({options.out_features()}).uniform_(-bound, bound));
-  }
-  if (options.post_gating_bias()) {
-    post_gating_bias =
-        register_parameter("post_gating_bias", torch::zeros({options.in_features()}));
   }
 }
 

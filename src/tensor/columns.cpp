@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "tensor/columns_cuda.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {
@@ -134,45 +135,63 @@ bool in_double(const at::Tensor& column) {
 
 Eigen::VectorXd dots(Columns columns, const at::Tensor& w) {
   if (columns.empty()) return {};
-  if (!w.is_cpu()) return dots_anywhere(columns, w);
-  return pass(columns, nullptr, true, w);
+  if (w.is_cpu()) return pass(columns, nullptr, true, w);
+  if constexpr (kHasKernels) {
+    if (w.is_cuda()) return dots_cuda(columns, w);
+  }
+  return dots_anywhere(columns, w);
 }
 
 double norm(const at::Tensor& w) {
-  if (!w.is_cpu()) return norm_anywhere(w);
-  return std::sqrt(pass({}, nullptr, false, w)[0]);
+  if (w.is_cpu()) return std::sqrt(pass({}, nullptr, false, w)[0]);
+  if constexpr (kHasKernels) {
+    if (w.is_cuda()) return norm_cuda(w);
+  }
+  return norm_anywhere(w);
 }
 
 double subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
-  if (!w.is_cpu()) {
-    subtract_anywhere(columns, c, w);
-    return norm_anywhere(w);
+  if (w.is_cpu()) return std::sqrt(pass(columns, &c, false, w)[0]);
+  if constexpr (kHasKernels) {
+    if (w.is_cuda()) return subtract_cuda(columns, c, w);
   }
-  return std::sqrt(pass(columns, &c, false, w)[0]);
+  subtract_anywhere(columns, c, w);
+  return norm_anywhere(w);
 }
 
 Eigen::VectorXd subtract_dots(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
   if (columns.empty()) return {};
-  if (!w.is_cpu()) {
-    subtract_anywhere(columns, c, w);
-    return dots_anywhere(columns, w);
+  if (w.is_cpu()) return pass(columns, &c, true, w);
+  if constexpr (kHasKernels) {
+    if (w.is_cuda()) return subtract_dots_cuda(columns, c, w);
   }
-  return pass(columns, &c, true, w);
+  subtract_anywhere(columns, c, w);
+  return dots_anywhere(columns, w);
 }
 
 void combine(Columns columns, const Eigen::MatrixXd& y) {
   if (columns.empty()) return;
   const auto& one = columns.front();
-  if (!one.is_cpu()) return combine_anywhere(columns, y);
-  in_double(one) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
+  if (one.is_cpu()) {
+    in_double(one) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
+    return;
+  }
+  if constexpr (kHasKernels) {
+    if (one.is_cuda()) return combine_cuda(columns, y);
+  }
+  combine_anywhere(columns, y);
 }
 
 void store(double factor, const at::Tensor& w, const at::Tensor& column) {
-  if (!w.is_cpu()) {
-    column.copy_(w * factor);
+  if (w.is_cpu()) {
+    in_double(column) ? host_store<double>(factor, w, column)
+                      : host_store<float>(factor, w, column);
     return;
   }
-  in_double(column) ? host_store<double>(factor, w, column) : host_store<float>(factor, w, column);
+  if constexpr (kHasKernels) {
+    if (w.is_cuda()) return store_cuda(factor, w, column);
+  }
+  column.copy_(w * factor);
 }
 
 }  // namespace kappascope::tensor

@@ -11,6 +11,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
 #include "tensor/centre.h"
+#include "tensor/full_float.h"
 #include "tensor/host_pass.h"
 #include "tensor/lower_triangle.h"
 
@@ -49,6 +50,7 @@ void MomentAccumulator::update(const at::Tensor& rows,
                                const at::Tensor& mask,
                                int64_t rows_per_group) {
   torch::NoGradGuard no_grad;
+  const FullFloat full_float;
   require(rows.dim() == 2 && rows.size(1) == dimension_,
           "expected rows of ",
           dimension_,

@@ -34,7 +34,7 @@ TEST_CASE("a stack without blocks or width is refused") {
   CHECK_THROWS_AS(nn::MlpStack(nn::MlpStackOptions(5, 2).width(0)), Error);
 }
 
-TEST_CASE("every bias placement can be cloned, and the copy's taps are silent") {
+TEST_CASE("every bias placement can be cloned in the same order, and the copy's taps are silent") {
   for (const auto* name : {"none", "post-gating", "output", "both"}) {
     nn::MlpStack model(nn::MlpStackOptions(5, 2).bias(nn::parse_bias_placement(name)));
     int heard = 0;
@@ -44,5 +44,6 @@ TEST_CASE("every bias placement can be cloned, and the copy's taps are silent") 
     const auto x = torch::randn({3, 5});
     CHECK(torch::equal(copy->forward(x), model->forward(x)));
     CHECK(heard == 2);  // the original's two layers only
+    CHECK(copy->named_parameters().keys() == model->named_parameters().keys());
   }
 }

@@ -30,6 +30,11 @@ linalg::Moments fast(const at::Tensor& rows, const at::Tensor& mask = {}, int64_
   return accumulator.result();
 }
 
+std::vector<std::uint8_t> host_mask(const at::Tensor& mask) {
+  const auto* at = mask.const_data_ptr<bool>();
+  return {at, at + mask.numel()};
+}
+
 // Largest |Δc_ij| / √(c_ii c_jj).
 double relative_gap(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
   const Eigen::VectorXd scale = b.diagonal().cwiseSqrt().cwiseMax(1e-300);
@@ -60,6 +65,41 @@ TEST_CASE("the float bound is not so wide that a wrong covariance would pass") {
   auto wrong = rows.clone();
   wrong.index({torch::indexing::Slice(0, 50), 3}).mul_(1.1);
   CHECK(relative_gap(fast(wrong).covariance, reference(rows).covariance) > kFloatBound);
+}
+
+TEST_CASE("bfloat16 and half rows give the bits of the same rows as float") {
+  torch::manual_seed(8);
+  auto mask = torch::ones({600}, torch::kBool);
+  mask[3] = false;
+  for (const auto type : {torch::kBFloat16, torch::kHalf}) {
+    for (const int64_t d : {5, 300}) {
+      auto rows = (torch::randn({600, d}) * 3 + 5).to(type);
+      rows[7][d - 1] = std::numeric_limits<float>::infinity();
+      const auto got = fast(rows, mask, 2), want = fast(rows.to(torch::kFloat), mask, 2);
+      CHECK(got.covariance == want.covariance);
+      CHECK(got.mean == want.mean);
+      CHECK(got.sample == want.sample);
+      CHECK(got.n == 598);
+      CHECK(got.nonfinite_rows == 1);
+      CHECK(relative_gap(got.covariance, reference(rows, host_mask(mask), 2).covariance) <
+            kFloatBound);
+    }
+  }
+}
+
+TEST_CASE("products that LibTorch may round elsewhere stay in float, and its settings stay") {
+  auto& context = at::globalContext();
+  torch::manual_seed(9);
+  for (const int64_t d : {5, 300}) {
+    const auto rows = torch::randn({3000, d});
+    const auto want = fast(rows);
+    context.setFloat32MatmulPrecision("medium");
+    const auto got = fast(rows);
+    CHECK(context.float32MatmulPrecision() == at::Float32MatmulPrecision::MEDIUM);
+    CHECK(context.userEnabledMkldnn());
+    context.setFloat32MatmulPrecision("highest");
+    CHECK(got.covariance == want.covariance);
+  }
 }
 
 TEST_CASE("double rows agree to double rounding") {

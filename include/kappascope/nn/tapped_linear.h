@@ -29,8 +29,8 @@ struct TappedLinearOptions {
 };
 
 /// A linear layer that can be watched: put it where the down-projection of a gated layer stands.
-/// Input [..., in], output [..., out]. Parameters: `weight` [out, in], and where asked `bias` [out]
-/// and `post_gating_bias` [in]. Weights start as torch::nn::Linear's do.
+/// Input [..., in], output [..., out]. Parameters, in this order: `weight` [out, in], and where
+/// asked `post_gating_bias` [in] and `bias` [out]. Weights start as torch::nn::Linear's do.
 class TappedLinearImpl : public torch::nn::Cloneable<TappedLinearImpl> {
  public:
   TappedLinearImpl(int64_t in_features, int64_t out_features)

@@ -11,8 +11,11 @@
 /// sums are wrong by 1e-4 at 4 million elements, and an eigenvalue is such a sum.
 ///
 /// A column is a contiguous [n] of float32 or float64; all of one call are of one type and on the
-/// device of w. On the host each pass reads every column once, piece by piece, on LibTorch's
-/// threads; elsewhere it goes through LibTorch's own operations.
+/// device of w. On the host a pass goes piece by piece over all columns, on LibTorch's threads; on
+/// a CUDA device it is a kernel (src/cuda/columns), in builds that have them; elsewhere it goes
+/// through LibTorch's own operations. Every sum of n products is off by at most n · 2⁻⁵³ of the sum
+/// of magnitudes, to first order. The host's pass and the kernels give the same bits for the same
+/// columns again, on the host with as many threads.
 namespace kappascope::tensor {
 
 using Columns = std::span<const at::Tensor>;

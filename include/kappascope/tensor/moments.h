@@ -22,9 +22,14 @@ struct RowSums;
 /// float, in blocks of at most kBlockRows rows that are merged into double; rows of double stay in
 /// double. The lower triangle is multiplied in strips: about half of a full product.
 ///
+/// bfloat16 and half are widened without error: such rows give the bits of the same rows as float.
+/// Products are LibTorch's of float (cuBLAS on a device), never of TF32 or bfloat16, whatever its
+/// settings allow elsewhere.
+///
 /// Error of an entry of the covariance from float rows: at most
 /// (kBlockRows + 2) · 2⁻²⁴ · √(c_ii c_jj) with c the covariance about the shift, typically
-/// √kBlockRows times that constant.
+/// √kBlockRows times that constant. It holds for any order of addition, so on every device; two
+/// devices differ by twice that at most.
 class MomentAccumulator {
  public:
   static constexpr int64_t kBlockRows = 4096;
