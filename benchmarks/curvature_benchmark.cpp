@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <string>
 
 #include "compare.h"
 #include "kappascope/curvature/operators.h"
@@ -14,64 +15,100 @@
 
 using namespace kappascope;
 
+namespace {
+
+/// A model with what its benchmarks stand on, made by the first of them that runs.
+class Bench {
+ public:
+  explicit Bench(std::string name) : name_(std::move(name)), problem_(benchmarks::problem(name_)) {
+    largest_.which = linalg::SpectrumEnd::kLargest;
+  }
+
+  void gradient() const { torch::autograd::grad({problem_.loss()}, problem_.model->parameters()); }
+  const curvature::CurvatureOperator& hessian() {
+    if (hessian_ == nullptr) {
+      hessian_ = curvature::hessian(problem_.loss, curvature::select_parameters(*problem_.model));
+    }
+    return *hessian_;
+  }
+  const curvature::CurvatureOperator& gauss_newton() {
+    if (gauss_newton_ == nullptr) {
+      gauss_newton_ = curvature::gauss_newton(problem_.outputs,
+                                              curvature::OutputLoss::kCrossEntropy,
+                                              curvature::select_parameters(*problem_.model));
+    }
+    return *gauss_newton_;
+  }
+  /// Of the five top eigenpairs.
+  int products() {
+    if (products_ == 0) products_ = eigenpairs();
+    return products_;
+  }
+  int eigenpairs() { return curvature::eigenpairs(hessian(), largest_).found.products; }
+  int host_eigenpairs() {
+    return linalg::lanczos(curvature::as_linear(hessian()), largest_).products;
+  }
+  void multiply(const curvature::CurvatureOperator& op, int times) {
+    if (!v_.defined()) v_ = torch::randn({op.size()});
+    for (int i = 0; i < times; ++i) benchmark::DoNotOptimize(op.apply(v_).const_data_ptr<float>());
+  }
+  void density(int max_vectors) {
+    linalg::DensityOptions options;
+    options.steps = 100;
+    options.probes = 1;
+    options.max_vectors = max_vectors;
+    benchmark::DoNotOptimize(curvature::spectral_density(hessian(), options).trace);
+  }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  benchmarks::Problem problem_;
+  linalg::LanczosOptions largest_;
+  std::unique_ptr<curvature::CurvatureOperator> hessian_, gauss_newton_;
+  int products_ = 0;
+  at::Tensor v_;
+};
+
+void add(const std::shared_ptr<Bench>& b) {
+  using benchmarks::compare;
+  const auto prepare = [b] { b->hessian(); };
+  const auto gradient = [b] { b->gradient(); };
+  const auto eigenpairs = [b] { benchmark::DoNotOptimize(b->eigenpairs()); };
+  const auto hundred = [b] { b->multiply(b->hessian(), 100); };
+  compare(
+      "curvature/" + b->name(), 2, 3, gradient, [b] { b->multiply(b->hessian(), 1); }, prepare);
+  compare(
+      "gauss_newton/" + b->name(),
+      2,
+      3,
+      gradient,
+      [b] { b->multiply(b->gauss_newton(), 1); },
+      [b] { b->gauss_newton(); });
+  compare(
+      "eigenpairs_bare/" + b->name(),
+      1,
+      1,
+      [b] { b->multiply(b->hessian(), b->products()); },
+      eigenpairs,
+      [b] { b->products(); });
+  compare(
+      "eigenpairs_host/" + b->name(),
+      1,
+      1,
+      [b] { benchmark::DoNotOptimize(b->host_eigenpairs()); },
+      eigenpairs,
+      prepare);
+  compare(
+      "density/" + b->name(), 1, 1, hundred, [b] { b->density(0); }, prepare);
+  compare(
+      "density_bounded/" + b->name(), 1, 1, hundred, [b] { b->density(10); }, prepare);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  for (const std::string name : {"lm", "mlp"}) {
-    const auto problem = benchmarks::problem(name);
-    const std::shared_ptr<curvature::CurvatureOperator> hessian =
-        curvature::hessian(problem.loss, curvature::select_parameters(*problem.model));
-    const auto v = torch::randn({hessian->size()});
-    benchmarks::compare(
-        "curvature/" + name,
-        /*turns=*/2,
-        /*in_a_row=*/3,
-        [problem] { torch::autograd::grad({problem.loss()}, problem.model->parameters()); },
-        [hessian, v] { benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>()); });
-    const std::shared_ptr<curvature::CurvatureOperator> gauss_newton =
-        curvature::gauss_newton(problem.outputs,
-                                curvature::OutputLoss::kCrossEntropy,
-                                curvature::select_parameters(*problem.model));
-    benchmarks::compare(
-        "gauss_newton/" + name,
-        /*turns=*/2,
-        /*in_a_row=*/3,
-        [problem] { torch::autograd::grad({problem.loss()}, problem.model->parameters()); },
-        [gauss_newton, v] {
-          benchmark::DoNotOptimize(gauss_newton->apply(v).const_data_ptr<float>());
-        });
-    linalg::LanczosOptions options;
-    options.which = linalg::SpectrumEnd::kLargest;
-    const auto host = [hessian, options] {
-      benchmark::DoNotOptimize(linalg::lanczos(curvature::as_linear(*hessian), options).products);
-    };
-    const auto here = [hessian, options] {
-      benchmark::DoNotOptimize(curvature::eigenpairs(*hessian, options).found.products);
-    };
-    const int products = curvature::eigenpairs(*hessian, options).found.products;
-    const auto bare = [hessian, v, products] {
-      for (int i = 0; i < products; ++i)
-        benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>());
-    };
-    benchmarks::compare("eigenpairs_bare/" + name, 1, 1, bare, here);
-    benchmarks::compare("eigenpairs_host/" + name, 1, 1, host, here);
-    const auto hundred = [hessian, v] {
-      for (int i = 0; i < 100; ++i)
-        benchmark::DoNotOptimize(hessian->apply(v).const_data_ptr<float>());
-    };
-    for (const int max_vectors : {0, 10}) {
-      linalg::DensityOptions density;
-      density.steps = 100;
-      density.probes = 1;
-      density.max_vectors = max_vectors;
-      benchmarks::compare(
-          (max_vectors == 0 ? "density/" : "density_bounded/") + name,
-          /*turns=*/1,
-          /*in_a_row=*/1,
-          hundred,
-          [hessian, density] {
-            benchmark::DoNotOptimize(curvature::spectral_density(*hessian, density).trace);
-          });
-    }
-  }
+  for (const char* name : {"lm", "mlp"}) add(std::make_shared<Bench>(name));
   benchmark::RunSpecifiedBenchmarks();
 }
