@@ -47,9 +47,20 @@ std::string StoredSpectrum::key(const std::string& quantity) const {
   return kFamily + kind + "/" + block + "/" + quantity;
 }
 
+std::size_t StoredSpectrum::from_largest() const {
+  if (!has_largest) return 0;
+  return has_smallest ? std::min(top, values.size()) : values.size();
+}
+
+bool StoredSpectrum::same_ranks(const std::vector<std::vector<double>>& batches,
+                                const store::StepValue* from_above) const {
+  return !batches.empty() && batches[0].size() == values.size() && from_above != nullptr &&
+         from_above->scalar.value == static_cast<double>(from_largest());
+}
+
 std::string StoredSpectrum::rank(std::size_t i) const {
-  const bool from_above = has_largest && (!has_smallest || i < std::min(top, values.size()));
-  return from_above ? "λ" + std::to_string(i + 1) : "λmin" + std::to_string(values.size() - i);
+  return i < from_largest() ? "λ" + std::to_string(i + 1)
+                            : "λmin" + std::to_string(values.size() - i);
 }
 
 bool StoredSpectrum::resolved(std::size_t i) const {

@@ -28,6 +28,11 @@ struct StoredSpectrum {
   [[nodiscard]] std::string key(const std::string& quantity) const;
   /// λ1, λ2, … from the largest, λmin1, λmin2, … from the smallest.
   [[nodiscard]] std::string rank(std::size_t i) const;
+  /// How many of the values are counted from the largest.
+  [[nodiscard]] std::size_t from_largest() const;
+  /// Whether a table over batches, which may have been measured at another time, has these ranks.
+  [[nodiscard]] bool same_ranks(const std::vector<std::vector<double>>& batches,
+                                const store::StepValue* from_largest) const;
   /// Whether the value stands for what it says: the residual is as small as was asked for, and the
   /// bound leaves its sign.
   [[nodiscard]] bool resolved(std::size_t i) const;

@@ -116,7 +116,7 @@ void add_sampled(Figure& figure,
     series.hover.push_back(std::move(of));
   };
   const auto table = newest_table(arm, spectrum.key("batches"), 10);
-  if (!table.empty() && table[0].size() == spectrum.values.size()) {
+  if (spectrum.same_ranks(table, newest(arm, spectrum.key("batches_from_largest")))) {
     const auto* count = newest(arm, spectrum.key("batches_count"));
     for (std::size_t i = 0; i < table[0].size(); ++i) {
       add(spectrum.rank(i),
@@ -132,9 +132,12 @@ void add_sampled(Figure& figure,
   if (const auto* leading = newest(arm, spectrum.key("leading"))) {
     const auto& s = leading->scalar;
     add("λ1", s.value, s.lower.value_or(s.value), s.upper.value_or(s.value), kGrown);
-    if (!std::isnan(s.value) && !table.empty()) {
-      figure.caption += " Below, the second mark of " + arm.label +
-                        " at λ1 is from a batch that grew until the interval was narrow.";
+    const std::string told =
+        " Below, the second mark at λ1 is from a batch that grew until the "
+        "interval was narrow.";
+    if (!std::isnan(s.value) && series.x.size() > 1 &&
+        figure.caption.find(told) == std::string::npos) {
+      figure.caption += told;
     }
   }
   if (series.x.empty()) return;

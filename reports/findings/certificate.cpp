@@ -69,7 +69,9 @@ std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
                        interval(leading->scalar));
   }
   const auto batches = newest_table(arm, spectrum.key("batches"), 10);
-  if (!batches.empty() && !batches[0].empty() && spectrum.has_largest) {
+  const auto* from_above = newest(arm, spectrum.key("batches_from_largest"));
+  if (!batches.empty() && !batches[0].empty() && from_above != nullptr &&
+      from_above->scalar.value > 0) {
     out += fmt::format(
         " Over {} independent batches of {} images λ1 reads {} in the mean, of which {} is the "
         "bias of so small a batch; without it {} (95 %: {} to {}).",

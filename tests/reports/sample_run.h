@@ -173,6 +173,7 @@ inline void add_stored_spectrum(store::Snapshot& out,
                                     {"outlier_count", 3.2},
                                     {"outlier_count_stderr", 0.4},
                                     {"batches_count", 4},
+                                    {"batches_from_largest", 3},
                                     {"batches_rows", 256}})
     number(name, value);
   out.scalars.push_back(scalar(prefix + "leading", "", values[0] * 0.9, 0.05, "reached"));

@@ -53,6 +53,13 @@ TEST_CASE("ranks count from the end that they were asked for", "[spectra]") {
   spectrum.has_largest = false;
   CHECK(spectrum.rank(0) == "λmin6");
   CHECK(spectrum.checkpoint == 2001);
+  // Batches that were measured with other ranks are not drawn at these.
+  const TemporaryFolder other;
+  const auto six = sample::plain("spectrum/hessian/*/batches_from_largest", "", 6);
+  const auto figures = build_figures(only_spectrum(other, 3, "converged", {six}));
+  const Figure& mixed = figure(figures, "spectrum_hessian_eigenvalues");
+  REQUIRE(mixed.series.size() == 2);
+  CHECK(mixed.series[1].x.size() == 1);  // the grown batch alone
 }
 
 TEST_CASE("a negative eigenvalue stands below zero on an axis that is logarithmic on both sides",

@@ -146,6 +146,9 @@ void add_batches(Records& out,
   if (sampled.overlap.size() > 0) overlap = sampled.overlap.colwise().mean();
   rows.push_back(&overlap);
   out.table("batches", rows);
+  const bool from_above = request.lanczos.which != linalg::SpectrumEnd::kSmallest;
+  const auto found = static_cast<double>(sampled.values.cols());
+  out.number("batches_from_largest", from_above ? std::min<double>(request.lanczos.top, found) : 0);
   out.number("batches_count", request.batches);
   out.number("batches_rows", static_cast<double>(request.rows));
   out.number("batches_products", sampled.products);
