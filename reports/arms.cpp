@@ -23,27 +23,6 @@ std::string digits_at(const std::string& text, std::size_t at) {
   return digits;
 }
 
-bool natural_less(const std::string& a, const std::string& b) {
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      const std::string x = digits_at(a, i);
-      const std::string y = digits_at(b, j);
-      if (x.size() != y.size()) return x.size() < y.size();
-      if (x != y) return x < y;
-      while (i < a.size() && is_digit(a[i])) ++i;
-      while (j < b.size() && is_digit(b[j])) ++j;
-    } else {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i;
-      ++j;
-    }
-  }
-  if ((a.size() - i) != (b.size() - j)) return (a.size() - i) < (b.size() - j);
-  return a < b;  // "x1" and "x01" are different layers
-}
-
 std::string folder_name(const std::filesystem::path& dir) {
   const auto path = std::filesystem::absolute(dir).lexically_normal();
   return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
@@ -79,6 +58,27 @@ Arm read_arm(const std::filesystem::path& dir) {
 }
 
 }  // namespace
+
+bool natural_less(const std::string& a, const std::string& b) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string x = digits_at(a, i);
+      const std::string y = digits_at(b, j);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      while (i < a.size() && is_digit(a[i])) ++i;
+      while (j < b.size() && is_digit(b[j])) ++j;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  if ((a.size() - i) != (b.size() - j)) return (a.size() - i) < (b.size() - j);
+  return a < b;  // "x1" and "x01" are different layers
+}
 
 const Arm::Points& Arm::series(const std::string& name, const std::string& layer) const {
   static const Points none;

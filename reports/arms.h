@@ -42,8 +42,10 @@ struct Arm {
 /// cannot be read.
 std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
 
-/// Layers that have a series beginning with `prefix` in any arm, numbers in natural order
-/// ("blocks.2" before "blocks.10").
+/// Natural order of names: "blocks.2" before "blocks.10".
+bool natural_less(const std::string& a, const std::string& b);
+
+/// Layers that have a series beginning with `prefix` in any arm, in natural order.
 std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix);
 
 /// True when the number stands for what it says: status ok, resolved or converged.

@@ -90,6 +90,7 @@ void thin(std::vector<Figure>& figures, std::size_t max_numbers) {
       keep(series.y, kept);
       keep(series.lower, kept);
       keep(series.upper, kept);
+      keep(series.shade, kept);
       keep(series.hollow, kept);
       keep(series.hover, kept);
     }
@@ -175,9 +176,16 @@ std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_
                                  condition_numbers(arms),
                                  intercept_absorption(arms),
                                  hessian_eigenvalues(arms),
-                                 hessian_density(arms),
-                                 gradient_variance(arms),
-                                 variance_by_bias(arms)};
+                                 hessian_density(arms)};
+  const auto groups = spectrum_groups(arms);
+  if (groups.empty()) figures.push_back(no_spectrum());
+  for (const auto& group : groups) {
+    figures.push_back(spectrum_eigenvalues(group, arms));
+    figures.push_back(spectrum_density(group, arms));
+    figures.push_back(spectrum_vectors(group, arms));
+  }
+  figures.push_back(gradient_variance(arms));
+  figures.push_back(variance_by_bias(arms));
   for (auto& figure : figures) {
     set_axes(figure);
     add_notes(figure);

@@ -19,13 +19,18 @@ struct Axis {
   std::string title{};        ///< with the unit, where there is one
   bool log = false;           ///< wanted; a value <= 0 makes the axis linear
   bool may_log = false;       ///< log when the values span more than a factor of 5
+  bool signed_log = false;    ///< wanted: log, and on both sides of zero where values lie there
+  double threshold = 0;       ///< not 0: asinh(v / threshold) is drawn, which is that scale
   double decades = 0;         ///< log only: at most so many below the largest; 0: all of them
   double min = 0, max = 1;    ///< what is drawn; always finite, positive when log
   std::vector<Tick> ticks{};  ///< empty: the renderer's own
-  bool categories = false;    ///< the ticks are names of the places 0, 1, 2, ...; x only
+  bool categories = false;    ///< the ticks are names of the places 0, 1, 2, ...
 };
 
-enum class Draw { kLine, kPoints };
+/// Where a value stands on an axis with a threshold: about linear below it, logarithmic above.
+double on_signed_log(double value, double threshold);
+
+enum class Draw { kLine, kPoints, kCells };
 enum class Dash { kSolid, kDash, kDot, kDashDot };
 
 /// One quantity of one arm and layer. The vectors have the length of x, or are empty.
@@ -39,6 +44,7 @@ struct Series {
   bool faint = false;                    ///< background, such as the loss of every step
   std::vector<double> x{}, y{};          ///< y: NaN is a gap, ±infinity is drawn at the edge
   std::vector<double> lower{}, upper{};  ///< the band, or the error bars of points
+  std::vector<double> shade{};           ///< of cells, 0 to 1: the number that they show
   std::vector<std::uint8_t> hollow{};    ///< 1: the number is not resolved
   std::vector<std::string> hover{};      ///< beside the numbers: status, n
 };
@@ -58,10 +64,11 @@ struct Panel {
 
 /// What the page (plotly) and the files (gnuplot) both draw.
 struct Figure {
-  std::string id{};  ///< file name and anchor: [a-z_]+
+  std::string id{};  ///< file name and anchor: [a-z0-9_]+
   std::string title{};
   std::string caption{};  ///< what it shows, then notes about what was left out or cannot be drawn
-  std::string missing{};  ///< why there is nothing to draw; panels are empty then
+  std::vector<std::string> notes{};  ///< sentences of their own between caption and plot
+  std::string missing{};             ///< why there is nothing to draw; panels are empty then
   Axis x{};
   std::size_t columns = 1;
   bool share_rows = false;      ///< one logarithmic y scale a row

@@ -13,13 +13,14 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 11> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 12> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Conditioning", find_arm_kappas},
                                                    {"Conditioning", find_kappa_ratio},
                                                    {"Bias", find_absorption},
                                                    {"Bias", find_bias_choice},
                                                    {"Curvature", find_curvature},
+                                                   {"Curvature", find_spectra},
                                                    {"Lemma 2", find_gradient_variance},
                                                    {"Reliability", find_unresolved},
                                                    {"Reliability", find_broken_features},

@@ -33,6 +33,14 @@ std::string words(double value) {
   return (mantissa == "1" ? "" : mantissa + "×") + "10" + raised;
 }
 
+std::string grouped(double count) {
+  if (!std::isfinite(count)) return words(count);
+  std::string text = fmt::format("{:.0f}", count);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
 std::string percent(double share) {
   if (!std::isfinite(share)) return words(share);
   const double value = 100 * share;
@@ -52,6 +60,11 @@ std::string listed(const std::vector<std::string>& items) {
     text += items[i];
   }
   return text;
+}
+
+std::string percent_interval(const store::Scalar& scalar) {
+  if (!scalar.lower || !scalar.upper) return "";
+  return "95 %: " + percent(*scalar.lower) + " to " + percent(*scalar.upper);
 }
 
 std::string interval(const store::Scalar& scalar) {

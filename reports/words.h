@@ -10,10 +10,14 @@ namespace kappascope::reports {
 
 /// A number for reading: three digits, "1.2×10⁷" when large or small, "∞", "not a number".
 std::string words(double value);
+/// A count as "124,618".
+std::string grouped(double count);
 /// A share as "12 %"; two digits below ten, so that 1.8 % is not 2 %.
 std::string percent(double share);
 /// "A", "A and B", "A, B and C".
 std::string listed(const std::vector<std::string>& items);
+/// "95 %: 3.1 % to 5.2 %" of a share, or "" without an interval.
+std::string percent_interval(const store::Scalar& scalar);
 /// "95 %: 31–52", or "" without an interval.
 std::string interval(const store::Scalar& scalar);
 

@@ -64,6 +64,62 @@ void set_log(Axis& axis, Range range) {
   axis.ticks = log_ticks(axis.min, axis.max);
 }
 
+std::vector<Tick> signed_ticks(const Axis& axis) {
+  std::vector<Tick> ticks = {{0, "0"}};
+  const double largest = std::max(axis.max, -axis.min);
+  const int last = static_cast<int>(std::floor(std::log10(largest)));
+  const int first = static_cast<int>(std::ceil(std::log10(axis.threshold)));
+  const int every = last - first > 5 ? 2 : 1;
+  for (int e = last; e >= first; e -= every) {
+    const double at = std::pow(10, e);
+    for (const double v : {-at, at}) {
+      if (v >= axis.min && v <= axis.max) ticks.push_back({v, words(v)});
+    }
+  }
+  std::sort(ticks.begin(), ticks.end(), [](const Tick& a, const Tick& b) { return a.at < b.at; });
+  return ticks;
+}
+
+/// Logarithmic where all is positive, else on both sides of zero; reference lines belong to it.
+void set_signed_log(const Figure& figure, std::size_t panel, Axis& axis) {
+  Range all;
+  double smallest = kInf;
+  for (const Series& series : figure.series) {
+    if (series.panel != panel) continue;
+    for (const auto* values : {&series.y, &series.lower, &series.upper}) {
+      for (const double v : *values) all.add(v);
+    }
+    for (const double v : series.y) {
+      if (v != 0) smallest = std::min(smallest, std::abs(v));
+    }
+  }
+  for (const auto& line : figure.lines) {
+    if (line.panel == panel) all.add(line.y);
+  }
+  if (all.empty() || all.min > 0) {
+    set_log(axis, all);
+    return;
+  }
+  const double largest = std::max(all.max, -all.min);
+  if (!(largest > 0)) {
+    set_linear(axis, all);
+    return;
+  }
+  // Six decades a side are enough to read; what is smaller stands near zero.
+  axis.threshold = std::clamp(0.3 * smallest, largest * 1e-6, largest);
+  const double low = on_signed_log(all.min, axis.threshold);
+  const double high = on_signed_log(all.max, axis.threshold);
+  axis.log = false;
+  axis.min = axis.threshold * std::sinh(low - 0.08 * (high - low));
+  axis.max = axis.threshold * std::sinh(high + 0.10 * (high - low));
+  axis.ticks = signed_ticks(axis);
+}
+
+void set_categories(Axis& axis) {
+  axis.min = -0.5;
+  axis.max = static_cast<double>(axis.ticks.size()) - 0.5;
+}
+
 /// Values decide the axis; bands may widen it only so far that the values can still be read.
 Range with_bands(const Figure& figure, std::size_t panel, Range values, bool log) {
   Range all = values;
@@ -85,6 +141,14 @@ Range with_bands(const Figure& figure, std::size_t panel, Range values, bool log
 
 void set_y_axis(Figure& figure, std::size_t panel) {
   Axis& axis = figure.panels[panel].y;
+  if (axis.categories) {
+    set_categories(axis);
+    return;
+  }
+  if (axis.signed_log) {
+    set_signed_log(figure, panel, axis);
+    return;
+  }
   Range all;
   Range positive;
   for (const Series& series : figure.series) {
@@ -141,12 +205,15 @@ void share_rows(Figure& figure) {
 
 }  // namespace
 
+double on_signed_log(double value, double threshold) {
+  return std::asinh(value / threshold);
+}
+
 void set_axes(Figure& figure) {
   for (std::size_t p = 0; p < figure.panels.size(); ++p) set_y_axis(figure, p);
   if (figure.share_rows) share_rows(figure);
   if (figure.x.categories) {
-    figure.x.min = -0.5;
-    figure.x.max = static_cast<double>(figure.x.ticks.size()) - 0.5;
+    set_categories(figure.x);
     return;
   }
   Range x;

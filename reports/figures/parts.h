@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reports/figures.h"
+#include "reports/spectra.h"
 
 namespace kappascope::reports {
 
@@ -17,6 +18,18 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms);
 Figure hessian_density(const std::vector<Arm>& arms);
 Figure gradient_variance(const std::vector<Arm>& arms);
 Figure variance_by_bias(const std::vector<Arm>& arms);
+
+/// The stored spectra of one operator on one block, an arm each at most.
+struct SpectrumGroup {
+  std::string id{};  ///< begins the ids of its figures
+  std::vector<StoredSpectrum> spectra{};
+};
+std::vector<SpectrumGroup> spectrum_groups(const std::vector<Arm>& arms);
+/// What stands there when no run has one.
+Figure no_spectrum();
+Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& arms);
+Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms);
+Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms);
 
 /// Ranges, scales and ticks of every panel, from the series and reference lines in it.
 void set_axes(Figure& figure);

@@ -18,6 +18,7 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out);
 void find_absorption(const std::vector<Arm>& arms, Findings& out);
 void find_arm_kappas(const std::vector<Arm>& arms, Findings& out);
 void find_curvature(const std::vector<Arm>& arms, Findings& out);
+void find_spectra(const std::vector<Arm>& arms, Findings& out);
 void find_gradient_variance(const std::vector<Arm>& arms, Findings& out);
 void find_bias_choice(const std::vector<Arm>& arms, Findings& out);
 void find_unresolved(const std::vector<Arm>& arms, Findings& out);

@@ -13,6 +13,16 @@ std::string value_of(double v) {
   return std::isfinite(v) ? fmt::format("{:.9g}", v) : "NaN";
 }
 
+/// The colour mixed with white, as the number that gnuplot reads from a column.
+long shade_of(const std::string& colour, double share) {
+  long mixed = 0;
+  for (const std::size_t at : {1U, 3U, 5U}) {
+    const long part = std::stol(colour.substr(at, 2), nullptr, 16);
+    mixed = mixed * 256 + std::lround(255 + static_cast<double>(part - 255) * share);
+  }
+  return mixed;
+}
+
 }  // namespace
 
 std::string quoted(const std::string& text) {
@@ -38,7 +48,15 @@ int mark_of(const Series& series, bool hollow) {
   return kMarks[kind][hollow ? 1 : 0];
 }
 
+double placed(const Axis& axis, double value) {
+  return axis.threshold > 0 ? on_signed_log(value, axis.threshold) : value;
+}
+
 void PanelScript::add(const Series& series) {
+  if (series.draw == Draw::kCells) {
+    cells(series);
+    return;
+  }
   if (series.draw == Draw::kPoints) {
     points(series);
     return;
@@ -48,7 +66,7 @@ void PanelScript::add(const Series& series) {
   for (std::size_t i = 0; i < series.x.size(); ++i) {
     // A line up to infinity would look like a measured slope: it breaks off instead.
     row(std::isfinite(series.y[i])
-            ? fmt::format("{} {}", value_of(series.x[i]), value_of(series.y[i]))
+            ? fmt::format("{} {}", value_of(series.x[i]), value_of(placed(axis_, series.y[i])))
             : "");
   }
   end_block();
@@ -68,8 +86,8 @@ void PanelScript::add(const Series& series) {
 }
 
 double PanelScript::edge(double v) const {
-  if (!std::isinf(v)) return v;
-  return v > 0 ? axis_.max : axis_.min;
+  if (!std::isinf(v)) return placed(axis_, v);
+  return placed(axis_, v > 0 ? axis_.max : axis_.min);
 }
 
 std::string PanelScript::begin_block() {
@@ -130,13 +148,13 @@ void PanelScript::exceptions(const Series& series) {
 void PanelScript::points(const Series& series) {
   std::string rows;
   for (std::size_t i = 0; i < series.x.size(); ++i) {
-    if (!std::isfinite(series.y[i])) continue;
+    if (series.lower.empty() || !std::isfinite(series.y[i])) continue;
     if (!std::isfinite(series.lower[i]) || !std::isfinite(series.upper[i])) continue;
     rows += fmt::format("{} {} {} {}\n",
                         value_of(series.x[i]),
-                        value_of(series.y[i]),
-                        value_of(series.lower[i]),
-                        value_of(series.upper[i]));
+                        value_of(placed(axis_, series.y[i])),
+                        value_of(placed(axis_, series.lower[i])),
+                        value_of(placed(axis_, series.upper[i])));
   }
   if (!rows.empty()) {
     const std::string block = begin_block();
@@ -152,6 +170,40 @@ void PanelScript::points(const Series& series) {
       mark_of(series, false),
       1.0);
   exceptions(series);
+}
+
+void PanelScript::cells(const Series& series) {
+  constexpr double kDark = 0.5;  // from this share on, white letters
+  const std::string block = begin_block();
+  std::string dark;
+  std::string light;
+  for (std::size_t i = 0; i < series.x.size(); ++i) {
+    const double share = series.shade[i];
+    const double x = series.x[i];
+    const double y = series.y[i];
+    row(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {}",
+                    x,
+                    y,
+                    x - 0.5,
+                    x + 0.5,
+                    y - 0.5,
+                    y + 0.5,
+                    shade_of(colour_of(series), std::sqrt(share))));
+    if (share < 0.005) continue;
+    (share >= kDark ? light : dark) +=
+        fmt::format("{:.9g} {:.9g} \"{:.0f} %\"\n", x, y, 100 * share);
+  }
+  end_block();
+  element(block +
+          " using 1:2:3:4:5:6:7 with boxxyerror lc rgb variable fs solid 1 border lc rgb "
+          "'#ffffff' notitle");
+  for (const auto& [rows, colour] : {std::pair{&dark, "#1b1f24"}, std::pair{&light, "#ffffff"}}) {
+    if (rows->empty()) continue;
+    const std::string letters = begin_block();
+    data_ += *rows;
+    end_block();
+    element(letters + " using 1:2:3 with labels tc rgb '" + colour + "' notitle");
+  }
 }
 
 }  // namespace kappascope::reports

@@ -18,6 +18,10 @@ std::string colour_of(const Series& series);
 /// The point type of the arm, filled or hollow, in the order of the page's markers.
 int mark_of(const Series& series, bool hollow);
 
+/// Where a value stands in the coordinates that gnuplot is given: it has no logarithm on both sides
+/// of zero.
+double placed(const Axis& axis, double value);
+
 /// Data blocks and plot elements of one panel.
 class PanelScript {
  public:
@@ -38,6 +42,7 @@ class PanelScript {
   void element(const std::string& text) { plot_ += (plot_.empty() ? "" : ", \\\n  ") + text; }
   void band(const Series& series);
   void points(const Series& series);
+  void cells(const Series& series);
   void marks(const Series& series,
              const std::function<bool(std::size_t)>& which,
              int type,

@@ -17,17 +17,29 @@ constexpr double kWidth = 900, kLeft = 84, kRight = 16, kKeyLine = 20;
 std::string axis_script(const Axis& axis, char name) {
   std::string out = fmt::format("set {}range [{:.9g}:{:.9g}]\n{}set logscale {}\n",
                                 name,
-                                axis.min,
-                                axis.max,
+                                placed(axis, axis.min),
+                                placed(axis, axis.max),
                                 axis.log ? "" : "un",
                                 name);
   if (axis.ticks.empty()) return out + fmt::format("set {}tics autofreq\n", name);
   out += fmt::format("set {}tics (", name);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
-    out += fmt::format(
-        "{}{} {:.9g}", i == 0 ? "" : ", ", quoted(axis.ticks[i].label), axis.ticks[i].at);
+    out += fmt::format("{}{} {:.9g}",
+                       i == 0 ? "" : ", ",
+                       quoted(axis.ticks[i].label),
+                       placed(axis, axis.ticks[i].at));
   }
   return out + ")\n";
+}
+
+/// Letters of the longest name of a layer on a y axis.
+double longest_name(const Figure& figure) {
+  std::size_t longest = 0;
+  for (const Panel& panel : figure.panels) {
+    if (!panel.y.categories) continue;
+    for (const Tick& tick : panel.y.ticks) longest = std::max(longest, tick.label.size());
+  }
+  return static_cast<double>(longest);
 }
 
 /// Where things stand on the page, in points from the upper left.
@@ -142,7 +154,8 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
   std::size_t block = 0;
   const double gap = figure.columns > 1 ? 46 : 0;
   const auto columns = static_cast<double>(figure.columns);
-  const double width = (kWidth - kLeft - kRight - gap * (columns - 1)) / columns;
+  const double left_edge = std::max(kLeft, std::min(280.0, 44 + 7 * longest_name(figure)));
+  const double width = (kWidth - left_edge - kRight - gap * (columns - 1)) / columns;
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     const Panel& panel = figure.panels[p];
     PanelScript script(panel.y, block);
@@ -152,7 +165,7 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
     block = script.next_block();
     data += script.data();
     const std::size_t row = p / figure.columns;
-    const double left = kLeft + static_cast<double>(p % figure.columns) * (width + gap);
+    const double left = left_edge + static_cast<double>(p % figure.columns) * (width + gap);
     panels += fmt::format(
         "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
         "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n",
@@ -166,21 +179,24 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
     panels +=
         fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n", quoted(panel.title));
     panels += "set xlabel " + (bottom ? quoted(figure.x.title) : "''") + "\n";
-    panels +=
-        "set ylabel " +
-        (p % figure.columns == 0 ? quoted(panel.y.title + (panel.y.log ? " (log)" : "")) : "''") +
-        "\n";
+    panels += "set ylabel " +
+              (p % figure.columns == 0
+                   ? quoted(panel.y.title + (panel.y.log || panel.y.threshold > 0 ? " (log)" : ""))
+                   : "''") +
+              "\n";
     std::string plot = script.plot();
+    int label = 3;
     for (const ReferenceLine& line : figure.lines) {
       if (line.panel != p) continue;
       plot += fmt::format("{}{:.9g} with lines dt 2 lw 0.8 lc rgb '#888888' notitle",
                           plot.empty() ? "" : ", ",
-                          line.y);
+                          placed(panel.y, line.y));
       panels += fmt::format(
-          "set label 1 {} at graph 0.99, first {:.9g} right offset 0,0.5 "
+          "set label {} {} at graph 0.99, first {:.9g} right offset 0,0.5 "
           "textcolor rgb '#666666'\n",
+          label++,
           quoted(line.label),
-          line.y);
+          placed(panel.y, line.y));
     }
     panels += "plot " + (plot.empty() ? "NaN notitle" : plot) + "\nunset label\n";
   }

@@ -61,7 +61,9 @@ void append_axis(std::string& out, const Axis& axis) {
     append(out, tick.at);
     out += ',' + text(tick.label) + ']';
   });
-  out += fmt::format(",\"categories\":{}}}", axis.categories);
+  out += fmt::format(",\"categories\":{}", axis.categories);
+  if (axis.threshold > 0) out += fmt::format(",\"threshold\":{:.9g}", axis.threshold);
+  out += '}';
 }
 
 void append_series(std::string& out, const Series& series) {
@@ -75,6 +77,7 @@ void append_series(std::string& out, const Series& series) {
   out += ",\"layer\":" + text(series.layer) + ",\"quantity\":" + text(series.quantity);
   append_numbers(out, "x", series.x);
   append_numbers(out, "y", series.y);
+  append_numbers(out, "shade", series.shade, 6);
   append_numbers(out, "lower", series.lower, 6);
   append_numbers(out, "upper", series.upper, 6);
   if (std::any_of(series.hollow.begin(), series.hollow.end(), [](auto h) { return h != 0; })) {

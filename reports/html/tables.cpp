@@ -88,15 +88,19 @@ std::string figures_html(const std::vector<Figure>& figures) {
     if (figure.panels.empty()) {
       out += "<p class=\"missing\">" + escape_html(figure.missing) + "</p>";
     } else {
+      std::string notes;
+      for (const auto& note : figure.notes) notes += "<li>" + escape_html(note) + "</li>";
+      if (!notes.empty()) notes = "<ul class=\"notes\">" + notes + "</ul>";
       out += fmt::format(
-          "<p class=\"caption\">{1}</p><div class=\"key\" data-key=\"{0}\"></div>"
+          "<p class=\"caption\">{1}</p>{2}<div class=\"key\" data-key=\"{0}\"></div>"
           "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
           "aria-labelledby=\"{0}-title\"></div>"
           "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" "
           "data-csv=\"{0}\">Data of this figure (CSV)</a> <span>Drag to zoom, double-click to go "
           "back.</span></p>",
           figure.id,
-          escape_html(figure.caption));
+          escape_html(figure.caption),
+          notes);
     }
     out += "</section>";
   }

@@ -30,7 +30,14 @@
   const shape = (arm) => filled[(arm + Math.floor(arm / model.light.length)) % filled.length];
   const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-  const drawn = (value, axis) => (value === "inf" ? axis.max : value === "-inf" ? axis.min : value);
+  // An axis with a threshold is logarithmic on both sides of zero, which plotly is not: it is given asinh.
+  const place = (v, axis) => (axis.threshold && typeof v === "number" ? Math.asinh(v / axis.threshold) : v);
+  const drawn = (value, axis) => place(value === "inf" ? axis.max : value === "-inf" ? axis.min : value, axis);
+  const valueOf = (series, i) => (series.shade ? series.shade[i] : series.y[i]);
+  const mixed = (from, to, share) => "#" + [1, 3, 5].map((i) => {
+    const a = parseInt(from.slice(i, i + 2), 16), b = parseInt(to.slice(i, i + 2), 16);
+    return Math.round(a + (b - a) * share).toString(16).padStart(2, "0");
+  }).join("");
 
   function noteOf(series, i) {
     const note = series.notes ? series.notes[i] : series.note;
@@ -43,7 +50,7 @@
       const place = figure.x.categories ? figure.x.ticks[Math.round(x)][1] : figure.x.title + " " + number(x);
       const known = series.lower && series.lower[i] !== null && series.upper[i] !== null;
       const band = known ? " (" + number(series.lower[i]) + " to " + number(series.upper[i]) + ")" : "";
-      return name + "<br>" + plain(series.quantity) + " = <b>" + number(series.y[i]) + "</b>" + band + "<br>" +
+      return name + "<br>" + plain(series.quantity) + " = <b>" + number(valueOf(series, i)) + "</b>" + band + "<br>" +
         plain(place) + noteOf(series, i);
     });
   }
@@ -67,11 +74,27 @@
              fillcolor: transparent(colour(series.arm), 0.2) };
   }
 
+  // Bars of height one, each in the shade of its number; the text takes the colour that can be read.
+  function cellsTrace(figure, series, base) {
+    const card = style("--card"), hex = colour(series.arm);
+    const shades = series.shade.map((s) => mixed(card, hex, Math.sqrt(s)));
+    const light = (shade) => [1, 3, 5].reduce((sum, i, c) => sum + [0.3, 0.59, 0.11][c] * parseInt(shade.slice(i, i + 2), 16), 0);
+    return {
+      ...base, type: "bar", x: series.x, base: series.y.map((y) => y - 0.5), y: series.y.map(() => 1), width: 1,
+      name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext: hoverTexts(figure, series),
+      marker: { color: shades, line: { width: 1, color: card } },
+      text: series.shade.map((s) => (s < 0.005 ? "" : Math.round(100 * s) + " %")), textposition: "inside",
+      insidetextanchor: "middle", textangle: 0, constraintext: "none",
+      insidetextfont: { color: shades.map((shade) => (light(shade) > 120 ? "#101419" : "#ffffff")) },
+    };
+  }
+
   function seriesTraces(figure, series) {
     const axis = figure.panels[series.panel].y;
     const suffix = series.panel === 0 ? "" : String(series.panel + 1);
     const base = { type: "scatter", xaxis: "x" + suffix, yaxis: "y" + suffix, showlegend: false,
                    meta: series.arm, visible: !hidden.has(series.arm) };
+    if (series.shade) return [cellsTrace(figure, series, base)];
     const mark = shape(series.arm), hex = colour(series.arm);
     const isHollow = (i) => Boolean(series.hollow && series.hollow[i]);
     const few = series.x.length <= 60 && series.dash === "solid";
@@ -79,7 +102,7 @@
     const marked = series.points || size.some((s) => s > 0);
     const hovertext = hoverTexts(figure, series);
     const trace = {
-      ...base, x: series.x, y: series.y.map((v) => (typeof v === "string" ? null : v)),
+      ...base, x: series.x, y: series.y.map((v) => (typeof v === "string" ? null : place(v, axis))),
       name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext,
       mode: series.points ? "markers" : marked ? "lines+markers" : "lines",
       connectgaps: false, cliponaxis: !marked, opacity: series.faint ? 0.45 : 1,
@@ -100,7 +123,7 @@
     }
     if (series.points && series.lower) {
       const gap = (edge, i) => (edge === null || typeof edge === "string" || typeof series.y[i] !== "number"
-        ? 0 : Math.abs(edge - series.y[i]));
+        ? 0 : Math.abs(place(edge, axis) - place(series.y[i], axis)));
       trace.error_y = { type: "data", symmetric: false, array: series.upper.map(gap),
                         arrayminus: series.lower.map(gap), color: hex, thickness: 1.5, width: 5 };
     }
@@ -108,7 +131,7 @@
   }
 
   const ticksOf = (axis) => (axis.ticks.length ? {
-    tickmode: "array", tickvals: axis.ticks.map((tick) => tick[0]), ticktext: axis.ticks.map((tick) => plain(tick[1])),
+    tickmode: "array", tickvals: axis.ticks.map((tick) => place(tick[0], axis)), ticktext: axis.ticks.map((tick) => plain(tick[1])),
   } : {});
 
   function layoutOf(figure) {
@@ -119,11 +142,13 @@
       heights.push(kRow * Math.max(...row.map((panel) => panel.height)));
     }
     const inner = heights.reduce((a, b) => a + b, 0) + kGap * (rows - 1);
+    // Names of layers need more room than numbers.
+    const names = figure.panels.flatMap((panel) => (panel.y.categories ? panel.y.ticks.map((tick) => tick[1].length) : []));
     const ink = style("--ink"), soft = style("--soft"), grid = style("--grid");
     const layout = {
-      height: inner + kTop + kBottom, margin: { l: kLeft, r: 14, t: kTop, b: kBottom },
+      height: inner + kTop + kBottom, margin: { l: Math.max(kLeft, Math.min(280, 44 + 7 * Math.max(0, ...names))), r: 14, t: kTop, b: kBottom },
       paper_bgcolor: style("--card"), plot_bgcolor: style("--card"), font: { color: ink, size: 12.5 },
-      hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom",
+      hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom", barmode: "overlay", bargap: 0,
       hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
     };
     const gap = figure.columns > 1 ? 0.068 : 0;
@@ -145,8 +170,8 @@
       const log = panel.y.log;
       layout["yaxis" + suffix] = {
         ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
-        range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max],
-        title: { text: column === 0 ? plain(panel.y.title) + (log ? " (log)" : "") : "", standoff: 4 },
+        range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max].map((v) => place(v, panel.y)),
+        title: { text: column === 0 ? plain(panel.y.title) + (log || panel.y.threshold ? " (log)" : "") : "", standoff: 4 },
         nticks: 6, ...ticksOf(panel.y),
       };
       layout.annotations.push({
@@ -156,11 +181,11 @@
     });
     for (const line of figure.lines) {
       const suffix = line.panel === 0 ? "" : String(line.panel + 1);
-      const log = figure.panels[line.panel].y.log;
-      layout.shapes.push({ type: "line", xref: "x" + suffix + " domain", x0: 0, x1: 1, yref: "y" + suffix, y0: line.y, y1: line.y,
+      const axis = figure.panels[line.panel].y, log = axis.log, y = place(line.y, axis);
+      layout.shapes.push({ type: "line", xref: "x" + suffix + " domain", x0: 0, x1: 1, yref: "y" + suffix, y0: y, y1: y,
                            line: { color: soft, width: 1, dash: "dash" } });
       layout.annotations.push({ text: plain(line.label), xref: "x" + suffix + " domain", x: 1, xanchor: "right", yref: "y" + suffix,
-                                y: log ? Math.log10(line.y) : line.y, yanchor: "bottom", showarrow: false, font: { size: 11, color: soft } });
+                                y: log ? Math.log10(y) : y, yanchor: "bottom", showarrow: false, font: { size: 11, color: soft } });
     }
     return layout;
   }
@@ -206,7 +231,7 @@
     const key = document.querySelector('[data-key="' + figure.id + '"]');
     const kinds = new Map();
     for (const series of figure.series) {
-      if (!series.points) kinds.set(series.dash + (series.faint ? " faint" : ""), [...(kinds.get(series.dash + (series.faint ? " faint" : "")) || []), series]);
+      if (!series.points && !series.shade) kinds.set(series.dash + (series.faint ? " faint" : ""), [...(kinds.get(series.dash + (series.faint ? " faint" : "")) || []), series]);
     }
     key.replaceChildren(...(kinds.size < 2 ? [] : [...kinds.values()].map((all) => {
       const span = document.createElement("span");
@@ -234,7 +259,7 @@
     for (const series of figure.series) {
       series.x.forEach((x, i) => rows.push([
         model.arms[series.arm], series.layer, series.quantity, figure.panels[series.panel].title,
-        figure.x.categories ? figure.x.ticks[Math.round(x)][1] : cell(x), cell(series.y[i]),
+        figure.x.categories ? figure.x.ticks[Math.round(x)][1] : cell(x), cell(valueOf(series, i)),
         cell(series.lower && series.lower[i]), cell(series.upper && series.upper[i]),
         series.hollow && series.hollow[i] ? "no" : "yes", cell(series.notes ? series.notes[i] : series.note)]));
     }

@@ -10,17 +10,12 @@
 namespace kappascope::cli {
 namespace {
 
-/// What the problem makes of its first training rows, in evaluation mode; the mode is restored.
 template <typename Make>
-curvature::LossFunction of_first_rows(train::Task& task, int64_t rows, Make make) {
-  if (rows < 1) throw UsageError("the curvature needs at least one training row");
-  auto& problem = *task.problem;
-  const auto indices =
-      torch::arange(std::min(rows, problem.rows(data::Split::kTrain)), torch::kLong);
-  return [&problem, indices, make] {
+curvature::LossFunction in_evaluation(const train::Task& task, Make make) {
+  return [&problem = *task.problem, make] {
     const bool was_training = problem.model().is_training();
     problem.model().eval();
-    const auto made = make(problem, indices);
+    const auto made = make(problem);
     problem.model().train(was_training);
     return made;
   };
@@ -28,19 +23,22 @@ curvature::LossFunction of_first_rows(train::Task& task, int64_t rows, Make make
 
 }  // namespace
 
-curvature::LossFunction curvature_outputs(train::Task& task, int64_t rows) {
-  return of_first_rows(task, rows, [](train::Problem& problem, const at::Tensor& indices) {
-    return problem.outputs(data::Split::kTrain, indices);
-  });
+at::Tensor first_rows(const train::Task& task, int64_t rows) {
+  if (rows < 1) throw UsageError("the curvature needs at least one training row");
+  return torch::arange(std::min(rows, task.problem->rows(data::Split::kTrain)), torch::kLong);
 }
 
-curvature::LossFunction curvature_losses(train::Task& task, int64_t rows) {
-  return of_first_rows(task, rows, [](train::Problem& problem, const at::Tensor& indices) {
-    return problem.losses(data::Split::kTrain, indices);
-  });
+curvature::LossFunction curvature_outputs(const train::Task& task, const at::Tensor& rows) {
+  return in_evaluation(
+      task, [rows](train::Problem& problem) { return problem.outputs(data::Split::kTrain, rows); });
 }
 
-curvature::LossFunction curvature_loss(train::Task& task, int64_t rows) {
+curvature::LossFunction curvature_losses(const train::Task& task, const at::Tensor& rows) {
+  return in_evaluation(
+      task, [rows](train::Problem& problem) { return problem.losses(data::Split::kTrain, rows); });
+}
+
+curvature::LossFunction curvature_loss(const train::Task& task, const at::Tensor& rows) {
   return [losses = curvature_losses(task, rows)] { return losses().mean(); };
 }
 

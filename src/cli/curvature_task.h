@@ -6,11 +6,15 @@
 
 namespace kappascope::cli {
 
-/// The training loss, its terms a row, or the outputs, on the first `rows` training images, in
-/// evaluation mode (dropout inactive); the model's mode is restored after each evaluation. `task`
-/// must outlive it.
-curvature::LossFunction curvature_loss(train::Task& task, int64_t rows);
-curvature::LossFunction curvature_losses(train::Task& task, int64_t rows);
-curvature::LossFunction curvature_outputs(train::Task& task, int64_t rows);
+/// Numbers of the first `rows` training rows (of all where there are fewer), [n] int64; throws
+/// UsageError below one.
+at::Tensor first_rows(const train::Task& task, int64_t rows);
+
+/// The training loss, its terms, or the outputs, on training rows of the numbers `rows` ([n]
+/// int64), in evaluation mode (dropout inactive); the model's mode is restored after each
+/// evaluation. `task` must outlive it.
+curvature::LossFunction curvature_loss(const train::Task& task, const at::Tensor& rows);
+curvature::LossFunction curvature_losses(const train::Task& task, const at::Tensor& rows);
+curvature::LossFunction curvature_outputs(const train::Task& task, const at::Tensor& rows);
 
 }  // namespace kappascope::cli

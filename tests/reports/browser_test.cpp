@@ -52,7 +52,7 @@ TEST_CASE("the page draws every figure, asks for nothing and does not complain",
   if (!has_chromium()) return;
   const TemporaryFolder folder;
   const Visit seen = visit(folder, html_report(sample_pair(folder)));
-  CHECK(seen.dom.find("data-figures=\"7\"") != std::string::npos);
+  CHECK(seen.dom.find("data-figures=\"10\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
   CHECK(seen.dom.find("data-requests=\"0\"") != std::string::npos);
   CHECK(seen.dom.find("data-theme=\"dark\"") != std::string::npos);

@@ -72,6 +72,9 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
         "intercept_absorption: 6 panels, 6 series\n"
         "hessian_eigenvalues: 2 panels, 12 series\n"
         "hessian_density: 1 panels, 4 series\n"
+        "spectrum_hessian_eigenvalues: 2 panels, 4 series\n"
+        "spectrum_hessian_density: 2 panels, 6 series\n"
+        "spectrum_hessian_vectors: 2 panels, 12 series\n"
         "gradient_variance: 3 panels, 18 series\n"
         "variance_by_bias: 3 panels, 6 series\n");
 }

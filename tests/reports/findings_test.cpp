@@ -123,6 +123,7 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
         "Conditioning: kappa_left\n"
         "Bias: absorption\nBias: bias_choice\nBias: bias_choice\n"
         "Curvature: sharpness\nCurvature: sharpness\n"
+        "Curvature: spectrum\nCurvature: spectrum\n"
         "Lemma 2: gradient_variance\nLemma 2: gradient_variance\n"
         "Reliability: unresolved\nReliability: unresolved\n"
         "Reliability: broken_features\nReliability: broken_features\n"

@@ -142,7 +142,8 @@ int run_train(const Arguments& arguments) {
   auto task = train::make_task(settings.train);
   settings.probes.last_step = task.steps - 1;
   if (settings.probes.hessian)
-    settings.probes.curvature_loss = curvature_loss(task, settings.curvature_rows);
+    settings.probes.curvature_loss =
+        curvature_loss(task, first_rows(task, settings.curvature_rows));
   auto probes = probes::standard_probes(task.model(), settings.probes);
 
   fs::path dir = resuming

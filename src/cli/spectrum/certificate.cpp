@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/certificate.h"
+#include "cli/spectrum/certificate.h"
 
 #include <fmt/format.h>
 #include <torch/torch.h>
@@ -51,9 +51,8 @@ double learning_rate_at(const store::RunReader& run, int64_t step) {
   return rate;
 }
 
-void print_certificate(const curvature::CurvatureOperator& op,
-                       const linalg::LanczosResult& found,
-                       double tolerance) {
+void print_certificate(const SpectrumResult& result, double tolerance) {
+  const auto& found = result.pairs.value;
   switch (found.status) {
     case linalg::KrylovStatus::kConverged:
       fmt::print(
@@ -76,10 +75,13 @@ void print_certificate(const curvature::CurvatureOperator& op,
   }
   if (found.eigenvalues.size() == 0) return;
   const double largest = found.eigenvalues.cwiseAbs().maxCoeff();
-  fmt::print("Products are in {}, good to about {:.1g}; asked for was {:.1g}.\n",
-             op.vectors().dtype().name(),
-             op.product_noise() * largest,
+  fmt::print("Products are in {} ({}), good to about {:.1g}; asked for was {:.1g}.\n",
+             result.type,
+             result.product_kind,
+             result.product_noise * largest,
              tolerance * largest);
+  if (!result.product_reason.empty())
+    fmt::print("They are not exact because: {}\n", result.product_reason);
 }
 
 }  // namespace kappascope::cli

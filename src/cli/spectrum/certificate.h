@@ -2,16 +2,13 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "kappascope/curvature/spectrum.h"
+#include "cli/spectrum/result.h"
 #include "kappascope/store/run_reader.h"
 
 namespace kappascope::cli {
 
-/// How much of an eigenvector lies in each parameter, the largest share first; they sum to one.
-using Shares = std::vector<std::pair<std::string, double>>;
 /// Of every vector, in the order of the values.
 std::vector<Shares> all_shares(const curvature::Eigenpairs& pairs,
                                const curvature::NamedParameters& parameters);
@@ -22,8 +19,6 @@ std::string text(const Shares& shares);
 double learning_rate_at(const store::RunReader& run, int64_t step);
 
 /// Prints what the eigenvalues are worth, in words.
-void print_certificate(const curvature::CurvatureOperator& op,
-                       const linalg::LanczosResult& found,
-                       double tolerance);
+void print_certificate(const SpectrumResult& result, double tolerance);
 
 }  // namespace kappascope::cli

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stored spectrum is worth, in words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/findings/parts.h"
+#include "reports/spectra.h"
+
+namespace kappascope::reports {
+namespace {
+
+double number(const Arm& arm, const std::string& name) {
+  const auto* point = newest(arm, name);
+  return point == nullptr ? std::nan("") : point->scalar.value;
+}
+
+std::string word(const Arm& arm, const std::string& name) {
+  const auto* point = newest(arm, name);
+  return point == nullptr ? "" : point->scalar.status;
+}
+
+std::string outcome(const StoredSpectrum& spectrum, double products) {
+  const auto count = spectrum.values.size();
+  if (spectrum.status == "non_finite") return "No eigenvalue: a product was not finite.";
+  if (spectrum.status == "inconsistent") {
+    return "Do not trust these values: products contradict each other, so the loss differs from "
+           "call to call or is noisier than its type allows.";
+  }
+  const double widest =
+      count == 0 ? 0 : *std::max_element(spectrum.bounds.begin(), spectrum.bounds.end());
+  if (spectrum.status == "converged") {
+    return fmt::format(
+        "Converged in {} products: each of the {} values lies within its bar of a true eigenvalue "
+        "of this batch, the widest bar being ±{}.",
+        products,
+        count,
+        words(widest));
+  }
+  return fmt::format(
+      "Not converged ({} after {} products): each of the {} values lies within its bar of a true "
+      "eigenvalue of this batch (at most ±{}), but others may lie beyond it.",
+      spectrum.status,
+      products,
+      count,
+      words(widest));
+}
+
+std::string products_in_words(const StoredSpectrum& spectrum, const Arm& arm) {
+  const std::string kind = word(arm, spectrum.key("product_kind"));
+  if (kind.empty()) return "";
+  const std::string reason = word(arm, spectrum.key("product_reason"));
+  return fmt::format(" Products are {} in {} ({}), good to {} of the largest{}.",
+                     reason.empty() ? "exact derivatives" : "differences of gradients",
+                     word(arm, spectrum.key("product_type")),
+                     kind,
+                     words(number(arm, spectrum.key("product_noise"))),
+                     reason.empty() ? "" : ", because: " + reason);
+}
+
+/// What other rows would have given: the batch's own error bars cannot tell.
+std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
+  std::string out;
+  const auto* leading = newest(arm, spectrum.key("leading"));
+  if (leading != nullptr && !std::isnan(leading->scalar.value)) {
+    out += fmt::format(" Over the distribution of the data λ1 = {} ({}).",
+                       words(leading->scalar.value),
+                       interval(leading->scalar));
+  }
+  const auto batches = newest_table(arm, spectrum.key("batches"), 10);
+  const auto* from_above = newest(arm, spectrum.key("batches_from_largest"));
+  if (!batches.empty() && !batches[0].empty() && from_above != nullptr &&
+      from_above->scalar.value > 0) {
+    out += fmt::format(
+        " Over {} independent batches of {} rows λ1 reads {} in the mean, of which {} is the "
+        "bias of so small a batch; without it {} (95 %: {} to {}).",
+        words(number(arm, spectrum.key("batches_count"))),
+        grouped(number(arm, spectrum.key("batches_rows"))),
+        words(batches[0][0]),
+        words(batches[3][0]),
+        words(batches[6][0]),
+        words(batches[7][0]),
+        words(batches[8][0]));
+  }
+  return out.empty() ? " The bars are of this batch: other rows give other values, which "
+                       "`kappascope spectrum --batches 8` measures."
+                     : out;
+}
+
+std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
+  if (!spectrum.bounds_the_step()) return "";
+  const double largest = spectrum.values.front();
+  std::string out = fmt::format(" λ1 is {} of 2 / learning rate = {} at this step",
+                                percent(largest * spectrum.rate / 2),
+                                words(2 / spectrum.rate));
+  if (const double peak = largest_rate(arm); peak > spectrum.rate) {
+    out += fmt::format(", and {} of {} at the run's largest learning rate {}",
+                       percent(largest * peak / 2),
+                       words(2 / peak),
+                       words(peak));
+  }
+  return out + ".";
+}
+
+}  // namespace
+
+std::string certificate(const StoredSpectrum& spectrum, const Arm& arm) {
+  return fmt::format("{} after {} training steps, {} parameters, {} training rows. {}{}{}{}",
+                     spectrum.title(),
+                     spectrum.checkpoint,
+                     grouped(spectrum.parameters),
+                     grouped(spectrum.rows),
+                     outcome(spectrum, number(arm, spectrum.key("products"))),
+                     against_rate(spectrum, arm),
+                     sampling(spectrum, arm),
+                     products_in_words(spectrum, arm));
+}
+
+void find_spectra(const std::vector<Arm>& arms, Findings& out) {
+  for (const StoredSpectrum& spectrum : stored_spectra(arms)) {
+    const Arm& arm = arms[spectrum.arm];
+    std::vector<std::string> parts;
+    const auto add = [&](std::size_t i) {
+      parts.push_back(fmt::format(
+          "{} = {} ± {}", spectrum.rank(i), words(spectrum.values[i]), words(spectrum.bounds[i])));
+    };
+    if (!spectrum.values.empty() && spectrum.has_largest) add(0);
+    if (!spectrum.values.empty() && spectrum.has_smallest) add(spectrum.values.size() - 1);
+    if (parts.empty()) parts.emplace_back("no eigenvalue");
+    const bool sound = spectrum.status == "converged";
+    out.push_back({"spectrum",
+                   fmt::format("{}: the {} after {} training steps has {}.",
+                               arm.label,
+                               spectrum.title(),
+                               spectrum.checkpoint,
+                               listed(parts)),
+                   sound ? "Converged; the certificate stands with its figure below."
+                         : outcome(spectrum, number(arm, spectrum.key("products"))),
+                   !sound});
+  }
+}
+
+}  // namespace kappascope::reports

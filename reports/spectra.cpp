@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/spectra.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+namespace kappascope::reports {
+namespace {
+
+constexpr const char* kFamily = "spectrum/";
+
+struct Kind {
+  const char* name;
+  const char* title;
+};
+constexpr std::array<Kind, 4> kKinds = {{{"hessian", "Hessian"},
+                                         {"ggn", "Gauss-Newton matrix"},
+                                         {"fisher", "empirical Fisher matrix"},
+                                         {"covariance", "gradient covariance"}}};
+
+std::size_t order_of(const std::string& kind) {
+  const auto at = std::find_if(
+      kKinds.begin(), kKinds.end(), [&](const Kind& known) { return kind == known.name; });
+  return static_cast<std::size_t>(at - kKinds.begin());
+}
+
+double number(const Arm& arm, const std::string& name) {
+  const auto* point = newest(arm, name);
+  return point == nullptr || std::isnan(point->scalar.value) ? 0 : point->scalar.value;
+}
+
+bool was_asked(const Arm& arm, const std::string& name) {
+  const auto* point = newest(arm, name);
+  return point != nullptr && point->scalar.status != "not_asked";
+}
+
+}  // namespace
+
+std::string StoredSpectrum::title() const {
+  const std::size_t at = order_of(kind);
+  return (at < kKinds.size() ? kKinds[at].title : kind) + (block == "*" ? "" : " of " + block);
+}
+
+std::string StoredSpectrum::key(const std::string& quantity) const {
+  return kFamily + kind + "/" + block + "/" + quantity;
+}
+
+std::size_t StoredSpectrum::from_largest() const {
+  if (!has_largest) return 0;
+  return has_smallest ? std::min(top, values.size()) : values.size();
+}
+
+bool StoredSpectrum::same_ranks(const std::vector<std::vector<double>>& batches,
+                                const store::StepValue* from_above) const {
+  return !batches.empty() && batches[0].size() == values.size() && from_above != nullptr &&
+         from_above->scalar.value == static_cast<double>(from_largest());
+}
+
+std::string StoredSpectrum::rank(std::size_t i) const {
+  return i < from_largest() ? "λ" + std::to_string(i + 1)
+                            : "λmin" + std::to_string(values.size() - i);
+}
+
+bool StoredSpectrum::resolved(std::size_t i) const {
+  if (status == "inconsistent" || std::abs(values[i]) <= bounds[i]) return false;
+  const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
+  return status == "converged" || residuals[i] <= tolerance * largest;
+}
+
+bool StoredSpectrum::bounds_the_step() const {
+  return (kind == "hessian" || kind == "ggn") && has_largest && !values.empty() && rate > 0;
+}
+
+std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
+  static const std::string kLast = "/eigenvalues";
+  std::vector<StoredSpectrum> found;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    for (const auto& [key, arrays] : arms[a].arrays) {
+      const std::string& name = key.name;
+      const std::size_t begin = std::string(kFamily).size();
+      if (name.rfind(kFamily, 0) != 0 || name.size() < begin + kLast.size()) continue;
+      const std::size_t end = name.size() - kLast.size();
+      const std::size_t slash = name.find('/', begin);
+      if (name.compare(end, kLast.size(), kLast) != 0 || slash >= end) continue;
+      const auto table = newest_table(arms[a], name, 3);
+      if (table.empty()) continue;
+      StoredSpectrum one{.arm = a,
+                         .kind = name.substr(begin, slash - begin),
+                         .block = name.substr(slash + 1, end - slash - 1),
+                         .step = arrays.back().first};
+      one.values = table[0];
+      one.residuals = table[1];
+      one.bounds = table[2];
+      const auto* status = newest(arms[a], one.key("status"));
+      one.status = status == nullptr ? "not recorded" : status->scalar.status;
+      one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key("checkpoint")));
+      one.top = static_cast<std::size_t>(number(arms[a], one.key("top")));
+      one.has_largest = was_asked(arms[a], one.key("lambda_1"));
+      one.has_smallest = was_asked(arms[a], one.key("lambda_min_1"));
+      one.tolerance = number(arms[a], one.key("tolerance"));
+      one.rows = number(arms[a], one.key("rows"));
+      one.parameters = number(arms[a], one.key("parameters"));
+      one.rate = number(arms[a], one.key("learning_rate"));
+      found.push_back(std::move(one));
+    }
+  }
+  const auto place = [](const StoredSpectrum& s) {
+    return std::tuple(order_of(s.kind), s.kind, s.block != "*", s.block, s.arm);
+  };
+  std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    return place(a) < place(b);
+  });
+  return found;
+}
+
+std::vector<std::vector<double>> newest_table(const Arm& arm,
+                                              const std::string& name,
+                                              std::size_t rows,
+                                              const std::string& layer) {
+  const auto found = arm.arrays.find({name, layer});
+  if (found == arm.arrays.end() || found->second.empty()) return {};
+  const store::Array& array = found->second.back().second;
+  if (array.shape.size() != 2 || array.shape[0] != static_cast<std::int64_t>(rows)) return {};
+  const auto length = static_cast<std::ptrdiff_t>(array.shape[1]);
+  std::vector<std::vector<double>> table;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto begin = array.data.begin() + static_cast<std::ptrdiff_t>(r) * length;
+    table.emplace_back(begin, begin + length);
+  }
+  return table;
+}
+
+const store::StepValue* newest(const Arm& arm, const std::string& name) {
+  const auto& points = arm.series(name);
+  return points.empty() ? nullptr : &points.back();
+}
+
+double largest_rate(const Arm& arm) {
+  double largest = 0;
+  for (const auto& [step, scalar] : arm.series("learning_rate"))
+    largest = std::max(largest, scalar.value);
+  return largest;
+}
+
+}  // namespace kappascope::reports

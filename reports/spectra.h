@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/arms.h"
+
+namespace kappascope::reports {
+
+/// What `kappascope spectrum` stored of one operator on one block of parameters: of each part the
+/// newest, which may be of another checkpoint than the other parts.
+struct StoredSpectrum {
+  std::size_t arm = 0;
+  std::string kind{}, block{};                          ///< "hessian", "*"
+  std::int64_t step = 0;                                ///< of the eigenvalues, in the store
+  std::int64_t checkpoint = 0;                          ///< training steps taken by then
+  std::string status{};                                 ///< theirs: "converged"
+  std::vector<double> values{}, residuals{}, bounds{};  ///< descending
+  std::size_t top = 0;  ///< how many of them were asked for at each end
+  bool has_largest = false, has_smallest = false;
+  double tolerance = 0, rows = 0, parameters = 0, rate = 0;  ///< rate: 0 where not known
+
+  /// "Hessian", "Gauss-Newton matrix of blocks.*.down.weight".
+  [[nodiscard]] std::string title() const;
+  /// The name of a record.
+  [[nodiscard]] std::string key(const std::string& quantity) const;
+  /// λ1, λ2, … from the largest, λmin1, λmin2, … from the smallest.
+  [[nodiscard]] std::string rank(std::size_t i) const;
+  /// How many of the values are counted from the largest.
+  [[nodiscard]] std::size_t from_largest() const;
+  /// Whether a table over batches, which may have been measured at another time, has these ranks.
+  [[nodiscard]] bool same_ranks(const std::vector<std::vector<double>>& batches,
+                                const store::StepValue* from_largest) const;
+  /// Whether the value stands for what it says: the residual is as small as was asked for, and the
+  /// bound leaves its sign.
+  [[nodiscard]] bool resolved(std::size_t i) const;
+  /// Whether 2 / learning rate is a limit for it: the Hessian or the Gauss-Newton matrix, with
+  /// their largest eigenvalue and a learning rate.
+  [[nodiscard]] bool bounds_the_step() const;
+};
+
+/// All of all arms: the Hessian first, whole models before blocks, arms side by side.
+std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms);
+
+/// The newest rows of a stored table, as many as `rows`; empty when it is not there or not such.
+std::vector<std::vector<double>> newest_table(const Arm& arm,
+                                              const std::string& name,
+                                              std::size_t rows,
+                                              const std::string& layer = "");
+
+/// The newest number of that name, NaN included; nullptr for none.
+const store::StepValue* newest(const Arm& arm, const std::string& name);
+
+/// What the spectrum is worth, in plain words: two or three sentences without the arm's name.
+std::string certificate(const StoredSpectrum& spectrum, const Arm& arm);
+
+/// The largest learning rate that the run stored; 0 for none.
+double largest_rate(const Arm& arm);
+
+}  // namespace kappascope::reports

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/spectrum/measure.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "cli/progress.h"
+#include "cli/spectrum/certificate.h"
+#include "cli/spectrum/operators.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
+
+namespace kappascope::cli {
+namespace {
+
+// Shows on a progress line how many products were taken.
+class Counted final : public curvature::CurvatureOperator {
+ public:
+  Counted(const CurvatureOperator& op, ProgressLine& line, const char* what, int expected)
+      : op_(op), line_(line), what_(what), expected_(expected) {}
+  [[nodiscard]] int64_t size() const override { return op_.size(); }
+  [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
+  [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
+  [[nodiscard]] curvature::ProductKind product_kind() const override { return op_.product_kind(); }
+  [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    const auto product = op_.apply(v);
+    line_.show(fmt::format("{}: {} products (at most {}), {}",
+                           what_,
+                           ++count_,
+                           expected_,
+                           format_seconds(monotonic_seconds() - start_)));
+    return product;
+  }
+
+ private:
+  const CurvatureOperator& op_;
+  ProgressLine& line_;
+  const char* what_;
+  int expected_;
+  mutable int count_ = 0;
+  double start_ = monotonic_seconds();
+};
+
+template <typename Body>
+auto timed(const Body& body) {
+  const double start = monotonic_seconds();
+  auto value = body();
+  return Timed<decltype(value)>{std::move(value), monotonic_seconds() - start};
+}
+
+std::string text(const linalg::LanczosProgress& now, double goal) {
+  return fmt::format("{} products, {} of {} pairs, largest residual {:.1e} (asked for {:.1e})",
+                     now.products,
+                     now.converged,
+                     now.wanted,
+                     now.residual,
+                     goal);
+}
+
+}  // namespace
+
+SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Task& task) {
+  const auto parameters = curvature::select_parameters(task.model(), request.block);
+  const auto batch = first_rows(task, request.rows);
+  const int64_t all_rows = task.problem->rows(data::Split::kTrain);
+  if (request.batches > 0 && request.rows > all_rows / request.batches) {
+    throw UsageError(fmt::format(
+        "--batches {} of --rows {} need {} rows, and the training set has {}; ask for fewer rows",
+        request.batches,
+        request.rows,
+        request.batches * request.rows,
+        all_rows));
+  }
+  ProgressLine line;
+  SpectrumResult result;
+  result.rows = batch.size(0);
+  for (const auto& [name, tensor] : parameters) result.names.push_back(name);
+  {
+    const auto op = make_operator(request.kind, task, batch, parameters);
+    result.parameters = op->size();
+    result.product_noise = op->product_noise();
+    result.product_kind = curvature::to_string(op->product_kind());
+    result.product_reason = op->product_reason();
+    result.type = std::string(op->vectors().dtype().name());
+    auto lanczos = request.lanczos;
+    lanczos.vectors = true;
+    lanczos.progress = [&](const auto& now) { line.show(text(now, lanczos.tolerance)); };
+    auto [pairs, seconds] = timed([&] { return curvature::eigenpairs(*op, lanczos); });
+    result.bounds = pairs.found.bounds(result.product_noise);
+    result.shares = all_shares(pairs, parameters);
+    result.pairs = {std::move(pairs.found), seconds};
+    line.show(fmt::format("{} products", result.pairs.value.products), true);
+    if (request.density) {
+      const linalg::DensityOptions options;
+      const Counted counted(*op, line, "density", options.steps * options.probes);
+      result.density = timed([&] { return curvature::spectral_density(counted, options); });
+    }
+    if (request.trace) {
+      const linalg::TraceOptions options;
+      const Counted counted(*op, line, "trace", options.max_products);
+      result.trace = timed([&] { return curvature::trace(counted, options); });
+    }
+  }
+  // One graph lives at a time: that of the batch is gone by now.
+  int problems = 0;
+  int64_t seen = 0;
+  bool look = false;
+  const curvature::RowsOperator rows_operator = [&](const at::Tensor& rows) {
+    ++problems;
+    seen += rows.numel();
+    if (look) line.show(fmt::format("interval: {} rows seen", seen));
+    return make_operator(request.kind, task, rows, parameters);
+  };
+  if (request.batches > 0) {
+    curvature::BatchesOptions options{.batches = request.batches, .rows = request.rows};
+    options.lanczos = request.lanczos;
+    // Each pair of batches has a third problem, that of their union.
+    options.lanczos.progress = [&, all = request.batches / 2 * 3](const auto& now) {
+      line.show(fmt::format(
+          "batches: problem {} of {}, {}", problems, all, text(now, request.lanczos.tolerance)));
+    };
+    result.batches =
+        timed([&] { return curvature::sampled_eigenvalues(rows_operator, all_rows, options); });
+    line.show(fmt::format("batches: {} products", result.batches->value.products), true);
+  }
+  if (request.interval > 0) {
+    seen = 0;
+    look = true;
+    curvature::LeadingOptions options{.relative_half_width = request.interval};
+    options.lanczos.progress = [&](const auto& now) {
+      line.show("interval: a direction, " + text(now, options.lanczos.tolerance));
+    };
+    result.leading =
+        timed([&] { return curvature::leading_eigenvalue(rows_operator, all_rows, options); });
+    line.show(fmt::format("interval: {} products", result.leading->value.products), true);
+  }
+  return result;
+}
+
+}  // namespace kappascope::cli
