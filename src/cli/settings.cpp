@@ -45,7 +45,7 @@ po::options_description settings_options(Settings& s) {
   auto add = options.add_options();
   add("label", bind(t.label), "name of this arm in reports (default: made from the bias)");
   add("data.path", bind(t.data), "folder of an IDX image set (MNIST and its kin)");
-  add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, reglu, bilinear");
+  add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, geglu-tanh, reglu, bilinear");
   add("model.width", bind(t.width), "d_model");
   add("model.hidden", bind(t.hidden), "d_ff");
   add("model.blocks", bind(t.blocks), "gated layers");
@@ -94,7 +94,7 @@ po::options_description settings_options(Settings& s) {
   add("probes.hessian-rows", bind(s.curvature_rows), "training images the Hessian is taken on");
   add("probes.hessian-block",
       bind(p.parameters),
-      "glob of the parameters, e.g. blocks.*.down.weight");
+      "glob of the parameters, e.g. blocks.*.down_proj.weight");
   add("probes.density", bind_flag(p.spectrum.density), "spectral density with each spectrum");
   add("probes.sample-rows", bind(p.sample_rows), "feature rows kept a layer, for the tails");
   return options;

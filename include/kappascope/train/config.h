@@ -12,7 +12,7 @@ struct TrainConfig {
   // [data]
   std::string data = "/usr/share/datasets/fashion-mnist";  ///< folder of an IDX image set
   // [model]
-  std::string ffn = "swiglu";  ///< swiglu | geglu | reglu | bilinear
+  std::string ffn = "swiglu";  ///< swiglu | geglu | geglu-tanh | reglu | bilinear
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
   std::string bias = "none";             ///< none | post-gating | output | both

@@ -95,7 +95,7 @@ int run_spectrum(const Arguments& arguments) {
       "eigenvalue\n"
       "lies within that distance). Dropout is inactive; the batch is the first --rows training "
       "images.\n\n"
-      "example: kappascope spectrum runs/pgb --block 'blocks.*.down.weight' --top 3 --density "
+      "example: kappascope spectrum runs/pgb --block 'blocks.*.down_proj.weight' --top 3 --density "
       "--trace";
   usage.options.add_options()("help,h", "this text")("run", po::value(&run)->required(), "the run")(
       "step", po::value(&step), "checkpoint after this many steps (default: the newest)")(
