@@ -52,7 +52,7 @@ po::options_description settings_options(Settings& s) {
       bind(t.data),
       "IDX, CIFAR binary or image-file folder, or an NPY file of images");
   add("data.image-size", bind(t.image_size), "side to which an image folder's files are scaled");
-  add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, reglu, bilinear");
+  add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, geglu-tanh, reglu, bilinear");
   add("model.width", bind(t.width), "d_model");
   add("model.hidden", bind(t.hidden), "d_ff");
   add("model.blocks", bind(t.blocks), "gated layers");
@@ -108,7 +108,7 @@ po::options_description settings_options(Settings& s) {
   add("probes.hessian-rows", bind(s.curvature_rows), "training images the Hessian is taken on");
   add("probes.hessian-block",
       bind(p.parameters),
-      "glob of the parameters, e.g. blocks.*.down.weight");
+      "glob of the parameters, e.g. blocks.*.down_proj.weight");
   add("probes.density", bind_flag(p.spectrum.density), "spectral density with each spectrum");
   add("probes.sample-rows", bind(p.sample_rows), "feature rows kept a layer, for the tails");
   return options;

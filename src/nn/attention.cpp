@@ -5,11 +5,18 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kappascope/core/error.h"
+#include "nn/linear.h"
 
 namespace kappascope::nn {
 namespace {
+
+void check_fused(const AttentionOptions& options) {
+  require(!options.fused() || (options.soft_cap() == 0 && !options.sink()),
+          "the fused kernel knows neither a soft cap nor a sink");
+}
 
 /// Fills in what a zero stands for, and refuses what cannot be meant.
 AttentionOptions resolved(AttentionOptions options) {
@@ -46,30 +53,14 @@ AttentionOptions resolved(AttentionOptions options) {
           options.window(),
           " and ",
           options.soft_cap());
+  const int biases =
+      (options.q_bias() ? 1 : 0) + (options.k_bias() ? 1 : 0) + (options.v_bias() ? 1 : 0);
+  require(!options.joint_qkv() || biases == 0 || biases == 3,
+          "a joint Q, K, V projection has all three biases or none, got ",
+          biases);
+  check_fused(options);
   if (options.scale() == 0) options.scale(1 / std::sqrt(options.head_width()));
   return options;
-}
-
-/// x: [..., tokens, d], token n turned by n steps. Coordinates i and i + d/2 form plane i.
-torch::Tensor rotate(const torch::Tensor& x, double base) {
-  const auto tokens = x.size(-2), planes = x.size(-1) / 2;
-  const auto in_double = torch::TensorOptions(torch::kDouble).device(x.device());
-  const auto exponents = torch::arange(planes, in_double) / static_cast<double>(planes);
-  const auto angles = torch::arange(tokens, in_double).unsqueeze(1) * torch::pow(base, -exponents);
-  const auto cosine = angles.cos().to(x.scalar_type()), sine = angles.sin().to(x.scalar_type());
-  const auto halves = x.split(planes, -1);
-  return torch::cat({halves[0] * cosine - halves[1] * sine, halves[1] * cosine + halves[0] * sine},
-                    -1);
-}
-
-/// [tokens, tokens], true where token n (row) does not see token i (column).
-torch::Tensor hidden(int64_t tokens, const AttentionOptions& options, torch::Device device) {
-  const auto position = torch::arange(tokens, torch::TensorOptions(torch::kLong).device(device));
-  const auto distance = position.unsqueeze(1) - position;  // n - i
-  auto out = torch::zeros_like(distance, torch::kBool);
-  if (options.causal()) out = out | distance.lt(0);
-  if (options.window() > 0) out = out | distance.abs().ge(options.window());
-  return out;
 }
 
 }  // namespace
@@ -79,38 +70,91 @@ AttentionImpl::AttentionImpl(const AttentionOptions& options_) : options(resolve
 }
 
 void AttentionImpl::reset() {
-  const auto linear = [](int64_t in, int64_t out, bool bias) {
-    return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(bias));
-  };
   const auto width = options.width(), q_width = options.heads() * options.head_width(),
              kv_width = options.kv_heads() * options.head_width();
-  q_proj = register_module("q_proj", linear(width, q_width, options.q_bias()));
-  k_proj = register_module("k_proj", linear(width, kv_width, options.k_bias()));
-  v_proj = register_module("v_proj", linear(width, kv_width, options.v_bias()));
+  if (options.joint_qkv()) {
+    qkv_proj = register_module("qkv_proj", linear(width, q_width + 2 * kv_width, options.q_bias()));
+  } else {
+    q_proj = register_module("q_proj", linear(width, q_width, options.q_bias()));
+    k_proj = register_module("k_proj", linear(width, kv_width, options.k_bias()));
+    v_proj = register_module("v_proj", linear(width, kv_width, options.v_bias()));
+  }
   o_proj = register_module("o_proj", linear(q_width, width, options.o_bias()));
   if (options.qk_norm()) {
-    const auto norm = RMSNormOptions(options.head_width())
-                          .eps(options.norm_eps())
-                          .plus_one(options.norm_plus_one());
-    q_norm = register_module("q_norm", RMSNorm(norm));
-    k_norm = register_module("k_norm", RMSNorm(norm));
+    const auto norm =
+        NormOptions(options.head_width()).eps(options.norm_eps()).plus_one(options.norm_plus_one());
+    q_norm = register_module("q_norm", Norm(norm));
+    k_norm = register_module("k_norm", Norm(norm));
   }
   if (options.sink()) sinks = register_parameter("sinks", torch::zeros({options.heads()}));
+}
+
+/// q: [batch, heads, tokens, head_width]
+void AttentionImpl::update_positions(const torch::Tensor& q) {
+  const auto tokens = q.size(2);
+  const auto fits = [&](const torch::Tensor& table) {
+    return !table.defined() || table.device() == q.device();
+  };
+  if (tokens == tokens_ && fits(positions_.cosine) && fits(positions_.hidden) &&
+      (!positions_.cosine.defined() || positions_.cosine.scalar_type() == q.scalar_type())) {
+    return;
+  }
+  // A table made under inference mode could not be used in training afterwards.
+  const c10::InferenceMode ordinary(false);
+  const torch::NoGradGuard no_grad;
+  positions_ = {};
+  tokens_ = tokens;
+  if (const double base = options.rotary_base(); base > 0) {
+    const auto planes = options.head_width() / 2;
+    const auto in_double = torch::TensorOptions(torch::kDouble).device(q.device());
+    const auto exponents = torch::arange(planes, in_double) / static_cast<double>(planes);
+    const auto angles =
+        torch::arange(tokens, in_double).unsqueeze(1) * torch::pow(base, -exponents);
+    positions_.cosine = angles.cos().to(q.scalar_type());
+    positions_.sine = angles.sin().to(q.scalar_type());
+  }
+  if (options.causal() || options.window() > 0) {
+    const auto position =
+        torch::arange(tokens, torch::TensorOptions(torch::kLong).device(q.device()));
+    const auto distance = position.unsqueeze(1) - position;  // n - i
+    positions_.hidden = torch::zeros_like(distance, torch::kBool);
+    if (options.causal()) positions_.hidden |= distance.lt(0);
+    if (options.window() > 0) positions_.hidden |= distance.abs().ge(options.window());
+  }
+}
+
+/// x: [..., tokens, d], token n turned by n steps. Coordinates i and i + d/2 form plane i.
+torch::Tensor AttentionImpl::rotate(const torch::Tensor& x) const {
+  const auto halves = x.chunk(2, -1);
+  const auto &cosine = positions_.cosine, &sine = positions_.sine;
+  return torch::cat({halves[0] * cosine - halves[1] * sine, halves[1] * cosine + halves[0] * sine},
+                    -1);
 }
 
 /// q, k: [batch, heads, tokens, head_width]; returns P before dropout, [batch, heads, tokens,
 /// tokens].
 torch::Tensor AttentionImpl::weights(const torch::Tensor& q, const torch::Tensor& k) {
   const auto batch = q.size(0), tokens = q.size(2);
-  auto scores = q.matmul(k.transpose(-2, -1)) * options.scale();
+  auto scores = (q * options.scale()).matmul(k.transpose(-2, -1));
   if (const double cap = options.soft_cap(); cap > 0) scores = cap * torch::tanh(scores / cap);
-  if (options.causal() || options.window() > 0) {
-    scores = scores.masked_fill(hidden(tokens, options, q.device()),
-                                -std::numeric_limits<double>::infinity());
+  if (positions_.hidden.defined()) {
+    scores = scores.masked_fill(positions_.hidden, -std::numeric_limits<double>::infinity());
   }
   if (!sinks.defined()) return torch::softmax(scores, -1);
   const auto column = sinks.view({1, -1, 1, 1}).expand({batch, options.heads(), tokens, 1});
   return torch::softmax(torch::cat({scores, column}, -1), -1).narrow(-1, 0, tokens);
+}
+
+torch::Tensor AttentionImpl::fused_attention(const torch::Tensor& q,
+                                             const torch::Tensor& k,
+                                             const torch::Tensor& v) {
+  check_fused(options);
+  // A causal mask alone is the kernel's own; it takes no other beside it.
+  const bool causal = options.causal() && (options.window() == 0 || options.window() >= tokens_);
+  std::optional<torch::Tensor> sees;
+  if (!causal && positions_.hidden.defined()) sees = positions_.hidden.logical_not();
+  return torch::scaled_dot_product_attention(
+      q, k, v, sees, is_training() ? options.dropout() : 0.0, causal, options.scale());
 }
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
@@ -119,28 +163,65 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
           options.width(),
           "], got ",
           x.sizes());
-  const auto batch = x.size(0), tokens = x.size(1);
-  const auto split = [&](const torch::Tensor& flat, int64_t heads) {
-    return flat.view({batch, tokens, heads, options.head_width()}).transpose(1, 2);
+  const auto batch = x.size(0), tokens = x.size(1), head = options.head_width();
+  const auto split = [&](const torch::Tensor& flat) {
+    return flat.view({batch, tokens, -1, head}).transpose(1, 2);
   };
-  auto q = split(q_proj->forward(x), options.heads());
-  auto k = split(k_proj->forward(x), options.kv_heads());
-  auto v = split(v_proj->forward(x), options.kv_heads());
+  torch::Tensor q, k, v;
+  if (options.joint_qkv()) {
+    const auto kv = options.kv_heads();
+    const auto parts = split(qkv_proj->forward(x)).split_with_sizes({options.heads(), kv, kv}, 1);
+    q = parts[0], k = parts[1], v = parts[2];
+  } else {
+    q = split(q_proj->forward(x)), k = split(k_proj->forward(x)), v = split(v_proj->forward(x));
+  }
   if (options.qk_norm()) {
     q = q_norm->forward(q);
     k = k_norm->forward(k);
   }
+  update_positions(q);
   if (options.rotary_base() > 0) {
-    q = rotate(q, options.rotary_base());
-    k = rotate(k, options.rotary_base());
+    q = rotate(q);
+    k = rotate(k);
   }
   if (const auto group = options.heads() / options.kv_heads(); group > 1) {
     k = k.repeat_interleave(group, 1);
     v = v.repeat_interleave(group, 1);
   }
-  auto p = weights(q, k);
-  if (is_training() && options.dropout() > 0) p = torch::dropout(p, options.dropout(), true);
-  return o_proj->forward(p.matmul(v).transpose(1, 2).reshape({batch, tokens, -1}));
+  torch::Tensor heads;
+  if (options.fused()) {
+    heads = fused_attention(q, k, v);
+  } else {
+    auto p = weights(q, k);
+    if (is_training() && options.dropout() > 0) p = torch::dropout(p, options.dropout(), true);
+    heads = p.matmul(v);
+  }
+  return o_proj->forward(heads.transpose(1, 2).reshape({batch, tokens, -1}));
+}
+
+int64_t parameter_count(const AttentionOptions& options) {
+  const auto full = resolved(options);
+  const auto heads = full.heads(), kv = full.kv_heads(), head = full.head_width();
+  int64_t count = options.width() * head * (2 * heads + 2 * kv);
+  if (options.q_bias()) count += heads * head;
+  if (options.k_bias()) count += kv * head;
+  if (options.v_bias()) count += kv * head;
+  if (options.o_bias()) count += options.width();
+  if (options.qk_norm()) count += 2 * head;
+  if (options.sink()) count += heads;
+  return count;
+}
+
+void set_fused_attention(torch::nn::Module& module, bool fused) {
+  const auto set = [fused](torch::nn::Module& part) {
+    auto* attention = dynamic_cast<AttentionImpl*>(&part);
+    if (attention == nullptr) return;
+    auto options = attention->options;
+    check_fused(options.fused(fused));
+    attention->options = options;
+  };
+  set(module);
+  for (const auto& part : module.modules(/*include_self=*/false)) set(*part);
 }
 
 }  // namespace kappascope::nn

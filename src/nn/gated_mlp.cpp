@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "kappascope/core/error.h"
+#include "nn/down_projection.h"
 
 namespace kappascope::nn {
 namespace {
@@ -14,6 +15,8 @@ torch::Tensor apply_gate(Gate gate, const torch::Tensor& g) {
       return torch::silu(g);
     case Gate::kGeglu:
       return torch::gelu(g);
+    case Gate::kGegluTanh:
+      return torch::gelu(g, "tanh");
     case Gate::kReglu:
       return torch::relu(g);
     case Gate::kBilinear:
@@ -27,18 +30,11 @@ torch::Tensor apply_gate(Gate gate, const torch::Tensor& g) {
 Gate parse_gate(const std::string& name) {
   if (name == "swiglu") return Gate::kSwiglu;
   if (name == "geglu") return Gate::kGeglu;
+  if (name == "geglu-tanh") return Gate::kGegluTanh;
   if (name == "reglu") return Gate::kReglu;
   if (name == "bilinear") return Gate::kBilinear;
   throw UsageError("unknown feed-forward layer '" + name +
-                   "': use swiglu, geglu, reglu or bilinear");
-}
-
-BiasPlacement parse_bias_placement(const std::string& name) {
-  if (name == "none") return BiasPlacement::kNone;
-  if (name == "post-gating") return BiasPlacement::kPostGating;
-  if (name == "output") return BiasPlacement::kOutput;
-  if (name == "both") return BiasPlacement::kBoth;
-  throw UsageError("unknown bias '" + name + "': use none, post-gating, output or both");
+                   "': use swiglu, geglu, geglu-tanh, reglu or bilinear");
 }
 
 DropoutPlacement parse_dropout_placement(const std::string& name) {
@@ -48,45 +44,43 @@ DropoutPlacement parse_dropout_placement(const std::string& name) {
 }
 
 GatedMlpImpl::GatedMlpImpl(const GatedMlpOptions& options_) : options(options_) {
-  require(options.width() > 0 && options.hidden() > 0,
-          "a gated MLP needs a width and a hidden width of at least 1, got ",
-          options.width(),
-          " and ",
-          options.hidden());
-  require(options.dropout() >= 0 && options.dropout() < 1,
-          "dropout must be in [0, 1), got ",
-          options.dropout());
+  check_feed_forward("a gated MLP", options.width(), options.hidden(), options.dropout());
   GatedMlpImpl::reset();
 }
 
 void GatedMlpImpl::reset() {
-  const bool b =
-      options.bias() == BiasPlacement::kPostGating || options.bias() == BiasPlacement::kBoth;
-  const bool c = options.bias() == BiasPlacement::kOutput || options.bias() == BiasPlacement::kBoth;
-  const auto plain = torch::nn::LinearOptions(options.width(), options.hidden()).bias(false);
-  up = register_module("up", torch::nn::Linear(plain));
-  gate = register_module("gate", torch::nn::Linear(plain));
-  // The output bias starts at zero and is drawn from no generator, so that the arms of a
-  // comparison start from the same weights.
-  down = register_module("down",
-                         TappedLinear(TappedLinearOptions(options.hidden(), options.width())
-                                          .bias(false)
-                                          .post_gating_bias(b)
-                                          .dropout(options.dropout())));
-  if (c) down->add_output_bias();
+  const auto plain = [&](int64_t hidden) {
+    return torch::nn::Linear(torch::nn::LinearOptions(options.width(), hidden).bias(false));
+  };
+  if (options.fused()) {
+    gate_up_proj = register_module("gate_up_proj", plain(2 * options.hidden()));
+  } else {
+    gate_proj = register_module("gate_proj", plain(options.hidden()));
+    up_proj = register_module("up_proj", plain(options.hidden()));
+  }
+  down_proj = register_module(
+      "down_proj",
+      down_projection(options.hidden(), options.width(), options.bias(), options.dropout()));
 }
 
 torch::Tensor GatedMlpImpl::forward(const torch::Tensor& x) {
   const double p = options.dropout();
   const bool drop = is_training() && p > 0;
-  auto u = up->forward(x);
-  const auto g = apply_gate(options.gate(), gate->forward(x));
+  torch::Tensor g, u;
+  if (options.fused()) {
+    const auto halves = gate_up_proj->forward(x).chunk(2, -1);
+    g = halves[0];
+    u = halves[1];
+  } else {
+    g = gate_proj->forward(x);
+    u = up_proj->forward(x);
+  }
   if (drop && options.dropout_placement() == DropoutPlacement::kUp) u = torch::dropout(u, p, true);
-  auto phi = u * g;  // [..., d_ff]
+  auto phi = u * apply_gate(options.gate(), g);  // [..., d_ff]
   if (drop && options.dropout_placement() == DropoutPlacement::kProduct) {
     phi = torch::dropout(phi, p, true);
   }
-  return down->forward(phi);
+  return down_proj->forward(phi);
 }
 
 }  // namespace kappascope::nn

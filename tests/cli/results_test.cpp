@@ -56,7 +56,7 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
              Contains("within its +- of an eigenvalue") && Contains("2 / learning rate"));
   CHECK(spectrum["density"]["grid"].size() == spectrum["density"]["density"].size());
   const auto block = json::parse(work.run("spectrum runs/a --rows 40 --operator ggn --block "
-                                          "'blocks.*.down.weight' --top 1 --json")
+                                          "'blocks.*.down_proj.weight' --top 1 --json")
                                      .out);
   CHECK(block["parameters"] == 2 * 6 * 10);
   CHECK(block["eigenvalues"][1] > -1e-5);  // Gauss-Newton has no negative eigenvalue but rounding
@@ -80,7 +80,7 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   CHECK_FALSE(fs::is_empty(work.path() / "figures"));
 
   const auto csv = work.run("export runs/a --format csv");
-  CHECK_THAT(csv.out, Contains("step,name,layer,value") && Contains("kappa/sigma,blocks.0.down"));
+  CHECK_THAT(csv.out, Contains("step,name,layer,value") && Contains("kappa/sigma,blocks.0.down_proj"));
   CHECK(work.run("export runs/a --format npz --out a.npz").status == 0);
   CHECK(fs::file_size(work.path() / "a.npz") > 1000);
 }

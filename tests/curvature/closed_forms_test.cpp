@@ -93,7 +93,7 @@ TEST_CASE("the spectrum of a block interlaces with that of the whole") {
   const auto loss = [&] { return cross_entropy(p); };
   const auto whole =
       eigenvalues(dense(*curvature::hessian(loss, curvature::select_parameters(*p.model))));
-  for (const std::string pattern : {"blocks.*.down.*", "head.*", "blocks.0.*"}) {
+  for (const std::string pattern : {"blocks.*.down_proj.*", "head.*", "blocks.0.*"}) {
     CAPTURE(pattern);
     const auto block = eigenvalues(
         dense(*curvature::hessian(loss, curvature::select_parameters(*p.model, pattern))));

@@ -174,7 +174,7 @@ TEST_CASE("the empirical Fisher and the gradients' covariance are those of the r
 TEST_CASE("a block is the corner of the whole, and its spectrum lies inside") {
   auto p = small_problem();
   const auto all = curvature::select_parameters(*p.model);
-  const auto block = curvature::select_parameters(*p.model, "blocks.1.down.*");
+  const auto block = curvature::select_parameters(*p.model, "blocks.1.down_proj.*");
   REQUIRE(block.size() == 3);
   const auto whole = curvature::to_dense(
       curvature::as_linear(*curvature::hessian([&] { return cross_entropy(p); }, all)));
@@ -183,8 +183,8 @@ TEST_CASE("a block is the corner of the whole, and its spectrum lies inside") {
   CHECK(eigenvalues(part).maxCoeff() <= eigenvalues(whole).maxCoeff() + 1e-12 * whole.norm());
   CHECK(eigenvalues(part).minCoeff() >= eigenvalues(whole).minCoeff() - 1e-12 * whole.norm());
   CHECK_THROWS_WITH(curvature::select_parameters(*p.model, "blocks.9.*"),
-                    Contains("blocks.0.up.weight"));
-  CHECK(curvature::select_parameters(*p.model, "blocks.?.up.weight").size() == 2);
+                    Contains("blocks.0.up_proj.weight"));
+  CHECK(curvature::select_parameters(*p.model, "blocks.?.up_proj.weight").size() == 2);
 }
 
 TEST_CASE("a float product differs from the double one by its stated noise at most") {

@@ -121,6 +121,42 @@ TEST_CASE("the module is the Torch-free reference under every combination of swi
   }
 }
 
+TEST_CASE("a joint projection and the fused kernel give what separate ones written out give") {
+  torch::manual_seed(6);
+  for (int bits = 0; bits < 1 << 4; ++bits) {
+    const auto on = [&](int place) { return (bits >> place & 1) == 1; };
+    auto options = nn::AttentionOptions(kWidth, 4).kv_heads(2).head_width(6).rotary_base(100);
+    options.causal(on(0)).window(on(1) ? 3 : 0).qk_norm(on(2));
+    options.q_bias(on(3)).k_bias(on(3)).v_bias(on(3));
+    auto separate = drawn(options);
+    auto joint = drawn(options.joint_qkv(true));
+    const torch::NoGradGuard no_grad;
+    for (const auto& item : separate->named_parameters()) {
+      if (auto* same = joint->named_parameters().find(item.key())) same->copy_(item.value());
+    }
+    joint->qkv_proj->weight.copy_(
+        torch::cat({separate->q_proj->weight, separate->k_proj->weight, separate->v_proj->weight}));
+    if (on(3)) {
+      joint->qkv_proj->bias.copy_(
+          torch::cat({separate->q_proj->bias, separate->k_proj->bias, separate->v_proj->bias}));
+    }
+    CAPTURE(bits);
+    const auto x = input(), expected = separate->forward(x);
+    CHECK(gap(joint->forward(x), expected) < 1e-12);
+    nn::set_fused_attention(*separate, true);
+    CHECK(separate->options.fused());
+    CHECK(gap(separate->forward(x), expected) < 1e-12);
+  }
+}
+
+TEST_CASE("the fused kernel is refused where it cannot compute the layer, which stays as it is") {
+  CHECK_THROWS_WITH(nn::Attention(nn::AttentionOptions(8, 2).fused(true).soft_cap(2)),
+                    Catch::Contains("neither a soft cap nor a sink"));
+  nn::Attention layer(nn::AttentionOptions(8, 2).sink(true));
+  CHECK_THROWS_WITH(nn::set_fused_attention(*layer, true), Catch::Contains("nor a sink"));
+  CHECK_FALSE(layer->options.fused());
+}
+
 TEST_CASE("b_K goes without a trace, but for key norm, soft-capping, a sink and rotary") {
   const auto loss_of_key_bias = [](const nn::AttentionOptions& options) {
     torch::manual_seed(2);

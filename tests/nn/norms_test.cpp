@@ -26,7 +26,7 @@ TEST_CASE("RMSNorm is its definition, with weight or 1 + weight, with and withou
   const auto normalised = x / (x * x).mean(-1, true).add(1e-3).sqrt();
   for (const bool plus_one : {false, true}) {
     for (const bool bias : {false, true}) {
-      nn::RMSNorm norm(nn::RMSNormOptions(5).eps(1e-3).plus_one(plus_one).bias(bias));
+      nn::Norm norm(nn::NormOptions(5).eps(1e-3).plus_one(plus_one).bias(bias));
       norm->to(torch::kDouble);
       CHECK(gap(norm->forward(x), normalised) < 1e-14);  // as it starts
       torch::NoGradGuard no_grad;
@@ -42,8 +42,35 @@ TEST_CASE("RMSNorm is its definition, with weight or 1 + weight, with and withou
   }
 }
 
+TEST_CASE("layer and batch norms are LibTorch's, over tokens of any shape") {
+  torch::manual_seed(5);
+  const auto x = random({3, 4, 5});
+  const torch::NoGradGuard no_grad;
+  nn::Norm layer(nn::NormOptions(5).kind(nn::NormKind::kLayer).eps(1e-5).bias(true));
+  nn::Norm batch(nn::NormOptions(5).kind(nn::NormKind::kBatch).eps(1e-5).bias(true));
+  torch::nn::LayerNorm layer_reference(torch::nn::LayerNormOptions({5}));
+  torch::nn::BatchNorm1d batch_reference(5);
+  for (auto* norm : {&layer, &batch}) {
+    (*norm)->to(torch::kDouble);
+    (*norm)->weight.normal_();
+    (*norm)->bias.normal_();
+  }
+  layer_reference->to(torch::kDouble);
+  batch_reference->to(torch::kDouble);
+  layer_reference->weight.copy_(layer->weight);
+  layer_reference->bias.copy_(layer->bias);
+  batch_reference->weight.copy_(batch->weight);
+  batch_reference->bias.copy_(batch->bias);
+  CHECK(gap(layer->forward(x), layer_reference->forward(x)) < 1e-14);
+  CHECK(gap(batch->forward(x).flatten(0, 1), batch_reference->forward(x.flatten(0, 1))) < 1e-14);
+  batch->eval();
+  batch_reference->eval();
+  CHECK(gap(batch->forward(x).flatten(0, 1), batch_reference->forward(x.flatten(0, 1))) < 1e-14);
+  CHECK(gap(batch->running_var, batch_reference->running_var) < 1e-14);
+}
+
 TEST_CASE("RMSNorm has a second derivative") {
-  nn::RMSNorm norm(3);
+  nn::Norm norm(3);
   norm->to(torch::kDouble);
   const auto x = random({2, 3}).requires_grad_();
   const auto first = torch::autograd::grad(
@@ -75,7 +102,7 @@ TEST_CASE("a bias before batch normalisation: lost in training, kept by running 
 TEST_CASE("a bias before LayerNorm loses its multiple of 1, before RMSNorm nothing") {
   torch::manual_seed(3);
   torch::nn::LayerNorm layer(torch::nn::LayerNormOptions({6}));
-  nn::RMSNorm rms(6);
+  nn::Norm rms(6);
   layer->to(torch::kDouble);
   rms->to(torch::kDouble);
   const auto z = random({5, 6}), b = random({6}), mean = b.mean().expand({6});
@@ -90,7 +117,7 @@ TEST_CASE(
   torch::manual_seed(4);
   torch::NoGradGuard no_grad;
   torch::nn::LayerNorm layer(torch::nn::LayerNormOptions({6}));
-  nn::RMSNorm rms(6);
+  nn::Norm rms(6);
   torch::nn::Linear linear(6, 3);
   for (torch::nn::Module* module : {static_cast<torch::nn::Module*>(layer.get()),
                                     static_cast<torch::nn::Module*>(rms.get()),
@@ -107,7 +134,7 @@ TEST_CASE(
   CHECK(gap(rms->forward(-h), -rms->forward(h)) == 0);
 }
 
-TEST_CASE("an RMSNorm that cannot be meant is refused with the rule") {
-  CHECK_THROWS_WITH(nn::RMSNorm(0), Catch::Contains("at least 1, got 0"));
-  CHECK_THROWS_WITH(nn::RMSNorm(nn::RMSNormOptions(3).eps(-1)), Catch::Contains("at least 0"));
+TEST_CASE("a norm that cannot be meant is refused with the rule") {
+  CHECK_THROWS_WITH(nn::Norm(0), Catch::Contains("at least 1, got 0"));
+  CHECK_THROWS_WITH(nn::Norm(nn::NormOptions(3).eps(-1)), Catch::Contains("at least 0"));
 }

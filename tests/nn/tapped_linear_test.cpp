@@ -54,8 +54,8 @@ TEST_CASE("every tapped layer of a model is found with its dotted name") {
   nn::MlpStack model(nn::MlpStackOptions(6, 3).blocks(2));
   const auto found = nn::find_tapped(*model);
   REQUIRE(found.size() == 2);
-  CHECK(found[0].first == "blocks.0.down");
-  CHECK(found[1].first == "blocks.1.down");
+  CHECK(found[0].first == "blocks.0.down_proj");
+  CHECK(found[1].first == "blocks.1.down_proj");
 }
 
 TEST_CASE("a layer of zero width is refused") {

@@ -42,7 +42,7 @@ TEST_CASE("a loop of one's own gets a run with every standard quantity") {
                            "bias/residual",
                            "gradvar/measured",
                            "gradvar/derived"}) {
-    CHECK_FALSE(run.scalars({name, "blocks.0.down"}).empty());
+    CHECK_FALSE(run.scalars({name, "blocks.0.down_proj"}).empty());
   }
   CHECK_FALSE(run.scalars({"hessian/lambda_1", ""}).empty());
   CHECK_FALSE(run.scalars({"cost/total", ""}).empty());

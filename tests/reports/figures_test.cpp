@@ -88,7 +88,7 @@ TEST_CASE("the W_d block of an arm is that of its bias where it has one", "[figu
   for (const Series& series : overview.series) {
     if (series.panel != 1) continue;
     const std::string name = series.arm == 1 ? "kappa/with_bias" : "kappa/second_moment";
-    CHECK(series.y.back() == arms[series.arm].last(name, "blocks.0.down")->scalar.value);
+    CHECK(series.y.back() == arms[series.arm].last(name, "blocks.0.down_proj")->scalar.value);
     ++compared;
   }
   CHECK(compared == 2);

@@ -71,7 +71,7 @@ TEST_CASE("hostile names stay text", "[report]") {
   CHECK(page.find("<img") == std::string::npos);
   const auto data = data_of(page);
   CHECK(data["arms"][0] == evil);
-  CHECK(data["figures"][1]["series"][0]["layer"] == "blocks.0.down" + evil);
+  CHECK(data["figures"][1]["series"][0]["layer"] == "blocks.0.down_proj" + evil);
 }
 
 TEST_CASE("a run of 100,000 rows keeps them all in a page under 8 MB", "[report]") {

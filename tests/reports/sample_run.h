@@ -49,7 +49,7 @@ inline store::Scalar scalar(const std::string& name,
 }
 
 inline void add_layer(store::Snapshot& out, const SampleOptions& options, int l, double t) {
-  const std::string layer = "blocks." + std::to_string(l) + ".down" + options.layer_suffix;
+  const std::string layer = "blocks." + std::to_string(l) + ".down_proj" + options.layer_suffix;
   const double wiggle = 1 + 0.05 * std::sin(37 * t + l + (options.bias ? 1 : 0));
   const double sigma = (30 + 25 * l) * (1 + (options.bias ? 2.5 : 4) * t) * wiggle;
   const double inflation = 1 + (6 + 16 * l) * (1 - std::exp(-6 * t));

@@ -22,7 +22,7 @@ TEST_CASE("what was written is read back, missing parts missing") {
     writer.write({.step = 3,
                   .scalars = {{.name = "loss/train", .layer = "", .value = 0.25},
                               {.name = "kappa/sigma",
-                               .layer = "blocks.0.down",
+                               .layer = "blocks.0.down_proj",
                                .value = 12.5,
                                .lower = 10.0,
                                .upper = kInfinity,
@@ -30,10 +30,10 @@ TEST_CASE("what was written is read back, missing parts missing") {
                                .n_effective = 64.0,
                                .status = "biased"},
                               {.name = "kappa/sigma",
-                               .layer = "blocks.1.down",
+                               .layer = "blocks.1.down_proj",
                                .value = kNan,
                                .status = "not_resolvable"}},
-                  .arrays = {{"spectrum", "blocks.0.down", {2, 3}, {1, 2, 3, 4, 5, kInfinity}}},
+                  .arrays = {{"spectrum", "blocks.0.down_proj", {2, 3}, {1, 2, 3, 4, 5, kInfinity}}},
                   .events = {{"probe_skipped", "over budget"}}});
     writer.set_fact("device", "cpu");
     writer.set_state("finished");
@@ -46,15 +46,15 @@ TEST_CASE("what was written is read back, missing parts missing") {
   CHECK(reader.fact("seed") == "7");
   CHECK(reader.fact("absent", "none") == "none");
   CHECK(reader.last_step() == 3);
-  CHECK(reader.series() == std::vector<SeriesKey>{{"kappa/sigma", "blocks.0.down"},
-                                                  {"kappa/sigma", "blocks.1.down"},
+  CHECK(reader.series() == std::vector<SeriesKey>{{"kappa/sigma", "blocks.0.down_proj"},
+                                                  {"kappa/sigma", "blocks.1.down_proj"},
                                                   {"loss/train", ""}});
 
-  const auto kappa = reader.scalars({"kappa/sigma", "blocks.0.down"});
+  const auto kappa = reader.scalars({"kappa/sigma", "blocks.0.down_proj"});
   REQUIRE(kappa.size() == 1);
   CHECK(kappa[0].step == 3);
   CHECK(kappa[0].scalar.name == "kappa/sigma");
-  CHECK(kappa[0].scalar.layer == "blocks.0.down");
+  CHECK(kappa[0].scalar.layer == "blocks.0.down_proj");
   CHECK(kappa[0].scalar.value == 12.5);
   CHECK(kappa[0].scalar.lower == 10.0);
   CHECK(kappa[0].scalar.upper == kInfinity);
@@ -62,14 +62,14 @@ TEST_CASE("what was written is read back, missing parts missing") {
   CHECK(kappa[0].scalar.n_effective == 64.0);
   CHECK(kappa[0].scalar.status == "biased");
 
-  const auto unresolved = reader.scalars({"kappa/sigma", "blocks.1.down"}).at(0).scalar;
+  const auto unresolved = reader.scalars({"kappa/sigma", "blocks.1.down_proj"}).at(0).scalar;
   CHECK(std::isnan(unresolved.value));
   CHECK_FALSE(unresolved.lower.has_value());
   CHECK_FALSE(unresolved.n.has_value());
   CHECK(unresolved.status == "not_resolvable");
 
-  REQUIRE(reader.array_series() == std::vector<SeriesKey>{{"spectrum", "blocks.0.down"}});
-  const auto arrays = reader.arrays({"spectrum", "blocks.0.down"});
+  REQUIRE(reader.array_series() == std::vector<SeriesKey>{{"spectrum", "blocks.0.down_proj"}});
+  const auto arrays = reader.arrays({"spectrum", "blocks.0.down_proj"});
   REQUIRE(arrays.size() == 1);
   CHECK(arrays[0].first == 3);
   CHECK(arrays[0].second.shape == std::vector<std::int64_t>{2, 3});

@@ -44,7 +44,7 @@ LIBRARIES = {
     "libzip": (r"zip\.h", {"store"}),
     "zlib": (r"zlib\.h", {"data"}),
     "stb": (r"stb_?\w*\.h|stb/", {"data"}),
-    "nlohmann-json": (r"nlohmann/", {"store", "theory", "reports"}),
+    "nlohmann-json": (r"nlohmann/", {"store", "data", "theory", "reports"}),
     "Boost.Program_options": (r"boost/program_options", set()),
     "Boost.Math": (r"boost/math/", {"core"}),
     "Boost.Multiprecision": (r"boost/multiprecision/", {"theory"}),

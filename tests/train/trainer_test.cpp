@@ -70,7 +70,7 @@ TEST_CASE("training with every probe attached is bit-identical to training witho
                            "kappa/with_bias",
                            "bias/residual",
                            "gradvar/measured"}) {
-    CHECK(values(a, {name, "blocks.1.down"}).size() == 5);
+    CHECK(values(a, {name, "blocks.1.down_proj"}).size() == 5);
   }
   CHECK(values(a, {"hessian/lambda_1", ""}).size() == 4);
   CHECK(a.arrays({"hessian/density", ""}).size() == 4);

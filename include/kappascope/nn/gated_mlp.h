@@ -7,21 +7,19 @@
 
 #include <string>
 
+#include "kappascope/nn/feed_forward.h"
 #include "kappascope/nn/tapped_linear.h"
 
 namespace kappascope::nn {
 
-/// The function on the gate: silu(G), gelu(G), relu(G), or G itself (Shazeer 2020).
-enum class Gate { kSwiglu, kGeglu, kReglu, kBilinear };
-/// Where a gated layer has an additive freedom: nowhere, b before the down-projection (post-gating
-/// bias), c after it (the plain control), or both.
-enum class BiasPlacement { kNone, kPostGating, kOutput, kBoth };
+/// The function on the gate: silu(G), gelu(G), gelu(G) by its tanh approximation (Gemma), relu(G),
+/// or G itself (Shazeer 2020).
+enum class Gate { kSwiglu, kGeglu, kGegluTanh, kReglu, kBilinear };
 /// What dropout acts on: U before the product, as the paper has it, or the product S. Both mask
 /// the same numbers before b is added; they differ in rounding only.
 enum class DropoutPlacement { kUp, kProduct };
 
 Gate parse_gate(const std::string& name);                           ///< throws UsageError
-BiasPlacement parse_bias_placement(const std::string& name);        ///< throws UsageError
 DropoutPlacement parse_dropout_placement(const std::string& name);  ///< throws UsageError
 
 struct GatedMlpOptions {
@@ -33,19 +31,23 @@ struct GatedMlpOptions {
   /// Probability of *zeroing*; kept values are scaled by 1/(1-dropout) (LibTorch's convention).
   TORCH_ARG(double, dropout) = 0.0;
   TORCH_ARG(DropoutPlacement, dropout_placement) = DropoutPlacement::kUp;
+  /// One matrix W_g over W_u, as Phi-3 keeps them; at one seed the same weights as two.
+  TORCH_ARG(bool, fused) = false;
 };
 
 /// Z = (dropout(X W_u) ⊙ gate(X W_g) + b) W_d + c ("Post-gating bias", equations 1 to 4).
-/// Input and output [..., width].
-class GatedMlpImpl : public torch::nn::Cloneable<GatedMlpImpl> {
+/// Input and output [..., width]. Parameters as Hugging Face names them: `gate_proj`, `up_proj` or
+/// `gate_up_proj` [2·hidden, width], and `down_proj`.
+class GatedMlpImpl : public torch::nn::Cloneable<GatedMlpImpl>, public FeedForward {
  public:
   explicit GatedMlpImpl(const GatedMlpOptions& options);
   void reset() override;
-  torch::Tensor forward(const torch::Tensor& x);
+  torch::Tensor forward(const torch::Tensor& x) override;
 
   GatedMlpOptions options;
-  torch::nn::Linear up{nullptr}, gate{nullptr};
-  TappedLinear down{nullptr};
+  torch::nn::Linear gate_proj{nullptr}, up_proj{nullptr};  ///< empty where fused
+  torch::nn::Linear gate_up_proj{nullptr};                 ///< empty where not
+  TappedLinear down_proj{nullptr};
 };
 TORCH_MODULE(GatedMlp);
 

@@ -15,7 +15,7 @@ namespace kappascope::store {
 /// means "not available", which `status` explains; ±infinity is stored as it is.
 struct Scalar {
   std::string name{};   ///< "kappa/sigma", "loss/train": a slash parts the family from the quantity
-  std::string layer{};  ///< "blocks.0.down", empty for the whole model
+  std::string layer{};  ///< "blocks.0.down_proj", empty for the whole model
   double value = 0;
   std::optional<double> lower{}, upper{};    ///< 95 % interval, where one was computed
   std::optional<double> n{}, n_effective{};  ///< samples behind the value; NaN means not known

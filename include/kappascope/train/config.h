@@ -13,7 +13,7 @@ struct TrainConfig {
   std::string data = "/usr/share/datasets/fashion-mnist";  ///< as data::open_images takes it
   int64_t image_size = 0;  ///< of the files of an image folder, scaled to it
   // [model]
-  std::string ffn = "swiglu";  ///< swiglu | geglu | reglu | bilinear
+  std::string ffn = "swiglu";  ///< swiglu | geglu | geglu-tanh | reglu | bilinear
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
   std::string bias = "none";             ///< none | post-gating | output | both

@@ -97,7 +97,7 @@ int run_spectrum(const Arguments& arguments) {
       "rows (images, windows of text).\n"
       "The result is added to RUN, where `kappascope report` finds it; a later one of the same\n"
       "operator, block and step takes the place of the earlier.\n\n"
-      "example: kappascope spectrum runs/pgb --block 'blocks.*.down.weight' --top 3 --density "
+      "example: kappascope spectrum runs/pgb --block 'blocks.*.down_proj.weight' --top 3 --density "
       "--trace";
   usage.options.add_options()("help,h", "this text")(
       "run", po::value(&request.run)->required(), "the run")(

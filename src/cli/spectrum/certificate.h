@@ -12,7 +12,7 @@ namespace kappascope::cli {
 /// Of every vector, in the order of the values.
 std::vector<Shares> all_shares(const curvature::Eigenpairs& pairs,
                                const curvature::NamedParameters& parameters);
-/// The three largest: "head.weight 61 %, blocks.0.up.weight 20 %, ...".
+/// The three largest: "head.weight 61 %, blocks.0.up_proj.weight 20 %, ...".
 std::string text(const Shares& shares);
 
 /// The newest learning rate that the run stored before this step; NaN for none.

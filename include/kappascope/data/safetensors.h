@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kappascope::data {
+
+/// A file of named tensors in the format of the safetensors library: 8 bytes, little-endian, with
+/// the length of a JSON header, the header, and the numbers. The file is mapped, not read: what is
+/// not asked for costs nothing, and `read` holds no second copy.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    at::ScalarType type{};
+    std::vector<std::int64_t> shape;
+    std::size_t begin = 0, end = 0;  ///< bytes, from the first after the header
+  };
+
+  /// Checks the whole header against the file's size. Throws Error naming the path and what is
+  /// wrong: not there, cut off, a header that is no JSON, a type that is unknown, a shape that does
+  /// not fit its bytes, tensors that overlap or leave a gap.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::map<std::string, Entry>& entries() const { return entries_; }
+  /// A tensor of its own, on the host, in the file's type. Throws Error when there is no such name.
+  [[nodiscard]] at::Tensor read(const std::string& name) const;
+  /// Writes the numbers into `target` of the same shape, converting type and device.
+  void read_into(const std::string& name, const at::Tensor& target) const;
+
+ private:
+  [[nodiscard]] const Entry& entry(const std::string& name) const;
+  [[nodiscard]] at::Tensor view(const Entry& entry) const;
+
+  std::filesystem::path path_;
+  std::shared_ptr<const std::byte> numbers_;  ///< the mapped file from the first number on
+  std::size_t size_ = 0;                      ///< bytes of numbers
+  std::map<std::string, Entry> entries_;
+};
+
+/// Writes the tensors in the order given, one at a time, under a temporary name first. Types: bool,
+/// integers of 8 to 64 bits, f16, bf16, f32, f64. Throws Error.
+void write_safetensors(const std::filesystem::path& path,
+                       const std::vector<std::pair<std::string, at::Tensor>>& tensors);
+
+}  // namespace kappascope::data

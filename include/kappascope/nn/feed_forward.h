@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace kappascope::nn {
+
+/// Where a feed-forward layer has an additive freedom: nowhere, b before the down-projection
+/// (post-gating bias), c after it (the plain control), or both. Both start at zero and draw no
+/// random number, so that the arms of a comparison share every other weight.
+enum class BiasPlacement { kNone, kPostGating, kOutput, kBoth };
+BiasPlacement parse_bias_placement(const std::string& name);  ///< throws UsageError
+
+/// What stands in the place of the feed-forward layer of a transformer block: a module whose
+/// down-projection is a TappedLinear. Input and output [..., width].
+class FeedForward {
+ public:
+  FeedForward() = default;
+  FeedForward(const FeedForward&) = default;
+  FeedForward& operator=(const FeedForward&) = default;
+  virtual ~FeedForward() = default;
+  virtual at::Tensor forward(const at::Tensor& x) = 0;
+};
+
+}  // namespace kappascope::nn

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/transformers/initialise.h"
+
+#include <torch/torch.h>
+
+#include "kappascope/nn/iso_gmlp.h"
+
+namespace kappascope::nn {
+
+void initialise(torch::nn::Module& module, double deviation) {
+  const torch::NoGradGuard no_grad;
+  const auto modules = module.modules(/*include_self=*/false);
+  for (const auto& part : modules) {
+    if (auto* linear = part->as<torch::nn::LinearImpl>()) linear->weight.normal_(0, deviation);
+    if (auto* tapped = part->as<TappedLinearImpl>()) tapped->weight.normal_(0, deviation);
+    if (auto* table = part->as<torch::nn::EmbeddingImpl>()) table->weight.normal_(0, deviation);
+  }
+  for (const auto& part : modules) {
+    auto* iso = part->as<IsoGmlpImpl>();
+    if (iso != nullptr && iso->options.orthogonal()) iso->orthogonalise();
+  }
+}
+
+}  // namespace kappascope::nn

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/data/safetensors.h"
+
+#include <torch/torch.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/data/module_tensors.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+/// A file from its header's text and its numbers' bytes.
+std::filesystem::path put(const std::filesystem::path& path,
+                          const std::string& header,
+                          const std::string& numbers,
+                          std::int64_t stated_length = -1) {
+  const std::uint64_t length =
+      stated_length < 0 ? header.size() : static_cast<std::uint64_t>(stated_length);
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&length), sizeof length);
+  out << header << numbers;
+  return path;
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a file written by hand to the format's letter is read, aligned or not") {
+  const TemporaryFolder folder;
+  const float numbers[] = {1.5F, -2, 3, 0};
+  std::string bytes(sizeof numbers, '\0');
+  std::memcpy(bytes.data(), numbers, sizeof numbers);
+  for (int spaces = 0; spaces < 8; ++spaces) {
+    const auto path = put(folder / "a",
+                          R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2,2],)"
+                          R"("data_offsets":[0,16]}})" +
+                              std::string(static_cast<std::size_t>(spaces), ' '),
+                          bytes);
+    const data::SafetensorsFile file(path);
+    REQUIRE(file.entries().size() == 1);
+    CHECK(torch::equal(file.read("w"), torch::tensor({{1.5F, -2.F}, {3.F, 0.F}})));
+  }
+}
+
+TEST_CASE("tensors of every type come back bit for bit, and their numbers start at 8") {
+  const TemporaryFolder folder;
+  torch::manual_seed(1);
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto type : {torch::kByte,
+                          torch::kFloat,
+                          torch::kHalf,
+                          torch::kBFloat16,
+                          torch::kDouble,
+                          torch::kLong,
+                          torch::kInt,
+                          torch::kShort,
+                          torch::kChar,
+                          torch::kBool}) {
+    tensors.emplace_back(toString(type), (torch::randn({3, 5}) * 3).to(type));
+  }
+  tensors.emplace_back("scalar", torch::tensor(2.5));
+  tensors.emplace_back("empty", torch::empty({0, 4}));
+  tensors.emplace_back("turned", torch::randn({3, 4}).t());
+  const auto path = folder / "all.safetensors";
+  data::write_safetensors(path, tensors);
+  const data::SafetensorsFile file(path);
+  CHECK(file.entries().size() == tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    CAPTURE(name);
+    const auto back = file.read(name);
+    CHECK(back.scalar_type() == tensor.scalar_type());
+    CHECK(torch::equal(back, tensor));
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, text_of(path).data(), sizeof length);
+  CHECK(length % 8 == 0);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a tensor read outlives its file, and half precision fills a float parameter exactly") {
+  const TemporaryFolder folder;
+  const auto path = folder / "h.safetensors";
+  const auto half = torch::randn({4}).to(torch::kBFloat16);
+  data::write_safetensors(path, {{"w", half}});
+  at::Tensor kept;
+  {
+    const data::SafetensorsFile file(path);
+    kept = file.read("w");
+    const auto target = torch::zeros({4});
+    file.read_into("w", target);
+    CHECK(torch::equal(target, half.to(torch::kFloat)));
+    CHECK_THROWS_WITH(file.read_into("w", torch::zeros({2, 2})), Catch::Contains("goes into"));
+    CHECK_THROWS_WITH(file.read("v"), Catch::Contains("no tensor 'v'"));
+  }
+  CHECK(torch::equal(kept, half));
+}
+
+TEST_CASE("a file cut anywhere is refused with its path, and never read beyond its end") {
+  const TemporaryFolder folder;
+  data::write_safetensors(folder / "whole", {{"a", torch::ones({3})}, {"b", torch::ones({2, 2})}});
+  const auto whole = text_of(folder / "whole");
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    std::ofstream(folder / "cut", std::ios::binary) << whole.substr(0, length);
+    CAPTURE(length);
+    CHECK_THROWS_WITH(data::SafetensorsFile(folder / "cut"),
+                      Catch::Contains("cut is not a whole safetensors file"));
+  }
+  std::ofstream(folder / "long", std::ios::binary) << whole << "x";
+  CHECK_THROWS_WITH(data::SafetensorsFile(folder / "long"), Catch::Contains("belong to none"));
+}
+
+TEST_CASE("a damaged header is refused with what is wrong") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& header, const std::string& why, int bytes = 16) {
+    CAPTURE(header);
+    const auto path =
+        put(folder / "bad", header, std::string(static_cast<std::size_t>(bytes), '\0'));
+    CHECK_THROWS_WITH(data::SafetensorsFile(path), Catch::Contains(why));
+  };
+  const auto one = [](const std::string& type, const std::string& shape, const std::string& at) {
+    return R"({"w":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)" + at +
+           "}}";
+  };
+  refused("{", "parse error");
+  refused("[]", "not a JSON object");
+  refused(R"({"w":3})", "tensor 'w'");
+  refused(R"({"w":{"dtype":"F32"}})", "shape");
+  refused(one("F8", "[4]", "[0,16]"), "type F8 is not known");
+  refused(one("F32", "[3]", "[0,16]"), "does not fit its bytes");
+  refused(one("F32", "[-4]", "[0,16]"), "negative");
+  refused(one("F32", "[4]", "[0,17]"), "cut off");
+  refused(one("F32", "[4]", "[16,0]"), "cut off");
+  refused(one("F32", "[4]", "[0]"), "two numbers");
+  refused(one("F32", "[4294967296,4294967296,4]", "[0,16]"), "beyond all memory");
+  const auto two = [&](const std::string& second) {
+    return R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],)"
+           R"("data_offsets":)" +
+           second + "}}";
+  };
+  refused(two("[4,12]"), "overlap");
+  refused(two("[8,16]"), "belong to none", 20);
+  refused(two("[12,20]"), "leave a gap at byte 8", 20);
+  CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "far", "{}", "", 1'000'000'000'000)),
+                    Catch::Contains("says that its header has 1000000000000 bytes"));
+  CHECK_THROWS_WITH(data::SafetensorsFile(folder / "none"), Catch::Contains("No such file"));
+  CHECK_THROWS_WITH(data::write_safetensors(folder / "no" / "x", {}),
+                    Catch::Contains("cannot write"));
+  CHECK_THROWS_WITH(
+      data::write_safetensors(folder / "x", {{"c", torch::zeros({1}, torch::kComplexFloat)}}),
+      Catch::Contains("safetensors has not"));
+}
+
+TEST_CASE("a module is saved and filled by name, also from a folder of several files") {
+  const TemporaryFolder folder;
+  torch::manual_seed(2);
+  const auto make = [] {
+    return torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4));
+  };
+  auto from = make(), to = make();
+  from->forward(torch::randn({8, 3}));  // moves the running means
+  data::save_safetensors(*from, folder / "m.safetensors");
+  data::load_safetensors(*to, folder / "m.safetensors");
+  from->eval();
+  to->eval();
+  const auto x = torch::randn({5, 3});
+  CHECK(torch::equal(to->forward(x), from->forward(x)));
+
+  const data::SafetensorsFile file(folder / "m.safetensors");
+  std::filesystem::create_directory(folder / "parts");
+  int part = 0;
+  for (const auto& [name, entry] : file.entries()) {
+    data::write_safetensors(folder / "parts" / (std::to_string(part++) + ".safetensors"),
+                            {{name, file.read(name)}});
+  }
+  auto again = make();
+  data::load_safetensors(*again, folder / "parts");
+  again->eval();
+  CHECK(torch::equal(again->forward(x), from->forward(x)));
+  data::write_safetensors(folder / "parts" / "twice.safetensors", {{"0.bias", torch::zeros({4})}});
+  CHECK_THROWS_WITH(data::load_safetensors(*again, folder / "parts"), Catch::Contains("two files"));
+  std::filesystem::create_directory(folder / "empty");
+  CHECK_THROWS_WITH(data::load_safetensors(*again, folder / "empty"),
+                    Catch::Contains("no *.safetensors"));
+}
+
+TEST_CASE("what does not fit a module is listed in one error, and nothing is changed") {
+  const TemporaryFolder folder;
+  torch::nn::Linear layer(3, 4);
+  const auto before = layer->bias.clone();
+  data::write_safetensors(
+      folder / "m",
+      {{"bias", torch::zeros({4})}, {"weight", torch::zeros({4, 2})}, {"more", torch::zeros({1})}});
+  CHECK_THROWS_WITH(data::load_safetensors(*layer, folder / "m"),
+                    Catch::Contains("1 of another shape: weight [4, 2] for [4, 3]") &&
+                        Catch::Contains("1 that the model does not have: more"));
+  CHECK(torch::equal(layer->bias, before));
+  data::write_safetensors(folder / "n", {{"bias", torch::zeros({4})}, {"more", torch::zeros({1})}});
+  CHECK_THROWS_WITH(data::load_safetensors(*layer, folder / "n", /*ignore_unexpected=*/true),
+                    Catch::Contains("1 missing: weight") && !Catch::Contains("more"));
+  data::write_safetensors(
+      folder / "o",
+      {{"bias", torch::zeros({4})}, {"weight", torch::zeros({4, 3})}, {"more", torch::zeros({1})}});
+  CHECK_NOTHROW(data::load_safetensors(*layer, folder / "o", /*ignore_unexpected=*/true));
+  CHECK(layer->weight.abs().max().item<float>() == 0);
+}
