@@ -62,6 +62,11 @@ TEST_CASE("a patch of the image is a row of the embedding, and a row of pixels g
   CHECK(picture.slice(2, 4, 8).slice(3, 8, 12).min().item<float>() > 0);
   CHECK(picture.slice(2, 0, 4).max().item<float>() == 0);
   CHECK(picture.slice(3, 0, 8).max().item<float>() == 0);
+  // Within a patch channels, rows and columns follow each other, as on the way in.
+  model->to_pixels->weight.zero_();
+  model->to_pixels->bias.copy_(torch::arange(48));
+  const auto patch = model->decode(model->encode(x)).slice(2, 4, 8).slice(3, 4, 8)[1];
+  CHECK(torch::equal(patch.flatten(), torch::arange(48, torch::kFloat)));
 }
 
 TEST_CASE("latent noise has its deviation in training and is absent in evaluation") {
