@@ -36,6 +36,37 @@ std::string text_of(const boost::any& value) {
   throw Error("a setting has a type that cannot be written");
 }
 
+void add_transformer(po::options_description_easy_init& add, train::TransformerConfig& t) {
+  add("model.preset", bind(t.preset), "a language model by name, e.g. qwen3-134m");
+  add("model.layout", bind(t.layout), "of a language model: llama, phi3, qwen3, gemma3");
+  add("model.heads", bind(t.heads), "attention heads");
+  add("model.kv-heads", bind(t.kv_heads), "of keys and values (0: as many)");
+  add("model.window", bind(t.window), "tokens that Gemma's local layers see");
+  add("model.norm-bias", bind_flag(t.norm_bias), "a learnable shift in every norm");
+  add("model.norm", bind(t.norm), "rms, layer, batch (empty: the layout's)");
+  add("model.norm-order", bind(t.norm_order), "pre, post, sandwich (empty: the layout's)");
+  add("model.attention-bias", bind(t.attention_bias), "those of q, k, v, o that have one: qkvo");
+  add("model.rotary", bind_flag(t.rotary), "rotary positions");
+  add("model.residual-dropout", bind(t.residual_dropout), "of what each branch adds");
+  add("model.fused-attention",
+      bind_flag(t.fused_attention),
+      "faster; second derivatives are then by finite differences");
+  add("model.alpha", bind(t.alpha), "of asger: its gate reaches from -alpha to 1 + alpha");
+  add("model.beta", bind(t.beta), "of asger: slope of the gate");
+  add("model.learn-alpha", bind_flag(t.learn_alpha), "of asger");
+  add("model.spatial", bind_flag(t.spatial), "of asger: the spatial part");
+  add("model.balanced", bind_flag(t.balanced), "of asger: as many weights as a gated MLP");
+  add("model.branch", bind_flag(t.branch), "of isogmlp: the isotropy branch");
+  add("model.branch-width", bind(t.branch_width), "of isogmlp (0: hidden / 8)");
+  add("model.branch-norm", bind_flag(t.branch_norm), "of isogmlp: LayerNorm in the branch");
+  add("model.orthogonal", bind_flag(t.orthogonal), "of isogmlp: orthogonal start");
+  add("model.temperature", bind(t.temperature), "of isogmlp, at the start");
+  add("model.patch", bind(t.patch), "of vit-vae: pixels a side");
+  add("model.latent", bind(t.latent), "of vit-vae: numbers in a patch's code");
+  add("model.latent-noise", bind(t.latent_noise), "of vit-vae: deviation, in training");
+  add("model.length-weight", bind(t.length_weight), "of vit-vae: of the codes' length");
+}
+
 }  // namespace
 
 po::options_description settings_options(Settings& s) {
@@ -52,7 +83,13 @@ po::options_description settings_options(Settings& s) {
       bind(t.data),
       "IDX, CIFAR binary or image-file folder, or an NPY file of images");
   add("data.image-size", bind(t.image_size), "side to which an image folder's files are scaled");
-  add("model.ffn", bind(t.ffn), "gated layer: swiglu, geglu, geglu-tanh, reglu, bilinear");
+  add("data.context", bind(t.context), "tokens that a window of text predicts");
+  add("data.vocabulary", bind(t.vocabulary), "of a folder with train.bin and val.bin");
+  add("model.kind", bind(t.kind), "mlp (tells images apart), language, vit-vae");
+  add("model.ffn",
+      bind(t.ffn),
+      "swiglu, geglu, geglu-tanh, reglu, bilinear; in language models also asger, isogmlp (empty: "
+      "swiglu, or the layout's)");
   add("model.width", bind(t.width), "d_model");
   add("model.hidden", bind(t.hidden), "d_ff");
   add("model.blocks", bind(t.blocks), "gated layers");
@@ -62,6 +99,7 @@ po::options_description settings_options(Settings& s) {
   add("model.dropout-placement",
       bind(t.dropout_placement),
       "up (on U, as in the paper) or product");
+  add_transformer(add, t.transformer);
   add("train.loss", bind(t.loss), "cross-entropy or squared");
   add("train.optimizer", bind(t.optimizer), "adam, adamw or sgd");
   add("train.learning-rate", bind(t.learning_rate), "at the top of the schedule");
@@ -78,6 +116,7 @@ po::options_description settings_options(Settings& s) {
   add("train.steps", bind(t.steps), "steps; overrides epochs when positive");
   add("train.batch", bind(t.batch), "images a step");
   add("train.seed", bind(t.seed), "of weights, shuffles and dropout");
+  add("train.eval-rows", bind(t.eval_rows), "test rows of a test loss (0: all)");
   add("train.eval-every", bind(t.eval_every), "steps between test losses (0: twenty in the run)");
   add("train.checkpoint-every",
       bind(t.checkpoint_every),

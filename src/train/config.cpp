@@ -11,6 +11,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/nn/gated_mlp.h"
+#include "kappascope/nn/transformers/language_models.h"
 
 namespace kappascope::train {
 namespace {
@@ -27,10 +28,33 @@ void one_of(const std::string& option,
       fmt::format("{} must be one of {}; got '{}'", option, fmt::join(allowed, ", "), value));
 }
 
+void validate_transformer(const TransformerConfig& config) {
+  if (!config.preset.empty()) nn::language_model(config.preset);
+  one_of("model.layout", config.layout, {"llama", "phi3", "qwen3", "gemma3"});
+  if (!config.norm.empty()) nn::parse_norm_kind(config.norm);
+  if (!config.norm_order.empty()) nn::parse_norm_order(config.norm_order);
+  usage(config.attention_bias.find_first_not_of("qkvo") == std::string::npos,
+        fmt::format("model.attention-bias names those of q, k, v and o that have one, got '{}'",
+                    config.attention_bias));
+  usage(config.heads >= 1 && config.kv_heads >= 0 && config.window >= 1 && config.patch >= 1 &&
+            config.latent >= 1 && config.branch_width >= 0,
+        "model.heads, window, patch and latent must be at least 1, kv-heads and branch-width 0");
+  usage(config.residual_dropout >= 0 && config.residual_dropout < 1,
+        fmt::format("model.residual-dropout must be in [0, 1), got {}", config.residual_dropout));
+  usage(config.latent_noise >= 0 && config.length_weight >= 0,
+        "model.latent-noise and model.length-weight must not be negative");
+}
+
 }  // namespace
 
 void TrainConfig::validate() const {
-  nn::parse_gate(ffn);
+  one_of("model.kind", kind, {"mlp", "language", "vit-vae"});
+  if (!ffn.empty() && kind == "language") {
+    nn::parse_feed_forward(ffn, 1, 1);
+  } else if (!ffn.empty()) {
+    nn::parse_gate(ffn);
+  }
+  validate_transformer(transformer);
   nn::parse_bias_placement(bias);
   nn::parse_dropout_placement(dropout_placement);
   one_of("train.loss", loss, {"cross-entropy", "squared"});
@@ -57,6 +81,8 @@ void TrainConfig::validate() const {
   usage(steps >= 0, fmt::format("train.steps must not be negative, got {}", steps));
   usage(steps > 0 || (std::isfinite(epochs) && epochs > 0),
         fmt::format("train.epochs must be positive, got {}", epochs));
+  usage(context >= 1, fmt::format("data.context must be at least 1, got {}", context));
+  usage(eval_rows >= 0, fmt::format("train.eval-rows must not be negative, got {}", eval_rows));
   usage(batch >= 1, fmt::format("train.batch must be at least 1, got {}", batch));
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
   usage(eval_every >= 0 && checkpoint_every >= 0,

@@ -6,19 +6,50 @@
 
 namespace kappascope::train {
 
+/// What a configuration says of a transformer beyond what it says of every model.
+struct TransformerConfig {
+  // of the language model
+  std::string preset;            ///< a whole model by name (nn::language_model); or, if empty:
+  std::string layout = "qwen3";  ///< llama | phi3 | qwen3 | gemma3
+  int64_t heads = 4;
+  int64_t kv_heads = 0;  ///< 0: as many as heads
+  int64_t window = 32;   ///< of Gemma's local layers
+  bool norm_bias = false;
+  std::string norm;            ///< rms | layer | batch; empty: the layout's
+  std::string norm_order;      ///< pre | post | sandwich; empty: the layout's
+  std::string attention_bias;  ///< which of q, k, v, o have one: "qkvo"
+  bool rotary = true;
+  double residual_dropout = 0;  ///< of what each branch adds
+  bool fused_attention = true;  ///< faster; second derivatives are then by finite differences
+  // of ASGER and of IsoGMLP (model.ffn)
+  double alpha = 0.5, beta = 1;
+  bool learn_alpha = false, spatial = true, balanced = false;
+  bool branch = true, branch_norm = true, orthogonal = true;
+  int64_t branch_width = 0;  ///< 0: hidden / 8
+  double temperature = 1;
+  // of the ViT-VAE; `blocks` are those of the encoder and of the decoder each
+  int64_t patch = 16, latent = 64;
+  double latent_noise = 0.1, length_weight = 1e-3;
+};
+
 /// Everything that decides a training run, as it stands in a configuration file ([section] key).
 struct TrainConfig {
   std::string label;  ///< what the arm is called in reports; made from the bias if empty
   // [data]
   std::string data = "/usr/share/datasets/fashion-mnist";  ///< as data::open_images takes it
+  int64_t context = 128;                                   ///< tokens a window of text predicts
+  int64_t vocabulary = 0;                                  ///< of a folder of token files
   int64_t image_size = 0;  ///< of the files of an image folder, scaled to it
   // [model]
-  std::string ffn = "swiglu";  ///< swiglu | geglu | geglu-tanh | reglu | bilinear
+  std::string kind = "mlp";  ///< mlp | language | vit-vae
+  /// As nn::parse_feed_forward takes it; empty: SwiGLU, or what the language model's layout has.
+  std::string ffn;
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
   std::string bias = "none";             ///< none | post-gating | output | both
   double dropout = 0;                    ///< probability of zeroing
   std::string dropout_placement = "up";  ///< up | product
+  TransformerConfig transformer;
   // [train]
   std::string loss =
       "cross-entropy";  ///< cross-entropy | squared (½ ‖outputs - one-hot‖², mean over images)
@@ -34,6 +65,7 @@ struct TrainConfig {
   int64_t steps = 0;  ///< instead of epochs when > 0
   int64_t batch = 256;
   std::uint64_t seed = 1;
+  int64_t eval_rows = 0;         ///< test rows of a test loss; 0 = all
   int64_t eval_every = 0;        ///< steps between test losses; 0 = twenty times in the run
   int64_t checkpoint_every = 0;  ///< steps between checkpoints; 0 = ten times in the run
   int threads = 0;               ///< 0 = as LibTorch chooses

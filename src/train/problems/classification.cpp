@@ -34,7 +34,7 @@ class Classification final : public Problem {
                          .hidden(config.hidden)
                          .blocks(config.blocks)
                          .residual(config.residual)
-                         .gate(nn::parse_gate(config.ffn))
+                         .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
                          .bias(nn::parse_bias_placement(config.bias))
                          .dropout(config.dropout)
                          .dropout_placement(nn::parse_dropout_placement(config.dropout_placement)));
@@ -57,15 +57,15 @@ class Classification final : public Problem {
     model_->eval();
     constexpr int64_t kChunk = 2000;
     double loss = 0, right = 0;
-    for (int64_t begin = 0; begin < test_->size(); begin += kChunk) {
-      const auto indices =
-          torch::arange(begin, std::min(begin + kChunk, test_->size()), torch::kLong);
+    const auto rows = evaluated_rows(config_, test_->size());
+    for (int64_t begin = 0; begin < rows; begin += kChunk) {
+      const auto indices = torch::arange(begin, std::min(begin + kChunk, rows), torch::kLong);
       const auto labels = test_->labels(indices);
       const auto out = outputs(data::Split::kTest, indices);
       loss += losses_of(out, labels).sum(torch::kDouble).item<double>();
       right += out.argmax(-1).eq(labels).sum().item<double>();
     }
-    const auto n = static_cast<double>(test_->size());
+    const auto n = static_cast<double>(rows);
     std::vector<store::Scalar> out = {{.name = "loss/test", .layer = "", .value = loss / n},
                                       {.name = "accuracy/test", .layer = "", .value = right / n}};
     evaluate_attacks(out);

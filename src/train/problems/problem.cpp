@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/problem.h"
 
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
 
 std::unique_ptr<Problem> make_problem(const TrainConfig& config) {
-  return make_classification(config);
+  if (config.kind == "mlp") return make_classification(config);
+  if (config.kind == "language") return make_language(config);
+  if (config.kind == "vit-vae") return make_autoencoder(config);
+  throw UsageError("model.kind must be mlp, language or vit-vae, got '" + config.kind + "'");
+}
+
+double test_loss(Problem& problem, int64_t rows, int64_t chunk) {
+  const torch::NoGradGuard no_grad;
+  auto& model = problem.model();
+  const bool was_training = model.is_training();
+  model.eval();
+  double sum = 0;
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const auto count = std::min(chunk, rows - begin);
+    const auto indices = torch::arange(begin, begin + count, torch::kLong);
+    const auto mean = problem.losses(data::Split::kTest, indices).mean(torch::kDouble);
+    sum += mean.item<double>() * static_cast<double>(count);
+  }
+  model.train(was_training);
+  return sum / static_cast<double>(rows);
 }
 
 }  // namespace kappascope::train

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "kappascope/train/problem.h"
@@ -9,5 +10,18 @@ namespace kappascope::train {
 
 /// Stacked gated MLPs that tell images apart ("Post-gating bias", section 4.3).
 std::unique_ptr<Problem> make_classification(const TrainConfig& config);
+/// A decoder language model on text or tokens ("Post-gating bias", section 4.2; ASGER; "Gated MLP
+/// with Isotropy Maintenance").
+std::unique_ptr<Problem> make_language(const TrainConfig& config);
+/// The ViT-VAE on images ("Post-gating bias", section 4.1).
+std::unique_ptr<Problem> make_autoencoder(const TrainConfig& config);
+
+/// Test rows that an evaluation takes: the first train.eval-rows, or all.
+inline int64_t evaluated_rows(const TrainConfig& config, int64_t rows) {
+  return config.eval_rows > 0 ? std::min(config.eval_rows, rows) : rows;
+}
+
+/// Mean test loss in evaluation mode, `chunk` rows at a time; the mode is restored.
+double test_loss(Problem& problem, int64_t rows, int64_t chunk);
 
 }  // namespace kappascope::train

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/torch.h>
+
+#include "kappascope/core/error.h"
+#include "kappascope/nn/transformers/vit_vae.h"
+#include "train/problems/problems.h"
+
+namespace kappascope::train {
+namespace {
+
+class Autoencoder final : public Problem {
+ public:
+  explicit Autoencoder(const TrainConfig& config)
+      : config_(config),
+        train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
+        test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
+    const auto shape = train_->shape();
+    const auto& t = config.transformer;
+    model_ = nn::VitVae(nn::VitVaeOptions(shape.height, shape.width)
+                            .channels(shape.channels)
+                            .patch(t.patch)
+                            .width(config.width)
+                            .hidden(config.hidden)
+                            .heads(t.heads)
+                            .encoder_blocks(config.blocks)
+                            .decoder_blocks(config.blocks)
+                            .latent(t.latent)
+                            .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
+                            .bias(nn::parse_bias_placement(config.bias))
+                            .dropout(config.dropout)
+                            .latent_noise(t.latent_noise)
+                            .length_weight(t.length_weight));
+  }
+
+  [[nodiscard]] torch::nn::Module& model() override { return *model_; }
+  [[nodiscard]] int64_t rows(data::Split split) const override { return source(split).size(); }
+  [[nodiscard]] std::string unit() const override { return "images"; }
+
+  /// One term for all rows: the root of the mean square does not split into terms of its own.
+  [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
+    return model_->loss(source(split).images(indices)).view({1});
+  }
+  [[nodiscard]] at::Tensor outputs(data::Split /*split*/, const at::Tensor& /*rows*/) override {
+    throw UsageError(
+        "the loss of a ViT-VAE is the root of a mean square and a length, and Gauss-Newton takes "
+        "cross entropy or squared loss: use --operator hessian");
+  }
+  [[nodiscard]] std::vector<store::Scalar> evaluate() override {
+    const auto rows = evaluated_rows(config_, test_->size());
+    return {{.name = "loss/test", .layer = "", .value = test_loss(*this, rows, config_.batch)}};
+  }
+
+ private:
+  [[nodiscard]] const data::ImageSource& source(data::Split split) const {
+    return split == data::Split::kTrain ? *train_ : *test_;
+  }
+
+  TrainConfig config_;
+  std::unique_ptr<data::ImageSource> train_, test_;
+  nn::VitVae model_{nullptr};
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_autoencoder(const TrainConfig& config) {
+  return std::make_unique<Autoencoder>(config);
+}
+
+}  // namespace kappascope::train

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/torch.h>
+
+#include <string>
+
+#include "kappascope/core/error.h"
+#include "kappascope/data/tokens.h"
+#include "kappascope/nn/transformers/language_models.h"
+#include "train/problems/problems.h"
+
+namespace kappascope::train {
+namespace {
+
+nn::CausalLmOptions layout_of(const TrainConfig& config, int64_t vocabulary) {
+  const auto& t = config.transformer;
+  if (!t.preset.empty()) return nn::language_model(t.preset).vocabulary(vocabulary);
+  const nn::LmSize size{.vocabulary = vocabulary,
+                        .layers = config.blocks,
+                        .width = config.width,
+                        .heads = t.heads,
+                        .kv_heads = t.kv_heads,
+                        .hidden = config.hidden};
+  if (t.layout == "llama") return nn::llama(size);
+  if (t.layout == "phi3") return nn::phi3(size);
+  if (t.layout == "gemma3") return nn::gemma3(size, t.window);
+  return nn::qwen3(size);
+}
+
+/// The feed-forward layer with everything that the configuration says of it.
+nn::FeedForwardOptions feed_forward_of(const TrainConfig& config, nn::FeedForwardOptions mlp) {
+  const auto& t = config.transformer;
+  if (!config.ffn.empty()) {
+    // A layout's joint matrix of gate and up stays one.
+    const auto& before = std::get<nn::GatedMlpOptions>(mlp);
+    const bool fused = before.fused();
+    mlp = nn::parse_feed_forward(config.ffn, before.width(), before.hidden());
+    if (auto* gated = std::get_if<nn::GatedMlpOptions>(&mlp)) gated->fused(fused);
+  }
+  if (auto* gated = std::get_if<nn::GatedMlpOptions>(&mlp)) {
+    gated->dropout(config.dropout)
+        .dropout_placement(nn::parse_dropout_placement(config.dropout_placement));
+  } else if (auto* asger = std::get_if<nn::AsgerOptions>(&mlp)) {
+    asger->alpha(t.alpha)
+        .beta(t.beta)
+        .learn_alpha(t.learn_alpha)
+        .spatial(t.spatial)
+        .balanced(t.balanced)
+        .dropout(config.dropout);
+  } else if (auto* iso = std::get_if<nn::IsoGmlpOptions>(&mlp)) {
+    iso->branch(t.branch)
+        .iso_width(t.branch_width)
+        .layer_norm(t.branch_norm)
+        .orthogonal(t.orthogonal)
+        .temperature(t.temperature)
+        .dropout(config.dropout);
+  }
+  return mlp;
+}
+
+nn::CausalLmOptions options_of(const TrainConfig& config, int64_t vocabulary) {
+  const auto& t = config.transformer;
+  auto options = layout_of(config, vocabulary);
+  auto& block = options.block();
+  block.mlp(feed_forward_of(config, block.mlp())).dropout(t.residual_dropout);
+  if (!t.norm.empty()) block.norm().kind(nn::parse_norm_kind(t.norm));
+  if (!t.norm_order.empty()) block.order(nn::parse_norm_order(t.norm_order));
+  const auto has = [&](char which) { return t.attention_bias.find(which) != std::string::npos; };
+  auto& attention = block.attention();
+  attention.q_bias(has('q')).k_bias(has('k')).v_bias(has('v')).o_bias(has('o'));
+  if (!t.rotary) attention.rotary_base(0);
+  return nn::with_biases(options, nn::parse_bias_placement(config.bias), t.norm_bias);
+}
+
+class Language final : public Problem {
+ public:
+  explicit Language(const TrainConfig& config)
+      : config_(config),
+        train_(config.data, data::Split::kTrain, {config.context, config.vocabulary}),
+        test_(config.data, data::Split::kTest, {config.context, config.vocabulary}),
+        model_(options_of(config, train_.vocabulary())) {
+    nn::set_fused_attention(*model_, config.transformer.fused_attention);
+  }
+
+  [[nodiscard]] torch::nn::Module& model() override { return *model_; }
+  [[nodiscard]] int64_t rows(data::Split split) const override { return source(split).size(); }
+  [[nodiscard]] std::string unit() const override { return "windows"; }
+
+  [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
+    const auto windows = source(split).windows(indices);
+    const auto targets = windows.narrow(1, 1, windows.size(1) - 1).flatten();
+    const auto terms = torch::nn::functional::cross_entropy(
+        logits(windows), targets, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
+    return terms.view({windows.size(0), -1});
+  }
+  [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
+    return logits(source(split).windows(indices));
+  }
+  [[nodiscard]] std::vector<store::Scalar> evaluate() override {
+    const auto rows = evaluated_rows(config_, test_.size());
+    return {{.name = "loss/test", .layer = "", .value = test_loss(*this, rows, config_.batch)}};
+  }
+
+ private:
+  [[nodiscard]] const data::TokenSource& source(data::Split split) const {
+    return split == data::Split::kTrain ? train_ : test_;
+  }
+  /// Of the token that follows each: [k · tokens, vocabulary].
+  [[nodiscard]] at::Tensor logits(const at::Tensor& windows) {
+    return model_->forward(windows.narrow(1, 0, windows.size(1) - 1)).flatten(0, 1);
+  }
+
+  TrainConfig config_;
+  data::TokenSource train_, test_;
+  nn::CausalLm model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_language(const TrainConfig& config) {
+  if (config.loss != "cross-entropy") {
+    throw UsageError("a language model is trained by train.loss = cross-entropy");
+  }
+  return std::make_unique<Language>(config);
+}
+
+}  // namespace kappascope::train
