@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/problem.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "fixture.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using data::Split;
+
+namespace {
+
+/// A text of 4,000 bytes in which each letter tells the next.
+std::filesystem::path write_text(const TemporaryFolder& folder) {
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text.push_back(static_cast<char>('a' + i * i % 7));
+  testing::write_bytes(folder.path() / "text.txt", text);
+  return folder.path() / "text.txt";
+}
+
+train::TrainConfig language_config(const std::filesystem::path& text) {
+  train::TrainConfig config;
+  config.kind = "language";
+  config.data = text.string();
+  config.context = 16;
+  config.width = 16;
+  config.hidden = 24;
+  config.blocks = 2;
+  config.transformer.heads = 2;
+  config.batch = 8;
+  config.steps = 60;
+  config.learning_rate = 1e-2;
+  config.threads = 1;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a language model has one loss a token, the cross entropy of its outputs, and learns") {
+  const TemporaryFolder folder;
+  auto task = train::make_task(language_config(write_text(folder)));
+  auto& problem = *task.problem;
+  const auto rows = torch::tensor({3, 0});
+  task.model().eval();
+  const auto losses = problem.losses(Split::kTrain, rows);
+  REQUIRE(losses.sizes() == at::IntArrayRef({2, 16}));
+  const auto outputs = problem.outputs(Split::kTrain, rows);
+  REQUIRE(outputs.sizes() == at::IntArrayRef({32, 256}));
+  // Window 3, token 5 predicts the text's byte 3 · 16 + 6.
+  const int target = 'a' + 54 * 54 % 7;
+  const auto log_p = torch::log_softmax(outputs[16 * 0 + 5], -1);
+  CHECK(losses[0][5].item<double>() == Approx(-log_p[target].item<double>()));
+  CHECK(problem.unit() == "windows");
+
+  const auto before = problem.evaluate().front();
+  CHECK(before.name == "loss/test");
+  CHECK(before.value == Approx(std::log(256.0)).epsilon(0.1));
+  train::Session session(task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
+  train::train(task, session);
+  CHECK(problem.evaluate().front().value < 2.5);
+}
+
+TEST_CASE("each layout, bias configuration and feed-forward layer of a configuration is built") {
+  const TemporaryFolder folder;
+  const auto config = language_config(write_text(folder));
+  const auto parameters = [](const train::TrainConfig& c) {
+    auto task = train::make_task(c);
+    std::map<std::string, std::vector<int64_t>> shapes;
+    for (const auto& item : task.model().named_parameters())
+      shapes[item.key()] = item.value().sizes().vec();
+    // It takes a gradient in every parameter.
+    task.problem->losses(Split::kTrain, torch::arange(2)).mean().backward();
+    for (const auto& item : task.model().named_parameters()) {
+      CAPTURE(item.key());
+      CHECK(item.value().grad().defined());
+    }
+    return shapes;
+  };
+  const std::string layer = "model.layers.0.";
+  auto changed = config;
+  changed.transformer.layout = "phi3";
+  changed.ffn = "geglu";
+  CHECK(parameters(changed).at(layer + "mlp.gate_up_proj.weight")[0] == 48);
+  changed = config;
+  changed.transformer.layout = "gemma3";
+  CHECK(parameters(changed).contains(layer + "pre_feedforward_layernorm.weight"));
+  changed = config;
+  changed.bias = "post-gating";
+  changed.transformer.norm_bias = true;
+  const auto biased = parameters(changed);
+  CHECK(biased.contains(layer + "mlp.down_proj.post_gating_bias"));
+  CHECK(biased.contains(layer + "input_layernorm.bias"));
+  CHECK_FALSE(biased.contains(layer + "mlp.down_proj.bias"));
+  changed = config;
+  changed.ffn = "asger";
+  changed.transformer.learn_alpha = true;
+  CHECK(parameters(changed).contains(layer + "mlp.spatial_gate_proj.weight"));
+  changed.transformer.spatial = false;
+  CHECK_FALSE(parameters(changed).contains(layer + "mlp.spatial_gate_proj.weight"));
+  changed = config;
+  changed.ffn = "isogmlp";
+  changed.transformer.branch_width = 6;
+  CHECK(parameters(changed).at(layer + "mlp.down_proj.weight")[1] == 30);
+  changed = config;
+  changed.transformer.attention_bias = "qv";
+  changed.transformer.norm_order = "post";
+  const auto attention = parameters(changed);
+  CHECK(attention.contains(layer + "self_attn.q_proj.bias"));
+  CHECK_FALSE(attention.contains(layer + "self_attn.k_proj.bias"));
+  CHECK(attention.contains(layer + "post_feedforward_layernorm.weight"));
+  changed = config;
+  changed.transformer.preset = "qwen3-small";
+  CHECK(parameters(changed).at("model.embed_tokens.weight") == std::vector<int64_t>{256, 128});
+  changed.loss = "squared";
+  CHECK_THROWS_AS(train::make_task(changed), UsageError);
+}
+
+TEST_CASE("a ViT-VAE trains on images without labels, and says why it has no Gauss-Newton") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path());
+  train::TrainConfig config;
+  config.kind = "vit-vae";
+  config.data = folder.path().string();
+  config.width = 8;
+  config.hidden = 12;
+  config.blocks = 1;
+  config.transformer.heads = 2;
+  config.transformer.patch = 3;
+  config.transformer.latent = 4;
+  config.batch = 20;
+  config.steps = 80;
+  config.learning_rate = 3e-3;
+  config.eval_rows = 40;
+  config.threads = 1;
+  auto task = train::make_task(config);
+  const auto before = task.problem->evaluate().front().value;
+  CHECK(task.problem->losses(Split::kTrain, torch::arange(5)).numel() == 1);
+  CHECK_THROWS_WITH(task.problem->outputs(Split::kTrain, torch::arange(5)),
+                    Catch::Contains("--operator hessian"));
+  train::Session session(task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
+  train::train(task, session);
+  CHECK(task.problem->evaluate().front().value < 0.8 * before);
+}
+
+TEST_CASE("attacks are part of a classifier's evaluation and leave training as it is") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  const auto run = [&](int64_t attacked, const char* name) {
+    config.attack_rows = attacked;
+    auto task = train::make_task(config);
+    train::Session session(task.model(), store::RunWriter::create(folder.path() / name, {}), {});
+    train::train(task, session);
+    return testing::weights(task);
+  };
+  CHECK(torch::equal(run(30, "attacked"), run(0, "plain")));
+  const store::RunReader attacked(folder.path() / "attacked");
+  const auto last = [&](const char* name) { return testing::values(attacked, {name, ""}).back(); };
+  CHECK(last("accuracy/test") > last("accuracy/pgd"));
+  for (const auto* name : {"accuracy/document_attack", "accuracy/fgsm", "accuracy/pgd"}) {
+    CHECK(testing::values(attacked, {name, ""}).size() ==
+          testing::values(attacked, {"loss/test", ""}).size());
+  }
+}
