@@ -22,7 +22,7 @@ struct StoredSpectrum {
   bool has_largest = false, has_smallest = false;
   double tolerance = 0, rows = 0, parameters = 0, rate = 0;  ///< rate: 0 where not known
 
-  /// "Hessian", "Gauss-Newton matrix of blocks.*.down.weight".
+  /// "Hessian", "Gauss-Newton matrix of blocks.*.down_proj.weight".
   [[nodiscard]] std::string title() const;
   /// The name of a record.
   [[nodiscard]] std::string key(const std::string& quantity) const;

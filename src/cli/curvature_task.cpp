@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kappascope/core/error.h"
+#include "kappascope/nn/evaluation_mode.h"
 
 namespace kappascope::cli {
 namespace {
@@ -13,11 +14,8 @@ namespace {
 template <typename Make>
 curvature::LossFunction in_evaluation(const train::Task& task, Make make) {
   return [&problem = *task.problem, make] {
-    const bool was_training = problem.model().is_training();
-    problem.model().eval();
-    const auto made = make(problem);
-    problem.model().train(was_training);
-    return made;
+    const nn::EvaluationMode evaluation(problem.model());
+    return make(problem);
   };
 }
 
@@ -34,8 +32,10 @@ curvature::LossFunction curvature_outputs(const train::Task& task, const at::Ten
 }
 
 curvature::LossFunction curvature_losses(const train::Task& task, const at::Tensor& rows) {
-  return in_evaluation(
-      task, [rows](train::Problem& problem) { return problem.losses(data::Split::kTrain, rows); });
+  return in_evaluation(task, [rows](train::Problem& problem) {
+    const auto terms = problem.losses(data::Split::kTrain, rows);
+    return terms.dim() > 1 ? terms.flatten(1).mean(1) : terms;
+  });
 }
 
 curvature::LossFunction curvature_loss(const train::Task& task, const at::Tensor& rows) {

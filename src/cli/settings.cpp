@@ -2,6 +2,7 @@
 #include "cli/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -43,7 +44,10 @@ void add_transformer(po::options_description_easy_init& add, train::TransformerC
   add("model.kv-heads", bind(t.kv_heads), "of keys and values (0: as many)");
   add("model.window", bind(t.window), "tokens that Gemma's local layers see");
   add("model.norm-bias", bind_flag(t.norm_bias), "a learnable shift in every norm");
-  add("model.norm", bind(t.norm), "rms, layer, batch (empty: the layout's)");
+  add("model.norm",
+      bind(t.norm),
+      "rms, layer (empty: the layout's), or batch, through which tokens see later ones in "
+      "training");
   add("model.norm-order", bind(t.norm_order), "pre, post, sandwich (empty: the layout's)");
   add("model.attention-bias", bind(t.attention_bias), "those of q, k, v, o that have one: qkvo");
   add("model.rotary", bind_flag(t.rotary), "rotary positions");
@@ -65,6 +69,12 @@ void add_transformer(po::options_description_easy_init& add, train::TransformerC
   add("model.latent", bind(t.latent), "of vit-vae: numbers in a patch's code");
   add("model.latent-noise", bind(t.latent_noise), "of vit-vae: deviation, in training");
   add("model.length-weight", bind(t.length_weight), "of vit-vae: of the codes' length");
+}
+
+std::vector<std::string> lines_of(const std::map<std::string, std::string>& values) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : values) lines.push_back(fmt::format("{} = {}", name, value));
+  return lines;
 }
 
 }  // namespace
@@ -98,7 +108,7 @@ po::options_description settings_options(Settings& s) {
   add("model.dropout", bind(t.dropout), "probability of zeroing, in [0, 1)");
   add("model.dropout-placement",
       bind(t.dropout_placement),
-      "up (on U, as in the paper) or product");
+      "up (on U, as in the paper) or product (empty: up, or the layout's)");
   add_transformer(add, t.transformer);
   add("train.loss", bind(t.loss), "cross-entropy or squared");
   add("train.optimizer", bind(t.optimizer), "adam, adamw or sgd");
@@ -114,7 +124,7 @@ po::options_description settings_options(Settings& s) {
   add("train.weight-decay", bind(t.weight_decay), "of the optimiser (decoupled in adamw)");
   add("train.epochs", bind(t.epochs), "passes over the data");
   add("train.steps", bind(t.steps), "steps; overrides epochs when positive");
-  add("train.batch", bind(t.batch), "images a step");
+  add("train.batch", bind(t.batch), "rows (images, windows of text) a step");
   add("train.seed", bind(t.seed), "of weights, shuffles and dropout");
   add("train.eval-rows", bind(t.eval_rows), "test rows of a test loss (0: all)");
   add("train.eval-every", bind(t.eval_every), "steps between test losses (0: twenty in the run)");
@@ -144,7 +154,7 @@ po::options_description settings_options(Settings& s) {
   add("probes.hessian-tolerance",
       bind(p.spectrum.tolerance),
       "residual relative to the largest magnitude");
-  add("probes.hessian-rows", bind(s.curvature_rows), "training images the Hessian is taken on");
+  add("probes.hessian-rows", bind(s.curvature_rows), "training rows the Hessian is taken on");
   add("probes.hessian-block",
       bind(p.parameters),
       "glob of the parameters, e.g. blocks.*.down_proj.weight");
@@ -203,11 +213,11 @@ Settings settings_with(const std::vector<std::pair<std::string, std::string>>& c
     }
     last[name] = value;
   }
-  std::vector<std::string> words;
-  for (const auto& [name, value] : last) words.push_back("--" + name + "=" + value);
+  // As a file, which also takes an empty value.
+  std::istringstream text(fmt::format("{}", fmt::join(lines_of(last), "\n")));
   po::variables_map values;
   try {
-    po::store(po::command_line_parser(words).options(options).run(), values);
+    po::store(po::parse_config_file(text, options), values);
     po::notify(values);
   } catch (const po::error& error) {
     throw UsageError(where + ": " + error.what());

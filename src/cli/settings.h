@@ -19,7 +19,7 @@ struct Settings {
   std::string condition;          ///< under which the arm is compared with others, for `compare`
 };
 
-/// The options [data], [model], [train] and [probes], bound to `settings`.
+/// The options [data], [model], [train], [attack] and [probes], bound to `settings`.
 po::options_description settings_options(Settings& settings);
 
 /// All of them as INI text: what a run stores and what resuming reads back.

@@ -74,10 +74,8 @@ std::vector<double> holm(std::span<const double> p) {
 }
 
 double median(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
   if (values.empty()) return kNaN;
-  for (double& value : values) {
-    if (!std::isfinite(value)) value = std::numeric_limits<double>::infinity();
-  }
   std::ranges::sort(values);
   const auto half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;

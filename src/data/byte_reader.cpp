@@ -21,9 +21,10 @@ std::size_t ByteReader::read_some(std::uint8_t* out, std::size_t bytes) {
   while (done < bytes) {
     const auto chunk = static_cast<unsigned>(std::min<std::size_t>(bytes - done, 1U << 30U));
     const int got = gzread(file_.get(), out + done, chunk);
-    if (got < 0) {
-      int code = Z_OK;
-      const char* what = gzerror(file_.get(), &code);
+    // A packed file that is cut off ends without an error but with one to be asked for.
+    int code = Z_OK;
+    const char* what = got <= 0 ? gzerror(file_.get(), &code) : "";
+    if (got < 0 || code != Z_OK) {
       throw Error(fmt::format("{} is truncated or damaged after {} bytes ({})", path_, done, what));
     }
     if (got == 0) break;

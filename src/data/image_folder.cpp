@@ -41,6 +41,16 @@ std::vector<fs::path> images_in(const fs::path& dir) {
   return found;
 }
 
+/// Names of the folders that hold images, sorted.
+std::vector<std::string> class_folders(const fs::path& dir) {
+  std::vector<std::string> names;
+  for (const auto& entry : sorted_entries(dir)) {
+    if (fs::is_directory(entry) && !images_in(entry).empty())
+      names.push_back(entry.filename().string());
+  }
+  return names;
+}
+
 /// CelebA's list: "NAME 0", "NAME 1" or "NAME 2" for training, validation, test.
 std::map<std::string, int> read_partition(const fs::path& file) {
   std::map<std::string, int> parts;
@@ -84,49 +94,55 @@ void decode(const fs::path& path, int64_t size, float* out) {
 }  // namespace
 
 ImageFolder::ImageFolder(const fs::path& dir, Split split, int64_t size) : size_(size) {
+  const bool parts = fs::is_directory(dir / "train");
+  const auto test = fs::is_directory(dir / "test") ? dir / "test" : dir / "val";
+  require(parts || !fs::is_directory(test),
+          dir.string(),
+          " has a folder ",
+          test.filename().string(),
+          " but no train");
+  require(!parts || fs::is_directory(test),
+          dir.string(),
+          " has a folder train but neither test nor val");
+  const auto root = !parts ? dir : split == Split::kTrain ? dir / "train" : test;
+  // Labels are the classes' places among those of the training part, in both parts.
+  const auto classes = class_folders(parts ? dir / "train" : dir);
+  for (const auto& path : images_in(root)) files_.push_back({path, 0});
+  require(files_.empty() || classes.empty(),
+          root.string(),
+          " holds both images and folders of images: which of them is the data set?");
+  for (const auto& name : class_folders(root)) {
+    const auto place = std::ranges::find(classes, name);
+    require(place != classes.end(), (root / name).string(), " is a class that train does not have");
+    for (const auto& path : images_in(root / name))
+      files_.push_back({path, place - classes.begin()});
+  }
+  classes_ = std::ssize(classes);
+  require(!files_.empty(),
+          root.string(),
+          " holds no data set: IDX files (train-images-idx3-ubyte and so on), CIFAR binary, PNG or "
+          "JPEG files, or a folder of them a class");
   require(size > 0,
           dir.string(),
           " is a folder of image files, which come in all sizes: say to which they shall be scaled "
           "(data.image-size)");
-  // The part has a folder of its own, or is made here.
-  auto root = dir;
-  bool own_part = false;
-  for (const auto* name : {"train", "test", "val"}) {
-    if (!fs::is_directory(dir / "train") || !fs::is_directory(dir / name)) continue;
-    if ((split == Split::kTrain) != (std::string(name) == "train")) continue;
-    root = dir / name;
-    own_part = true;
-    break;
+  if (!parts) hold_out(dir, split == Split::kTest);
+}
+
+/// Leaves the training or the test part of a set that is not parted by folders.
+void ImageFolder::hold_out(const fs::path& dir, bool testing) {
+  if (const auto list = dir / "list_eval_partition.txt"; fs::exists(list)) {
+    const auto parts = read_partition(list);
+    std::erase_if(files_, [&](const File& file) {
+      const auto part = parts.find(file.path.filename().string());
+      require(part != parts.end(), list.string(), " does not name ", file.path.string());
+      return part->second != (testing ? 2 : 0);
+    });
+  } else {
+    int64_t i = 0;
+    std::erase_if(files_, [&](const File&) { return held_out(i++) != testing; });
   }
-  require(own_part || !fs::is_directory(dir / "train"),
-          dir.string(),
-          " has a folder train but neither test nor val");
-  for (const auto& path : images_in(root)) files_.push_back({path, 0});
-  if (files_.empty()) {
-    for (const auto& folder : sorted_entries(root)) {
-      if (!fs::is_directory(folder)) continue;
-      for (const auto& path : images_in(folder)) files_.push_back({path, classes_});
-      ++classes_;
-    }
-  }
-  require(!files_.empty(),
-          root.string(),
-          " holds no data set: IDX, CIFAR binary, PNG or JPEG files, or a folder of them a class");
-  if (!own_part) {
-    const bool testing = split == Split::kTest;
-    if (const auto list = dir / "list_eval_partition.txt"; fs::exists(list)) {
-      const auto parts = read_partition(list);
-      std::erase_if(files_, [&](const File& file) {
-        const auto part = parts.find(file.path.filename().string());
-        require(part != parts.end(), list.string(), " does not name ", file.path.string());
-        return part->second != (testing ? 2 : 0);
-      });
-    } else {
-      int64_t i = 0;
-      std::erase_if(files_, [&](const File&) { return held_out(i++) != testing; });
-    }
-    require(!files_.empty(), dir.string(), " holds too few images to hold every tenth out");
-  }
+  require(!files_.empty(), dir.string(), " holds too few images to hold every tenth out");
 }
 
 at::Tensor ImageFolder::images(const at::Tensor& indices) const {

@@ -27,6 +27,8 @@ class ImageFolder final : public ImageSource {
     int64_t label = 0;
   };
 
+  void hold_out(const std::filesystem::path& dir, bool testing);
+
   std::vector<File> files_;
   int64_t size_, classes_ = 0;
 };

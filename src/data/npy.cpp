@@ -57,6 +57,7 @@ Header read_header(const fs::path& file) {
   for (auto it = std::sregex_iterator(numbers.begin(), numbers.end(), number);
        it != std::sregex_iterator();
        ++it) {
+    require(it->length() <= 10, file.string(), " is damaged: its shape is ", numbers);
     header.shape.push_back(std::stoll(it->str()));
   }
   return header;
@@ -70,15 +71,22 @@ Pixels map_npy(const fs::path& file, Split split) {
   const bool grey = shape.size() == 3;
   const bool last = shape.size() == 4 && (shape[3] == 1 || shape[3] == 3);
   const bool first = shape.size() == 4 && (shape[1] == 1 || shape[1] == 3);
+  const auto bytes = static_cast<int64_t>(fs::file_size(file));
   int64_t total = 1;
-  for (const auto extent : shape) total *= extent;
+  for (const auto extent : shape) {
+    require(extent == 0 || total <= bytes / extent,
+            file.string(),
+            " is truncated or damaged: it has ",
+            bytes,
+            " bytes, fewer than its header announces");
+    total *= extent;
+  }
   require(
       (grey || last || first) && total > 0,
       file.string(),
       " must hold images as [n, height, width], or with 1 or 3 channels first or last, not shape (",
       fmt::format("{}", fmt::join(shape, ", ")),
       ")");
-  const auto bytes = static_cast<int64_t>(fs::file_size(file));
   require(bytes == header.offset + total,
           file.string(),
           " is truncated or damaged: it has ",

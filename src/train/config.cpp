@@ -38,11 +38,72 @@ void validate_transformer(const TransformerConfig& config) {
                     config.attention_bias));
   usage(config.heads >= 1 && config.kv_heads >= 0 && config.window >= 1 && config.patch >= 1 &&
             config.latent >= 1 && config.branch_width >= 0,
-        "model.heads, window, patch and latent must be at least 1, kv-heads and branch-width 0");
+        "model.heads, window, patch and latent must be at least 1, kv-heads and branch-width at "
+        "least 0");
   usage(config.residual_dropout >= 0 && config.residual_dropout < 1,
         fmt::format("model.residual-dropout must be in [0, 1), got {}", config.residual_dropout));
   usage(config.latent_noise >= 0 && config.length_weight >= 0,
         "model.latent-noise and model.length-weight must not be negative");
+}
+
+/// Refuses a setting that this configuration does not read: an arm that changes it would be the
+/// same run as the control.
+void refuse_without_effect(const TrainConfig& c) {
+  const TrainConfig plain;
+  const auto &t = c.transformer, &d = plain.transformer;
+  const bool language = c.kind == "language", vae = c.kind == "vit-vae", mlp = c.kind == "mlp";
+  const bool asger = language && c.ffn == "asger", iso = language && c.ffn == "isogmlp";
+  const bool sized = !language || t.preset.empty();
+  struct Setting {
+    const char* name;
+    bool changed, read;
+  };
+  const Setting settings[] = {
+      {"model.preset", t.preset != d.preset, language},
+      {"model.layout", t.layout != d.layout, language && sized},
+      {"model.width", c.width != plain.width, sized},
+      {"model.hidden", c.hidden != plain.hidden, sized},
+      {"model.blocks", c.blocks != plain.blocks, sized},
+      {"model.heads", t.heads != d.heads, (language || vae) && sized},
+      {"model.kv-heads", t.kv_heads != d.kv_heads, language && sized},
+      {"model.window", t.window != d.window, language && sized && t.layout == "gemma3"},
+      {"model.residual", c.residual != plain.residual, mlp},
+      {"model.dropout-placement", !c.dropout_placement.empty(), !vae && !asger && !iso},
+      {"model.norm-bias", t.norm_bias != d.norm_bias, language},
+      {"model.norm", t.norm != d.norm, language},
+      {"model.norm-order", t.norm_order != d.norm_order, language},
+      {"model.attention-bias", t.attention_bias != d.attention_bias, language},
+      {"model.rotary", t.rotary != d.rotary, language},
+      {"model.residual-dropout", t.residual_dropout != d.residual_dropout, language},
+      {"model.alpha", t.alpha != d.alpha, asger},
+      {"model.beta", t.beta != d.beta, asger},
+      {"model.learn-alpha", t.learn_alpha != d.learn_alpha, asger},
+      {"model.spatial", t.spatial != d.spatial, asger},
+      {"model.balanced", t.balanced != d.balanced, asger},
+      {"model.branch", t.branch != d.branch, iso},
+      {"model.branch-width", t.branch_width != d.branch_width, iso && t.branch},
+      {"model.branch-norm", t.branch_norm != d.branch_norm, iso && t.branch},
+      {"model.orthogonal", t.orthogonal != d.orthogonal, iso},
+      {"model.temperature", t.temperature != d.temperature, iso && t.branch},
+      {"model.patch", t.patch != d.patch, vae},
+      {"model.latent", t.latent != d.latent, vae},
+      {"model.latent-noise", t.latent_noise != d.latent_noise, vae},
+      {"model.length-weight", t.length_weight != d.length_weight, vae},
+      {"data.context", c.context != plain.context, language},
+      {"data.vocabulary", c.vocabulary != plain.vocabulary, language},
+      {"data.image-size", c.image_size != plain.image_size, !language},
+      {"train.loss", c.loss != plain.loss, mlp},
+      {"attack.rows", c.attack_rows != plain.attack_rows, mlp}};
+  for (const auto& setting : settings) {
+    usage(
+        !setting.changed || setting.read,
+        fmt::format("{} has no effect here (model.kind = {}, model.ffn = {}, model.layout = {}{})",
+                    setting.name,
+                    c.kind,
+                    c.ffn.empty() ? "its own" : c.ffn,
+                    t.layout,
+                    t.preset.empty() ? "" : ", model.preset = " + t.preset));
+  }
 }
 
 }  // namespace
@@ -56,7 +117,7 @@ void TrainConfig::validate() const {
   }
   validate_transformer(transformer);
   nn::parse_bias_placement(bias);
-  nn::parse_dropout_placement(dropout_placement);
+  if (!dropout_placement.empty()) nn::parse_dropout_placement(dropout_placement);
   one_of("train.loss", loss, {"cross-entropy", "squared"});
   one_of("train.optimizer", optimizer, {"adam", "adamw", "sgd"});
   one_of("train.schedule", schedule, {"cosine", "constant"});
@@ -90,6 +151,7 @@ void TrainConfig::validate() const {
   usage(attack_rows >= 0 && fgsm_radius >= 0 && pgd_radius >= 0 && pgd_steps >= 0 &&
             pgd_step_size >= 0,
         "attack.rows, attack.*-radius and attack.pgd-steps must not be negative");
+  refuse_without_effect(*this);
   usage(threads >= 0, fmt::format("train.threads must not be negative, got {}", threads));
 }
 

@@ -231,6 +231,12 @@ void Session::event(const std::string& kind, const std::string& message, int64_t
   snapshot.events.push_back({kind, message});
 }
 
+void Session::outside(const std::function<void()>& work) {
+  silence();
+  work();
+  open_taps();
+}
+
 void Session::flush() {
   if (!pending_.empty()) run_.write(pending_);
   pending_.clear();

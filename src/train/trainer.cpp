@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
@@ -20,7 +21,9 @@ void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
 }
 
 void record_evaluation(Task& task, Session& session) {
-  for (auto& scalar : task.problem->evaluate()) session.record(std::move(scalar));
+  std::vector<store::Scalar> found;
+  session.outside([&] { found = task.problem->evaluate(); });
+  for (auto& scalar : found) session.record(std::move(scalar));
 }
 
 }  // namespace

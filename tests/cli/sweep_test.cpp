@@ -73,10 +73,14 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   CHECK(work.run("compare runs/study --control nobody").status == 2);
   CHECK(work.run("compare runs/study --metric nothing").status == 2);
 
+  const auto taken_back = work.run("sweep study.ini --set model.bias=both");
+  CHECK(taken_back.status == 2);
+  CHECK_THAT(taken_back.err, Contains("differ by"));
+
   // Other settings under the same name are refused, not taken for these runs.
   const auto other = work.run("sweep study.ini --set train.learning-rate=0.5");
   CHECK(other.status == 1);
-  CHECK_THAT(other.err, Contains("other settings"));
+  CHECK_THAT(other.err, Contains("other settings") && Contains("learning-rate = 0.5"));
 }
 
 TEST_CASE("one failure does not stop the rest, and a run that diverged is counted, not dropped") {
@@ -141,6 +145,9 @@ TEST_CASE("a study that cannot be meant is refused before anything is trained") 
   refused("[arms]\na = model.bais=none\n", "did you mean 'model.bias'");
   refused("[arms]\na = model.bias=sideways\n", "sideways");
   refused("[arms]\na = model.bias=none\n[study]\nseeds = none\n", "study.seeds");
+  refused("[arms]\na = model.alpha=1\n", "no effect");
+  refused("[arms]\na = model.bias=none\n[grid]\ntrain.seed = 1 2\n", "the study's own");
+  refused("[arms]\na = model.bias=none\n[study]\nseeds = 3.7\n", "whole number");
   refused("[arms]\na b = model.bias=none\na-b = model.bias=both\n", "would be called");
   const auto trained = work.run("train --config study.ini");
   CHECK(trained.status == 2);

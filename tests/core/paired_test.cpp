@@ -81,10 +81,10 @@ TEST_CASE(
   CHECK(holm(std::vector<double>{0.7, 0.8})[0] == 1);
 }
 
-TEST_CASE("a median takes values that are not finite for the largest") {
+TEST_CASE("a median is the middle of the finite values") {
   CHECK(median({3, 1, 2}) == 2);
   CHECK(median({4, 1, 2, 3}) == 2.5);
-  CHECK(median({1, std::nan(""), 2}) == 2);
-  CHECK(std::isinf(median({1, std::nan(""), std::nan("")})));
+  CHECK(median({1, std::nan(""), 2, INFINITY}) == 1.5);
+  CHECK(std::isnan(median({std::nan("")})));
   CHECK(std::isnan(median({})));
 }

@@ -55,6 +55,10 @@ void check_residuals(int64_t width, int64_t hidden, int64_t blocks, int64_t at_l
 
 }  // namespace
 
+TEST_CASE("residuals are true to a factor of two at a hundred thousand parameters") {
+  check_residuals(64, 128, 2, 100'000);
+}
+
 TEST_CASE("residuals are true to a factor of two at a million parameters") {
   check_residuals(256, 512, 3, 1'300'000);
 }

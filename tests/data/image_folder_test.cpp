@@ -58,6 +58,27 @@ TEST_CASE(
   CHECK(images[1][1][5][5].item<float>() == Approx(200.0 / 255).margin(0.02));  // JPEG loses some
 }
 
+TEST_CASE(
+    "labels are the training part's in both parts, and folders that cannot be meant are refused") {
+  const TemporaryFolder folder;
+  const auto open = [&](data::Split split) {
+    return data::open_images(folder.path(), split, {.size = 4});
+  };
+  for (const auto* name : {"ant", "bee", "cat"})
+    write_picture(folder.path() / "train" / name / "1.png", 8, 8, 10);
+  fs::create_directories(folder.path() / "train" / ".cache");
+  CHECK_THROWS_WITH(open(data::Split::kTrain), Contains("neither test nor val"));
+  write_picture(folder.path() / "val/ant/2.png", 8, 8, 10);
+  write_picture(folder.path() / "val/cat/2.png", 8, 8, 10);
+  const auto test = open(data::Split::kTest);
+  CHECK(test->classes() == 3);
+  CHECK(torch::equal(test->labels(torch::arange(2)), torch::tensor({0, 2})));
+  write_picture(folder.path() / "val/dog/2.png", 8, 8, 10);
+  CHECK_THROWS_WITH(open(data::Split::kTest), Contains("dog") && Contains("train does not have"));
+  write_picture(folder.path() / "train/stray.png", 8, 8, 10);
+  CHECK_THROWS_WITH(open(data::Split::kTrain), Contains("both images and folders"));
+}
+
 TEST_CASE("without a part of its own every tenth file is held out, or as CelebA's list says") {
   const TemporaryFolder folder;
   for (int i = 0; i < 12; ++i)

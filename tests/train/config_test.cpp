@@ -9,17 +9,25 @@
 using namespace kappascope;
 using train::TrainConfig;
 
+namespace {
+
+std::string refusal_of(const TrainConfig& config) {
+  try {
+    config.validate();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
 TEST_CASE("the defaults are valid, and each wrong option is named") {
   REQUIRE_NOTHROW(TrainConfig().validate());
   const auto broken = [](auto change) {
     TrainConfig config;
     change(config);
-    try {
-      config.validate();
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return refusal_of(config);
   };
   CHECK_THAT(broken([](auto& c) { c.width = 0; }), Catch::Contains("model.width"));
   CHECK_THAT(broken([](auto& c) { c.hidden = -1; }), Catch::Contains("model.hidden"));
@@ -33,6 +41,35 @@ TEST_CASE("the defaults are valid, and each wrong option is named") {
   CHECK_THAT(broken([](auto& c) { c.momentum = 0.9; }), Catch::Contains("sgd"));
   CHECK_THAT(broken([](auto& c) { c.batch = 0; }), Catch::Contains("train.batch"));
   CHECK_THAT(broken([](auto& c) { c.epochs = 0; }), Catch::Contains("train.epochs"));
+  CHECK_THAT(broken([](auto& c) { c.kind = "cnn"; }), Catch::Contains("model.kind"));
+  CHECK_THAT(broken([](auto& c) { c.transformer.layout = "gpt"; }),
+             Catch::Contains("model.layout"));
+  CHECK_THAT(broken([](auto& c) { c.transformer.attention_bias = "x"; }), Catch::Contains("'x'"));
+  CHECK_THAT(broken([](auto& c) { c.attack_rows = -1; }), Catch::Contains("attack.rows"));
+}
+
+TEST_CASE("a setting that the configuration does not read is refused") {
+  const auto told = [](const char* kind, const char* ffn, auto change) {
+    TrainConfig config;
+    config.kind = kind;
+    config.ffn = ffn;
+    change(config);
+    return refusal_of(config);
+  };
+  const auto alpha = [](auto& c) { c.transformer.alpha = 1; };
+  CHECK_THAT(told("language", "swiglu", alpha), Catch::Contains("model.alpha has no effect"));
+  CHECK(told("language", "asger", alpha) == "accepted");
+  const auto norm = [](auto& c) { c.transformer.norm = "layer"; };
+  CHECK_THAT(told("mlp", "", norm), Catch::Contains("model.norm has no effect"));
+  CHECK(told("language", "", norm) == "accepted");
+  const auto preset = [](auto& c) {
+    c.transformer.preset = "qwen3-small";
+    c.width = 96;
+  };
+  CHECK_THAT(told("language", "", preset), Catch::Contains("model.width has no effect"));
+  const auto squared = [](auto& c) { c.loss = "squared"; };
+  CHECK_THAT(told("vit-vae", "", squared), Catch::Contains("train.loss has no effect"));
+  CHECK(told("mlp", "", squared) == "accepted");
 }
 
 TEST_CASE("the learning rate warms up linearly, then falls along half a cosine to its floor") {

@@ -113,8 +113,13 @@ TEST_CASE("each layout, bias configuration and feed-forward layer of a configura
   CHECK(attention.contains(layer + "self_attn.q_proj.bias"));
   CHECK_FALSE(attention.contains(layer + "self_attn.k_proj.bias"));
   CHECK(attention.contains(layer + "post_feedforward_layernorm.weight"));
+  const train::TrainConfig plain;
   changed = config;
+  changed.transformer = plain.transformer;
   changed.transformer.preset = "qwen3-small";
+  changed.width = plain.width;
+  changed.hidden = plain.hidden;
+  changed.blocks = plain.blocks;
   CHECK(parameters(changed).at("model.embed_tokens.weight") == std::vector<int64_t>{256, 128});
   changed.loss = "squared";
   CHECK_THROWS_AS(train::make_task(changed), UsageError);
@@ -154,11 +159,20 @@ TEST_CASE("attacks are part of a classifier's evaluation and leave training as i
   const auto run = [&](int64_t attacked, const char* name) {
     config.attack_rows = attacked;
     auto task = train::make_task(config);
-    train::Session session(task.model(), store::RunWriter::create(folder.path() / name, {}), {});
+    train::Session session(task.model(),
+                           store::RunWriter::create(folder.path() / name, {}),
+                           probes::standard_probes(task.model(), testing::all_probes(task)));
     train::train(task, session);
     return testing::weights(task);
   };
+  config.eval_every = 10;  // as often as the probes look, who must not see the attacks' passes
   CHECK(torch::equal(run(30, "attacked"), run(0, "plain")));
+  const store::RunReader one(folder.path() / "attacked"), other(folder.path() / "plain");
+  for (const auto& key : other.series()) {
+    if (key.name.rfind("cost/", 0) == 0) continue;
+    CAPTURE(key.name, key.layer);
+    CHECK(testing::values(one, key) == testing::values(other, key));
+  }
   const store::RunReader attacked(folder.path() / "attacked");
   const auto last = [&](const char* name) { return testing::values(attacked, {name, ""}).back(); };
   CHECK(last("accuracy/test") > last("accuracy/pgd"));

@@ -20,8 +20,9 @@ struct PairedDifference {
   double p = 0;
   /// mean over the standard deviation of the differences (Cohen's d for pairs); NaN as p is.
   double effect = 0;
-  /// The smallest mean that as many pairs of this spread would find significant at 5 % in four of
-  /// five studies: below it nothing can be said to be absent. NaN below two pairs.
+  /// The smallest mean that as many pairs of this spread would find significant at 5 % in about
+  /// four of five studies (0.73 of them for two pairs): below it nothing can be said to be absent.
+  /// NaN below two pairs.
   double detectable = 0;
 };
 
@@ -32,8 +33,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 /// stays below the level at which one is read. NaNs stay and do not count.
 std::vector<double> holm(std::span<const double> p);
 
-/// The middle value, or the mean of the two middle ones; values that are not finite count as the
-/// largest. NaN when empty.
+/// The middle of the finite values, or the mean of the two middle ones. NaN when there is none.
 double median(std::vector<double> values);
 
 }  // namespace kappascope

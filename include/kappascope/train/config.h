@@ -46,9 +46,10 @@ struct TrainConfig {
   std::string ffn;
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
-  std::string bias = "none";             ///< none | post-gating | output | both
-  double dropout = 0;                    ///< probability of zeroing
-  std::string dropout_placement = "up";  ///< up | product
+  std::string bias = "none";  ///< none | post-gating | output | both
+  double dropout = 0;         ///< probability of zeroing
+  /// up | product; empty: up, or after the product where the layout has it there (Gemma).
+  std::string dropout_placement;
   TransformerConfig transformer;
   // [train]
   std::string loss =

@@ -28,6 +28,9 @@ class Problem {
   [[nodiscard]] virtual std::string unit() const = 0;
   /// The loss's terms, whose mean is trained on: one an image, or one a token [k, tokens].
   [[nodiscard]] virtual at::Tensor losses(data::Split split, const at::Tensor& indices) = 0;
+  /// Whether the training loss is the mean of the rows' own losses. Only then is a batch a sample
+  /// of a loss over the data, and a row has a gradient of its own.
+  [[nodiscard]] virtual bool is_mean_over_rows() const { return true; }
   /// Outputs [terms, classes] from which the loss's terms are made by cross entropy or by squared
   /// distance, for Gauss-Newton. Throws UsageError where the loss is of another kind.
   [[nodiscard]] virtual at::Tensor outputs(data::Split split, const at::Tensor& indices) = 0;

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -55,6 +56,9 @@ class Session {
   void step(double loss, double learning_rate = std::numeric_limits<double>::quiet_NaN());
   /// A further number of the step that step() was last called for (a test loss, say).
   void record(store::Scalar scalar);
+  /// Runs what is no training step, an evaluation or an attack, with the taps silent: a pass with
+  /// gradients would otherwise be taken for one of the next step.
+  void outside(const std::function<void()>& work);
   /// `step` = -1: the step that comes next.
   void event(const std::string& kind, const std::string& message, int64_t step = -1);
   void flush();

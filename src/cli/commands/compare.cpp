@@ -13,7 +13,7 @@ int run_compare(const Arguments& arguments) {
   std::vector<std::string> paths, metrics;
   std::string control;
   Usage usage;
-  usage.synopsis = "kappascope compare RUN_OR_FOLDER... [--control ARM] [--metric NAME...]";
+  usage.synopsis = "kappascope compare RUN_OR_FOLDER... [--control ARM] [--metric NAME]...";
   usage.text =
       "What the arms of a study differ by: the mean of the differences between runs of one seed\n"
       "(and one condition), its 95 % interval, and a p-value corrected for the number of\n"

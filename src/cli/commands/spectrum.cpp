@@ -149,6 +149,8 @@ int run_spectrum(const Arguments& arguments) {
   }
   auto settings = from_ini(reader.fact("config"));
   if (!data.empty()) settings.train.data = data;
+  // Fused attention has no second derivative; the written-out one has the same values.
+  settings.train.transformer.fused_attention = false;
   auto task = train::make_task(settings.train);
   const auto file =
       train::find_checkpoint(request.run, step < 0 ? std::nullopt : std::optional(step));

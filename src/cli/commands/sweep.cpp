@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "cli/command.h"
@@ -25,21 +27,37 @@ namespace fs = std::filesystem;
 /// What is left to do of a run: nothing, the rest, or all.
 enum class Left { kNothing, kRest, kAll };
 
+/// The first line in which two configurations differ, both sides.
+std::string first_difference(const std::string& stored, const std::string& wanted) {
+  std::istringstream a(stored), b(wanted);
+  std::string left, right;
+  while (std::getline(a, left) && std::getline(b, right)) {
+    if (left != right) return fmt::format("'{}' there, '{}' now", left, right);
+  }
+  return "its length";
+}
+
 /// Throws when the folder holds a run of other settings, which must not be taken for this one.
 Left left_of(const StudyRun& run, const fs::path& dir) {
   if (!fs::exists(dir / "run.sqlite")) {
     require(!fs::exists(dir) || fs::is_empty(dir),
             dir.string(),
-            " is in the way: it is not empty and holds no run");
+            " is in the way: it is not empty and holds no run; remove it");
     return Left::kAll;
   }
   const store::RunReader reader(dir);
-  auto stored = from_ini(reader.fact("config"));
+  Settings stored;
+  try {
+    stored = from_ini(reader.fact("config"));
+  } catch (const Error& error) {
+    throw Error(dir.string() + ": " + error.what());
+  }
   stored.train.threads = run.settings.train.threads;  // another number of them is the same run
   require(to_ini(stored) == to_ini(run.settings),
           dir.string(),
-          " was made with other settings than the study has now: remove it, or sweep into another "
-          "folder with --out");
+          " was made with other settings than the study has now (",
+          first_difference(to_ini(stored), to_ini(run.settings)),
+          "): remove it, or sweep into another folder with --out");
   const auto state = reader.state();
   return state == "finished" || state == "failed" ? Left::kNothing : Left::kRest;
 }
@@ -64,6 +82,104 @@ std::string last_line(const fs::path& log) {
     if (!line.empty()) last = line;
   }
   return last;
+}
+
+struct Plan {
+  std::vector<Job> jobs;
+  std::vector<const StudyRun*> of_job;
+  std::vector<Failure> failures;  ///< of runs that cannot be started, and then of those that failed
+  std::size_t there = 0;          ///< runs that had ended before
+};
+
+/// What there is to do in `root`, with each run's settings written there.
+Plan plan(const std::vector<StudyRun>& runs, const fs::path& root) {
+  fs::create_directories(root / "settings");
+  fs::create_directories(root / "logs");
+  Plan plan;
+  for (const auto& run : runs) {
+    const auto dir = root / run.name;
+    auto left = Left::kNothing;
+    try {
+      left = left_of(run, dir);
+    } catch (const Error& error) {
+      plan.failures.push_back({run.name, error.what()});
+      continue;
+    }
+    if (left == Left::kNothing) {
+      ++plan.there;
+      continue;
+    }
+    const auto settings = root / "settings" / (run.name + ".ini");
+    write_text(settings, to_ini(run.settings));
+    Job job{{"train", "--resume", dir.string()}, root / "logs" / (run.name + ".txt")};
+    if (left == Left::kAll)
+      job.words = {"train", "--config", settings.string(), "--out", dir.string()};
+    plan.jobs.push_back(std::move(job));
+    plan.of_job.push_back(&run);
+  }
+  return plan;
+}
+
+/// Runs what is planned; returns whether it was interrupted.
+bool carry_out(Plan& plan, const Study& study, std::size_t runs, int jobs_at_once) {
+  ProgressLine line;
+  const double begin = monotonic_seconds();
+  std::size_t done = 0;
+  const auto tell = [&](std::size_t running, bool last) {
+    const auto ended = static_cast<double>(done);
+    const double left = done == 0 ? std::nan("")
+                                  : (monotonic_seconds() - begin) / ended *
+                                        static_cast<double>(plan.jobs.size() - done);
+    const auto failed = plan.failures.size();
+    line.show(fmt::format("{}: {} of {} runs, {} now{}{}",
+                          study.name,
+                          plan.there + done,
+                          runs,
+                          running,
+                          failed == 0 ? "" : fmt::format(", {} failed", failed),
+                          last ? "" : "  " + format_seconds(left) + " left"),
+              last);
+  };
+  const bool stopped = run_jobs(
+      plan.jobs,
+      jobs_at_once,
+      [&](std::size_t job, int status) {
+        ++done;
+        if (status != 0) {
+          plan.failures.push_back({plan.of_job[job]->name, last_line(plan.jobs[job].log)});
+        }
+      },
+      [&](const JobsProgress& now) { tell(now.running, false); });
+  tell(0, true);
+  return stopped;
+}
+
+/// The runs that have ended, by a last step or by a loss that left the finite numbers.
+std::vector<RunEnd> ended_runs(const std::vector<StudyRun>& runs,
+                               const std::vector<Failure>& failures,
+                               const fs::path& root) {
+  std::vector<RunEnd> ends;
+  for (const auto& run : runs) {
+    const auto dir = root / run.name;
+    const bool failed = std::ranges::find(failures, run.name, &Failure::run) != failures.end();
+    const bool diverged =
+        failed && fs::exists(dir / "run.sqlite") && store::RunReader(dir).state() == "failed";
+    if (diverged || (!failed && left_of(run, dir) == Left::kNothing)) {
+      ends.push_back(read_ends({dir}).front());
+    }
+  }
+  return ends;
+}
+
+Changes changes_of(const std::vector<std::string>& words, const std::string& data) {
+  Changes changes;
+  if (!data.empty()) changes.emplace_back("data.path", data);
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) throw UsageError("--set takes NAME=VALUE, got " + word);
+    changes.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return changes;
 }
 
 }  // namespace
@@ -107,19 +223,11 @@ int run_sweep(const Arguments& arguments) {
 
   auto study = read_study(file);
   if (seeds > 0) study.seeds = seeds;
-  Changes more;
-  if (!data.empty()) more.emplace_back("data.path", data);
-  for (const auto& change : changes) {
-    const auto equals = change.find('=');
-    if (equals == std::string::npos) throw UsageError("--set takes NAME=VALUE, got " + change);
-    more.emplace_back(change.substr(0, equals), change.substr(equals + 1));
-  }
-  auto runs = runs_of(study, more);
+  auto runs = runs_of(study, changes_of(changes, data));
   if (values["list"].as<bool>()) {
     for (const auto& run : runs) fmt::print("{}\n", run.name);
     return 0;
   }
-  const fs::path root = out.empty() ? fs::path("runs") / study.name : fs::path(out);
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   for (auto& run : runs) {
     auto& threads = run.settings.train.threads;
@@ -127,88 +235,33 @@ int run_sweep(const Arguments& arguments) {
     if (threads == 0 && jobs_at_once > 1) threads = std::max(1, cores / jobs_at_once);
   }
 
-  fs::create_directories(root / "settings");
-  fs::create_directories(root / "logs");
-  std::vector<Job> jobs;
-  std::vector<const StudyRun*> of_job;
-  for (const auto& run : runs) {
-    const auto dir = root / run.name;
-    const auto left = left_of(run, dir);
-    if (left == Left::kNothing) continue;
-    const auto settings = root / "settings" / (run.name + ".ini");
-    write_text(settings, to_ini(run.settings));
-    const auto log = root / "logs" / (run.name + ".txt");
-    if (left == Left::kRest) {
-      jobs.push_back({{"train", "--resume", dir.string()}, log});
-    } else {
-      jobs.push_back({{"train", "--config", settings.string(), "--out", dir.string()}, log});
-    }
-    of_job.push_back(&run);
-  }
-  const auto before = runs.size() - jobs.size();
-  ProgressLine line;
-  std::vector<Failure> failures;
-  const double begin = monotonic_seconds();
-  const auto tell = [&](const JobsProgress& now, bool last) {
-    const double left = now.done == 0
-                            ? std::nan("")
-                            : (monotonic_seconds() - begin) / static_cast<double>(now.done) *
-                                  static_cast<double>(now.total - now.done);
-    line.show(fmt::format("{}: {} of {} runs, {} now{}{}",
-                          study.name,
-                          before + now.done,
-                          runs.size(),
-                          now.running,
-                          failures.empty() ? "" : fmt::format(", {} failed", failures.size()),
-                          last ? "" : "  " + format_seconds(left) + " left"),
-              last);
-  };
-  std::size_t done = 0;
-  const bool stopped = run_jobs(
-      jobs,
-      jobs_at_once,
-      [&](std::size_t job, int status) {
-        ++done;
-        if (status == 0 || status == 130) return;
-        failures.push_back({of_job[job]->name, last_line(jobs[job].log)});
-      },
-      [&](const JobsProgress& now) { tell(now, false); });
-  tell({done, 0, jobs.size()}, true);
-  for (const auto& [name, why] : failures) {
-    fmt::print(stderr, "kappascope: run {} failed: {}\n", name, why);
-  }
-  if (stopped) {
+  const fs::path root = out.empty() ? fs::path("runs") / study.name : fs::path(out);
+  auto work = plan(runs, root);
+  if (carry_out(work, study, runs.size(), jobs_at_once)) {
     fmt::print(stderr, "kappascope: interrupted; the same command goes on\n");
     return 130;
   }
-
-  std::vector<RunEnd> ends;
-  std::vector<std::string> without_run;
-  for (const auto& run : runs) {
-    const auto dir = root / run.name;
-    const bool ended = fs::exists(dir / "run.sqlite") && left_of(run, dir) == Left::kNothing;
-    if (ended) {
-      ends.push_back(read_ends({dir}).front());
-    } else {
-      without_run.push_back(run.name);
-    }
+  for (const auto& [name, why] : work.failures) {
+    fmt::print(stderr, "kappascope: run {} failed: {}\n", name, why);
   }
+  const auto ends = ended_runs(runs, work.failures, root);
   require(!ends.empty(), "no run of ", study.name, " has ended; see ", (root / "logs").string());
-  const bool compares = study.arms.size() > 1;
-  const auto comparisons = compares ? compare_runs(ends, study.arms.front().first, study.metrics)
-                                    : std::vector<Comparison>{};
+  const auto comparisons = study.arms.size() > 1
+                               ? compare_runs(ends, study.arms.front().first, study.metrics)
+                               : std::vector<Comparison>{};
   if (values["json"].as<bool>()) {
     const nlohmann::json result = {{"study", study.name},
+                                   {"claims", study.claims},
                                    {"folder", root.string()},
                                    {"runs", runs.size()},
-                                   {"missing", without_run},
+                                   {"ended", ends.size()},
                                    {"comparisons", comparisons_json(comparisons)}};
     fmt::print("{}\n", result.dump());
   } else {
-    fmt::print("{}: {} runs in {}\n", study.name, ends.size(), root.string());
+    fmt::print("{}: {} of {} runs in {}\n", study.name, ends.size(), runs.size(), root.string());
     print_comparisons(comparisons);
   }
-  return without_run.empty() ? 0 : 1;
+  return ends.size() == runs.size() ? 0 : 1;
 }
 
 }  // namespace kappascope::cli

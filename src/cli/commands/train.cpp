@@ -109,7 +109,8 @@ int run_train(const Arguments& arguments) {
   usage.synopsis =
       "kappascope train --config FILE [--data PATH] [--out RUN | --resume RUN] [settings]";
   usage.text =
-      "Trains stacked gated MLPs on an IDX image set with probes attached, and writes a run: a\n"
+      "Trains gated MLPs, a language model or a ViT-VAE (model.kind) with probes attached, "
+      "and\nwrites a run: a\n"
       "directory with one SQLite database (run.sqlite) and checkpoints. Ctrl-C saves; --resume "
       "goes\n"
       "on to the last bit as if nothing had happened. The loss is the same with and without "

@@ -63,6 +63,16 @@ std::string text(const linalg::LanczosProgress& now, double goal) {
 }  // namespace
 
 SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Task& task) {
+  if (!task.problem->is_mean_over_rows() &&
+      (request.kind == "fisher" || request.kind == "covariance" || request.batches > 0 ||
+       request.interval > 0)) {
+    throw UsageError(
+        "the loss of this model is no mean over rows (it has a root of a mean square), so rows "
+        "have "
+        "no gradients of their own and batches are no samples of it: use --operator hessian "
+        "without "
+        "--batches and --interval");
+  }
   const auto parameters = curvature::select_parameters(task.model(), request.block);
   const auto batch = first_rows(task, request.rows);
   const int64_t all_rows = task.problem->rows(data::Split::kTrain);

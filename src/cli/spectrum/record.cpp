@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+
+#include "kappascope/core/error.h"
 
 namespace kappascope::cli {
 namespace {
@@ -38,8 +41,10 @@ class Records {
     store::Array array{prefix_ + name, layer, {}, {}};
     const auto length = rows.front()->size();
     array.shape = {static_cast<int64_t>(rows.size()), length};
-    for (const auto* row : rows)
+    for (const auto* row : rows) {
+      require(row->size() == length, "the rows of ", name, " differ in length");
       array.data.insert(array.data.end(), row->data(), row->data() + length);
+    }
     out_.arrays.push_back(std::move(array));
   }
 

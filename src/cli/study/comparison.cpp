@@ -24,13 +24,19 @@ bool is_run(const fs::path& dir) {
   return fs::exists(dir / "run.sqlite");
 }
 
+bool is_usable(const std::string& status) {
+  return status == "ok" || status == "converged" || status == "resolved";
+}
+
 RunEnd read_end(const fs::path& dir) {
   const store::RunReader run(dir);
   RunEnd end{dir, run.fact("label"), run.fact("condition"), run.fact("seed"), run.state(), {}};
   for (const auto& key : run.series()) {
     if (!key.layer.empty()) continue;
     const auto points = run.scalars(key);
-    if (!points.empty()) end.values[key.name] = points.back().scalar.value;
+    if (points.empty()) continue;
+    const auto& [step, scalar] = points.back();
+    end.values[key.name] = {is_usable(scalar.status) ? scalar.value : kNaN, step};
   }
   return end;
 }
@@ -44,17 +50,25 @@ std::vector<std::string> in_order(const std::vector<RunEnd>& runs, Get get) {
   return found;
 }
 
-/// Seed -> value of the runs of one arm and condition; NaN where the run has failed.
-std::map<std::string, double> values_of(const std::vector<RunEnd>& runs,
-                                        const std::string& arm,
-                                        const std::string& condition,
-                                        const std::string& metric) {
-  std::map<std::string, double> found;
+using BySeed = std::map<std::string, RunEnd::Last>;
+
+/// Of the runs of one arm and condition; NaN where the run has failed.
+BySeed values_of(const std::vector<RunEnd>& runs,
+                 const std::string& arm,
+                 const std::string& condition,
+                 const std::string& metric) {
+  BySeed found;
   for (const auto& run : runs) {
     if (run.arm != arm || run.condition != condition) continue;
-    const auto value = run.values.find(metric);
-    const bool known = run.state != "failed" && value != run.values.end();
-    if (!found.emplace(run.seed, known ? value->second : kNaN).second) {
+    RunEnd::Last last{kNaN, -1};
+    if (run.state != "failed") {
+      const auto value = run.values.find(metric);
+      if (value == run.values.end()) {
+        throw UsageError(fmt::format("{} has not recorded {}", run.dir.string(), metric));
+      }
+      last = value->second;
+    }
+    if (!found.emplace(run.seed, last).second) {
       throw UsageError(
           fmt::format("two runs of arm '{}' have seed {} ({}): compare pairs runs by "
                       "seed, so leave one out",
@@ -66,10 +80,35 @@ std::map<std::string, double> values_of(const std::vector<RunEnd>& runs,
   return found;
 }
 
-std::vector<double> numbers(const std::map<std::string, double>& values) {
+std::vector<double> numbers(const BySeed& values) {
   std::vector<double> out;
-  for (const auto& [seed, value] : values) out.push_back(value);
+  for (const auto& [seed, last] : values) out.push_back(last.value);
   return out;
+}
+
+/// Fills in the difference of the pairs that there are.
+void compare_pairs(const BySeed& values, const BySeed& control, Comparison& out) {
+  std::vector<double> a, b;
+  for (const auto& [seed, last] : values) {
+    const auto other = control.find(seed);
+    if (other == control.end()) continue;
+    const bool both = last.step >= 0 && other->second.step >= 0;
+    if (both && last.step != other->second.step) {
+      throw UsageError(
+          fmt::format("{} was last recorded at step {} by {} and at step {} by {} "
+                      "(seed {}): give the probe no budget (0) in such a study",
+                      out.metric,
+                      last.step,
+                      out.arm,
+                      other->second.step,
+                      out.control,
+                      seed));
+    }
+    a.push_back(last.value);
+    b.push_back(other->second.value);
+  }
+  out.difference = paired_difference(a, b);
+  out.unpaired = std::ssize(values) + std::ssize(control) - 2 * std::ssize(a);
 }
 
 nlohmann::json finite(double value) {
@@ -80,6 +119,9 @@ nlohmann::json finite(double value) {
 std::string in_words(const Comparison& c) {
   const auto& d = c.difference;
   if (d.pairs < 2) return "too few pairs to tell";
+  if (std::isnan(c.corrected_p))
+    return "the same difference in every pair: nothing tells its error";
+  if (d.detectable == 0) return "equal in every pair";
   if (c.corrected_p < 0.05) return d.mean > 0 ? "higher" : "lower";
   return fmt::format("not told apart (would have found {:.2g})", d.detectable);
 }
@@ -138,14 +180,7 @@ std::vector<Comparison> compare_runs(const std::vector<RunEnd>& runs,
         c.control = control;
         c.arm_median = median(numbers(values));
         c.control_median = median(numbers(base));
-        std::vector<double> a, b;
-        for (const auto& [seed, value] : values) {
-          const auto other = base.find(seed);
-          if (other == base.end()) continue;
-          a.push_back(value);
-          b.push_back(other->second);
-        }
-        c.difference = paired_difference(a, b);
+        compare_pairs(values, base, c);
         all.push_back(std::move(c));
       }
     }
@@ -182,10 +217,14 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
                std::isnan(c.corrected_p) ? "-" : fmt::format("{:.2g}", c.corrected_p),
                in_words(c));
     if (d.left_out > 0) {
-      fmt::print("  {:<24} {} of its pairs hold a run whose loss left the finite numbers\n",
-                 "",
-                 d.left_out);
+      fmt::print(
+          "  {:<24} {} of its pairs left out: a loss left the finite numbers, or a value is not "
+          "to be used\n",
+          "",
+          d.left_out);
     }
+    if (c.unpaired > 0)
+      fmt::print("  {:<24} {} runs without a partner of their seed\n", "", c.unpaired);
   }
 }
 
@@ -201,6 +240,7 @@ nlohmann::json comparisons_json(const std::vector<Comparison>& comparisons) {
                    {"control_median", finite(c.control_median)},
                    {"pairs", d.pairs},
                    {"left_out", d.left_out},
+                   {"unpaired", c.unpaired},
                    {"difference", finite(d.mean)},
                    {"lower", finite(d.lower)},
                    {"upper", finite(d.upper)},

@@ -6,24 +6,84 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "kappascope/core/error.h"
 
 namespace kappascope::cli {
 namespace {
 
-std::atomic<bool> stop_requested{false};
+std::atomic<int> stops_requested{0};
 
 void request_stop(int /*signal*/) {
-  stop_requested = true;
+  ++stops_requested;
 }
+
+/// Takes the signals that ask for an end, for as long as it lives.
+class StopSignals {
+ public:
+  StopSignals() {
+    stops_requested = 0;
+    struct sigaction action = {};
+    action.sa_handler = request_stop;
+    sigemptyset(&action.sa_mask);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
+    // Without this a parent that ignores it would have the children's ends lost.
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &action, &child_before_);
+  }
+  ~StopSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    sigaction(SIGCHLD, &child_before_, nullptr);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+ private:
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> before_ = {};
+  struct sigaction child_before_ = {};
+};
+
+/// Jobs that run; what is left of them is told to stop and waited for when it goes.
+class Running {
+ public:
+  ~Running() {
+    tell_to_stop();
+    for (const auto& [child, job] : jobs_) waitpid(child, nullptr, 0);
+  }
+  Running() = default;
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  void add(pid_t child, std::size_t job) { jobs_.emplace(child, job); }
+  [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+  void tell_to_stop() const {
+    for (const auto& [child, job] : jobs_) kill(child, SIGINT);
+  }
+  /// A job that has ended, with its exit status.
+  std::optional<std::pair<std::size_t, int>> ended() {
+    for (const auto& [child, job] : jobs_) {
+      int raw = 0;
+      if (waitpid(child, &raw, WNOHANG) != child) continue;
+      const std::pair out{job, WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw)};
+      jobs_.erase(child);
+      return out;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::map<pid_t, std::size_t> jobs_;
+};
 
 pid_t start(const Job& job) {
   std::vector<std::string> words = {"kappascope"};
@@ -60,35 +120,27 @@ bool run_jobs(const std::vector<Job>& jobs,
               int at_once,
               const std::function<void(std::size_t, int)>& ended,
               const std::function<void(const JobsProgress&)>& watch) {
-  stop_requested = false;
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
-  std::map<pid_t, std::size_t> running;
+  const StopSignals signals;
+  Running running;
   std::size_t next = 0, done = 0;
-  bool told = false;
-  while (!running.empty() || (next < jobs.size() && !stop_requested)) {
-    while (!stop_requested && next < jobs.size() &&
+  int told = 0;
+  while (running.size() > 0 || (next < jobs.size() && stops_requested == 0)) {
+    while (stops_requested == 0 && next < jobs.size() &&
            running.size() < static_cast<std::size_t>(at_once)) {
-      running.emplace(start(jobs[next]), next);
+      running.add(start(jobs[next]), next);
       ++next;
     }
-    if (stop_requested && !told) {
-      for (const auto& [child, job] : running) kill(child, SIGINT);
-      told = true;
-    }
-    int raw = 0;
-    const auto child = waitpid(-1, &raw, WNOHANG);
-    if (const auto found = running.find(child); child > 0 && found != running.end()) {
-      const auto job = found->second;
-      running.erase(found);
+    // Each signal is passed on: a second one makes a run end at once.
+    for (; told < stops_requested; ++told) running.tell_to_stop();
+    if (const auto end = running.ended()) {
       ++done;
-      ended(job, WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw));
+      ended(end->first, end->second);
       continue;
     }
     watch({done, running.size(), jobs.size()});
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
-  return stop_requested;
+  return stops_requested > 0;
 }
 
 }  // namespace kappascope::cli

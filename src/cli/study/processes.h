@@ -21,9 +21,10 @@ struct JobsProgress {
 };
 
 /// Runs jobs as processes of their own, at most `at_once` at a time, and calls `ended` with the
-/// number and exit status of each as it ends (128 + signal when killed). `watch` is called about
-/// twice a second. On SIGINT or SIGTERM no further job starts, those that run are told to stop, and
-/// it returns when they have. Returns whether it was stopped so.
+/// number and exit status of each as it ends (128 + signal when killed). `watch` is called a few
+/// times a second. On SIGINT, SIGTERM or SIGHUP no further job starts, those that run are told to
+/// stop, and it returns when they have; a second signal is passed on as well. Returns whether it
+/// was stopped so.
 bool run_jobs(const std::vector<Job>& jobs,
               int at_once,
               const std::function<void(std::size_t, int)>& ended,

@@ -71,6 +71,37 @@ std::string words_for(const Changes& condition) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// Refuses what would be overwritten in silence: the three settings that the study itself makes,
+/// and a change of all runs that an arm or condition takes back.
+void refuse_overwritten(const Study& study, const Changes& more) {
+  std::vector<std::string> by_arms;
+  for (const auto& [setting, values] : study.grid) by_arms.push_back(setting);
+  for (const auto& [arm, changes] : study.arms) {
+    for (const auto& [setting, value] : changes) by_arms.push_back(setting);
+  }
+  auto named = by_arms;
+  for (const auto* part : {&study.base, &more}) {
+    for (const auto& [setting, value] : *part) named.push_back(setting);
+  }
+  for (const auto* own : {"train.seed", "label", "condition"}) {
+    if (std::find(named.begin(), named.end(), own) != named.end()) {
+      throw UsageError(
+          fmt::format("{}: {} is the study's own (study.seeds, the names of [arms], "
+                      "[grid]) and cannot be set",
+                      study.name,
+                      own));
+    }
+  }
+  for (const auto& [setting, value] : more) {
+    if (std::find(by_arms.begin(), by_arms.end(), setting) != by_arms.end()) {
+      throw UsageError(
+          fmt::format("{} is what the arms or conditions of {} differ by; edit the study",
+                      setting,
+                      study.name));
+    }
+  }
+}
+
 }  // namespace
 
 Study read_study(const std::filesystem::path& file) {
@@ -94,7 +125,9 @@ Study read_study(const std::filesystem::path& file) {
       } else if (key == "study.metrics") {
         study.metrics = words_of(value);
       } else if (key == "study.seeds") {
-        study.seeds = std::stoll(value);
+        std::size_t read = 0;
+        study.seeds = std::stoll(value, &read);
+        if (read != value.size()) fail("study.seeds must be a whole number, got '" + value + "'");
       } else if (key.rfind("arms.", 0) == 0) {
         study.arms.emplace_back(rest, changes_of(value, file.string()));
       } else if (key.rfind("grid.", 0) == 0) {
@@ -118,6 +151,7 @@ Study read_study(const std::filesystem::path& file) {
 }
 
 std::vector<StudyRun> runs_of(const Study& study, const Changes& more) {
+  refuse_overwritten(study, more);
   std::vector<StudyRun> runs;
   std::set<std::string> names;
   for (const auto& condition : conditions_of(study)) {
@@ -140,7 +174,11 @@ std::vector<StudyRun> runs_of(const Study& study, const Changes& more) {
         run.settings.train.label = arm;
         run.settings.condition = run.condition;
         run.settings.train.seed = run.seed;
-        run.settings.train.validate();
+        try {
+          run.settings.train.validate();
+        } catch (const UsageError& error) {
+          throw UsageError(fmt::format("{}, arm {}: {}", study.name, arm, error.what()));
+        }
         if (!names.insert(run.name).second) {
           throw UsageError("two runs of the study would be called " + run.name +
                            ": give the arms names that differ in letters or digits");

@@ -26,8 +26,9 @@ struct Study {
   Changes base;  ///< the file's settings
 };
 
-/// Reads [study], [arms] and [grid]; all else are settings. Throws UsageError naming file and line
-/// of thought: an unknown setting, an arm without a change of any setting, no arms, no seeds.
+/// Reads [study], [arms] and [grid]; all else are settings, which runs_of looks at. Values in
+/// [arms] and [grid] hold no spaces. Throws UsageError naming the file: unreadable, no arms, no
+/// seeds, an arm that is no list of setting=value.
 Study read_study(const std::filesystem::path& file);
 
 /// One training of a study.

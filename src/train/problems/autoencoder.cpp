@@ -15,6 +15,8 @@ class Autoencoder final : public Problem {
         train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
         test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
     const auto shape = train_->shape();
+    require(
+        shape == test_->shape(), "training and test images of ", config.data, " differ in shape");
     const auto& t = config.transformer;
     model_ = nn::VitVae(nn::VitVaeOptions(shape.height, shape.width)
                             .channels(shape.channels)
@@ -36,10 +38,13 @@ class Autoencoder final : public Problem {
   [[nodiscard]] int64_t rows(data::Split split) const override { return source(split).size(); }
   [[nodiscard]] std::string unit() const override { return "images"; }
 
-  /// One term for all rows: the root of the mean square does not split into terms of its own.
+  /// One term for all rows: the root of the mean square does not split into terms of its own. So
+  /// the test loss is the mean over batches of train.batch rows, and the gradient that probes call
+  /// a token's is the batch's, times its tokens: its scale means nothing by itself.
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
     return model_->loss(source(split).images(indices)).view({1});
   }
+  [[nodiscard]] bool is_mean_over_rows() const override { return false; }
   [[nodiscard]] at::Tensor outputs(data::Split /*split*/, const at::Tensor& /*rows*/) override {
     throw UsageError(
         "the loss of a ViT-VAE is the root of a mean square and a length, and Gauss-Newton takes "

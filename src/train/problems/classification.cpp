@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kappascope/core/error.h"
+#include "kappascope/nn/evaluation_mode.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/train/adversarial.h"
 #include "train/problems/problems.h"
@@ -37,7 +38,8 @@ class Classification final : public Problem {
                          .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
                          .bias(nn::parse_bias_placement(config.bias))
                          .dropout(config.dropout)
-                         .dropout_placement(nn::parse_dropout_placement(config.dropout_placement)));
+                         .dropout_placement(nn::parse_dropout_placement(
+                             config.dropout_placement.empty() ? "up" : config.dropout_placement)));
   }
 
   [[nodiscard]] torch::nn::Module& model() override { return *model_; }
@@ -53,8 +55,7 @@ class Classification final : public Problem {
 
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const torch::NoGradGuard no_grad;
-    const bool was_training = model_->is_training();
-    model_->eval();
+    const nn::EvaluationMode evaluation(*model_);
     constexpr int64_t kChunk = 2000;
     double loss = 0, right = 0;
     const auto rows = evaluated_rows(config_, test_->size());
@@ -69,7 +70,6 @@ class Classification final : public Problem {
     std::vector<store::Scalar> out = {{.name = "loss/test", .layer = "", .value = loss / n},
                                       {.name = "accuracy/test", .layer = "", .value = right / n}};
     evaluate_attacks(out);
-    model_->train(was_training);
     return out;
   }
 

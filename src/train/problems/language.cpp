@@ -37,8 +37,10 @@ nn::FeedForwardOptions feed_forward_of(const TrainConfig& config, nn::FeedForwar
     if (auto* gated = std::get_if<nn::GatedMlpOptions>(&mlp)) gated->fused(fused);
   }
   if (auto* gated = std::get_if<nn::GatedMlpOptions>(&mlp)) {
-    gated->dropout(config.dropout)
-        .dropout_placement(nn::parse_dropout_placement(config.dropout_placement));
+    gated->dropout(config.dropout);
+    if (!config.dropout_placement.empty()) {
+      gated->dropout_placement(nn::parse_dropout_placement(config.dropout_placement));
+    }
   } else if (auto* asger = std::get_if<nn::AsgerOptions>(&mlp)) {
     asger->alpha(t.alpha)
         .beta(t.beta)
@@ -67,7 +69,10 @@ nn::CausalLmOptions options_of(const TrainConfig& config, int64_t vocabulary) {
   const auto has = [&](char which) { return t.attention_bias.find(which) != std::string::npos; };
   auto& attention = block.attention();
   attention.q_bias(has('q')).k_bias(has('k')).v_bias(has('v')).o_bias(has('o'));
-  if (!t.rotary) attention.rotary_base(0);
+  if (!t.rotary) {
+    attention.rotary_base(0);
+    options.local_rotary_base(0);
+  }
   return nn::with_biases(options, nn::parse_bias_placement(config.bias), t.norm_bias);
 }
 
@@ -117,9 +122,6 @@ class Language final : public Problem {
 }  // namespace
 
 std::unique_ptr<Problem> make_language(const TrainConfig& config) {
-  if (config.loss != "cross-entropy") {
-    throw UsageError("a language model is trained by train.loss = cross-entropy");
-  }
   return std::make_unique<Language>(config);
 }
 

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "kappascope/core/error.h"
+#include "kappascope/nn/evaluation_mode.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
@@ -17,9 +18,7 @@ std::unique_ptr<Problem> make_problem(const TrainConfig& config) {
 
 double test_loss(Problem& problem, int64_t rows, int64_t chunk) {
   const torch::NoGradGuard no_grad;
-  auto& model = problem.model();
-  const bool was_training = model.is_training();
-  model.eval();
+  const nn::EvaluationMode evaluation(problem.model());
   double sum = 0;
   for (int64_t begin = 0; begin < rows; begin += chunk) {
     const auto count = std::min(chunk, rows - begin);
@@ -27,7 +26,6 @@ double test_loss(Problem& problem, int64_t rows, int64_t chunk) {
     const auto mean = problem.losses(data::Split::kTest, indices).mean(torch::kDouble);
     sum += mean.item<double>() * static_cast<double>(count);
   }
-  model.train(was_training);
   return sum / static_cast<double>(rows);
 }
 

@@ -27,7 +27,8 @@ struct VitVaeOptions {
   TORCH_ARG(int64_t, latent) = 64;  ///< numbers in the code of a patch; not named
   TORCH_ARG(Gate, gate) = Gate::kSwiglu;
   TORCH_ARG(BiasPlacement, bias) = BiasPlacement::kNone;
-  /// Probability of zeroing, of U in the gated MLPs (equation 3) and of attention weights.
+  /// Probability of zeroing, of U in the gated MLPs (equation 3) and, which is ours, of attention
+  /// weights.
   TORCH_ARG(double, dropout) = 0.1;
   /// Deviation of the Gaussian noise on the codes in training; not named. A study sets it.
   TORCH_ARG(double, latent_noise) = 0.1;
