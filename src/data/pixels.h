@@ -12,7 +12,7 @@ namespace kappascope::data {
 
 /// A whole set of images as bytes.
 struct Pixels {
-  at::Tensor values;  ///< [n, channels, height, width], uint8, of any strides; may be mapped
+  at::Tensor values;    ///< [n, channels, height, width], uint8, of any strides; may be mapped
   at::Tensor labels{};  ///< [n], int64; undefined without labels
   int64_t classes = 0;
   at::Tensor chosen{};  ///< [k], int64: those of `values` that the set is made of; undefined: all

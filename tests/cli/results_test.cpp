@@ -80,7 +80,8 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   CHECK_FALSE(fs::is_empty(work.path() / "figures"));
 
   const auto csv = work.run("export runs/a --format csv");
-  CHECK_THAT(csv.out, Contains("step,name,layer,value") && Contains("kappa/sigma,blocks.0.down_proj"));
+  CHECK_THAT(csv.out,
+             Contains("step,name,layer,value") && Contains("kappa/sigma,blocks.0.down_proj"));
   CHECK(work.run("export runs/a --format npz --out a.npz").status == 0);
   CHECK(fs::file_size(work.path() / "a.npz") > 1000);
 }

@@ -21,10 +21,11 @@ void write_layers(const std::filesystem::path& dir, const std::vector<std::strin
 
 TEST_CASE("layers come in natural order", "[arms]") {
   const TemporaryFolder folder;
-  write_layers(folder / "a", {"blocks.10.down_proj", "blocks.2.down_proj", "blocks.02.down_proj", "a", "blocks"});
-  CHECK(
-      layers_of(read_arms({folder / "a"}), "kappa/") ==
-      std::vector<std::string>{"a", "blocks", "blocks.02.down_proj", "blocks.2.down_proj", "blocks.10.down_proj"});
+  write_layers(folder / "a",
+               {"blocks.10.down_proj", "blocks.2.down_proj", "blocks.02.down_proj", "a", "blocks"});
+  CHECK(layers_of(read_arms({folder / "a"}), "kappa/") ==
+        std::vector<std::string>{
+            "a", "blocks", "blocks.02.down_proj", "blocks.2.down_proj", "blocks.10.down_proj"});
 }
 
 TEST_CASE("arms of one label are told apart by their folder, then by a number", "[arms]") {

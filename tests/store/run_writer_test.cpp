@@ -19,22 +19,23 @@ TEST_CASE("what was written is read back, missing parts missing") {
   {
     auto writer = RunWriter::create(dir, {{"label", "no bias"}, {"seed", "7"}});
     CHECK(writer.dir() == dir);
-    writer.write({.step = 3,
-                  .scalars = {{.name = "loss/train", .layer = "", .value = 0.25},
-                              {.name = "kappa/sigma",
-                               .layer = "blocks.0.down_proj",
-                               .value = 12.5,
-                               .lower = 10.0,
-                               .upper = kInfinity,
-                               .n = 4096.0,
-                               .n_effective = 64.0,
-                               .status = "biased"},
-                              {.name = "kappa/sigma",
-                               .layer = "blocks.1.down_proj",
-                               .value = kNan,
-                               .status = "not_resolvable"}},
-                  .arrays = {{"spectrum", "blocks.0.down_proj", {2, 3}, {1, 2, 3, 4, 5, kInfinity}}},
-                  .events = {{"probe_skipped", "over budget"}}});
+    writer.write(
+        {.step = 3,
+         .scalars = {{.name = "loss/train", .layer = "", .value = 0.25},
+                     {.name = "kappa/sigma",
+                      .layer = "blocks.0.down_proj",
+                      .value = 12.5,
+                      .lower = 10.0,
+                      .upper = kInfinity,
+                      .n = 4096.0,
+                      .n_effective = 64.0,
+                      .status = "biased"},
+                     {.name = "kappa/sigma",
+                      .layer = "blocks.1.down_proj",
+                      .value = kNan,
+                      .status = "not_resolvable"}},
+         .arrays = {{"spectrum", "blocks.0.down_proj", {2, 3}, {1, 2, 3, 4, 5, kInfinity}}},
+         .events = {{"probe_skipped", "over budget"}}});
     writer.set_fact("device", "cpu");
     writer.set_state("finished");
   }
