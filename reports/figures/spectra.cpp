@@ -20,10 +20,9 @@ constexpr double kFarAbove = 300;
 constexpr const char* kGrown = "from a batch that grew until the interval was narrow";
 
 void tick_ranks(Axis& x, const SpectrumGroup& group, std::map<std::string, std::size_t>& at) {
-  const StoredSpectrum* longest = nullptr;
-  for (const auto& spectrum : group.spectra) {
-    if (longest == nullptr || spectrum.values.size() > longest->values.size()) longest = &spectrum;
-  }
+  if (group.spectra.empty()) return;
+  const auto longest = std::ranges::max_element(
+      group.spectra, {}, [](const auto& spectrum) { return spectrum.values.size(); });
   const auto add = [&](const std::string& name) {
     if (!at.emplace(name, x.ticks.size()).second) return;
     x.ticks.push_back({static_cast<double>(x.ticks.size()), name});

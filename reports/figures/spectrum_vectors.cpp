@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "reports/figures/parts.h"
 #include "reports/spectra.h"
@@ -41,10 +42,9 @@ std::map<std::string, std::string> rows_of(const std::vector<std::string>& param
   std::map<std::string, std::string> rows;
   for (const auto& name : parameters) rows[name] = without_last(name);
   const auto count = [&] {
-    std::vector<std::string> names;
-    for (const auto& [from, to] : rows) names.push_back(to);
-    std::sort(names.begin(), names.end());
-    return static_cast<std::size_t>(std::unique(names.begin(), names.end()) - names.begin());
+    std::set<std::string> names;
+    for (const auto& [from, to] : rows) names.insert(to);
+    return names.size();
   };
   for (std::size_t depth = 3; depth >= 1 && count() > kMostRows; --depth) {
     for (auto& [from, to] : rows) to = prefix(to, depth);
@@ -80,6 +80,7 @@ Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms
     Panel panel{.title = arm.label + fmt::format(", after {} training steps", spectrum.checkpoint),
                 .y = {.title = "layer", .categories = true}};
     std::vector<std::string> names;
+    names.reserve(shares.size());
     for (const auto& [name, sum] : shares) names.push_back(name);
     std::sort(names.begin(), names.end(), natural_less);
     std::reverse(names.begin(), names.end());  // the first stands on top

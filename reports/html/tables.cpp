@@ -90,7 +90,7 @@ std::string figures_html(const std::vector<Figure>& figures) {
     } else {
       std::string notes;
       for (const auto& note : figure.notes) notes += "<li>" + escape_html(note) + "</li>";
-      if (!notes.empty()) notes = "<ul class=\"notes\">" + notes + "</ul>";
+      if (!notes.empty()) notes = fmt::format("<ul class=\"notes\">{}</ul>", notes);
       out += fmt::format(
           "<p class=\"caption\">{1}</p>{2}<div class=\"key\" data-key=\"{0}\"></div>"
           "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
