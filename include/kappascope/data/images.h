@@ -45,9 +45,8 @@ struct ImageOptions {
 ///   *-ubyte[.gz]          IDX as of MNIST: train-images-idx3-ubyte, t10k-labels-idx1-ubyte, ...
 ///   data_batch_*.bin[.gz] CIFAR-10 binary; test images in test_batch.bin
 ///   train.bin, test.bin   CIFAR-100 binary, by its fine labels
-///   images (PNG, JPEG)    CLASS/NAME.png below train/ and test/ (or val/), or in the folder
-///   itself,
-///                         which may also be flat (no labels)
+///   PNG, JPEG             CLASS/NAME.png below train/ and test/ (or val/), or in the folder, which
+///                         may also be flat (no labels)
 /// Where a set has no test part of its own, every tenth image (in the order of the file, or of the
 /// sorted names) is held out for it; CelebA's list_eval_partition.txt is followed where it lies
 /// beside the images. Throws Error naming the file and what is wrong with it: missing, wrong magic,

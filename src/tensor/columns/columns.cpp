@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tensor/columns_cuda.h"
+#include "tensor/columns/columns_cuda.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {
