@@ -2,6 +2,7 @@
 #include "kappascope/core/paired.h"
 
 #include <algorithm>
+#include <boost/math/distributions/fisher_f.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,14 @@ namespace kappascope {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double variance(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return squares / (n - 1);
+}
 
 }  // namespace
 
@@ -40,9 +49,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
   out.lower = out.upper = out.p = out.effect = out.detectable = kNaN;
   if (differences.size() < 2) return out;
 
-  double squares = 0;
-  for (const double d : differences) squares += (d - out.mean) * (d - out.mean);
-  const double spread = std::sqrt(squares / (n - 1)), error = spread / std::sqrt(n);
+  const double spread = std::sqrt(variance(differences)), error = spread / std::sqrt(n);
   const boost::math::students_t student(n - 1);
   const double reach = boost::math::quantile(student, 0.975);
   out.lower = out.mean - reach * error;
@@ -55,6 +62,17 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
     out.p = 1;
     out.effect = 0;
   }
+  return out;
+}
+
+VarianceRatio variance_ratio(std::span<const double> a, std::span<const double> b) {
+  if (a.size() < 2 || b.size() < 2) return {kNaN, kNaN, kNaN};
+  VarianceRatio out;
+  out.ratio = variance(a) / variance(b);
+  const boost::math::fisher_f f(static_cast<double>(a.size() - 1),
+                                static_cast<double>(b.size() - 1));
+  out.lower = out.ratio / boost::math::quantile(f, 0.975);
+  out.upper = out.ratio / boost::math::quantile(f, 0.025);
   return out;
 }
 

@@ -88,3 +88,14 @@ TEST_CASE("a median is the middle of the finite values") {
   CHECK(std::isnan(median({std::nan("")})));
   CHECK(std::isnan(median({})));
 }
+
+TEST_CASE("the ratio of variances has the interval of F") {
+  // Variances 2.5 and 10; the quantiles of F(4, 4) at 2.5 % and 97.5 % are 1/9.6045 and 9.6045.
+  const std::vector<double> a = {1, 2, 3, 4, 5}, b = {2, 4, 6, 8, 10};
+  const auto found = variance_ratio(a, b);
+  CHECK(found.ratio == Approx(0.25));
+  CHECK(found.lower == Approx(0.25 / 9.6045).epsilon(1e-4));
+  CHECK(found.upper == Approx(0.25 * 9.6045).epsilon(1e-4));
+  CHECK(std::isnan(variance_ratio(std::vector<double>{1}, b).ratio));
+  CHECK(std::isinf(variance_ratio(a, std::vector<double>{1, 1, 1}).ratio));
+}

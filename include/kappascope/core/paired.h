@@ -29,6 +29,15 @@ struct PairedDifference {
 /// Of a - b; both in the order of their pairs. Throws when their lengths differ.
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b);
 
+/// How much more the values of one arm spread than those of another.
+struct VarianceRatio {
+  double ratio = 0;  ///< of the variances (n - 1), a over b; NaN below two values of each
+  double lower = 0, upper = 0;  ///< 95 % interval by F, for normal values
+};
+
+/// Not paired. The ratio is infinite when only b's values are all equal, NaN when both are.
+VarianceRatio variance_ratio(std::span<const double> a, std::span<const double> b);
+
 /// p-values corrected for their number (Holm 1979): the chance of any false finding among them
 /// stays below the level at which one is read. NaNs stay and do not count.
 std::vector<double> holm(std::span<const double> p);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace kappascope {
+
+/// What this process holds in main memory, in bytes.
+struct ResidentMemory {
+  std::int64_t now = 0;
+  std::int64_t peak = 0;  ///< the most since the start, or since forget_peak_memory()
+};
+
+/// From /proc/self/status; nothing where the system has no such file.
+std::optional<ResidentMemory> resident_memory();
+
+/// Lets the peak begin anew at what is held now. Returns whether the system could.
+bool forget_peak_memory();
+
+}  // namespace kappascope

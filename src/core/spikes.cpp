@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/core/spikes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/paired.h"
+
+namespace kappascope {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double height(double value) {
+  return std::isnan(value) ? kInfinity : value;
+}
+
+/// What is usual at a point, from the calm values before it.
+struct Usual {
+  double value = 0, spread = 0;
+  [[nodiscard]] double above(double spreads) const {
+    // A series that stands still differs by rounding.
+    return value + std::max(spreads * spread, 1e-12 * std::abs(value));
+  }
+};
+
+Usual usual_of(const std::deque<double>& calm) {
+  Usual usual;
+  std::vector<double> values(calm.begin(), calm.end());
+  usual.value = median(values);
+  for (double& value : values) value = std::abs(value - usual.value);
+  usual.spread = 1.4826 * median(values);
+  return usual;
+}
+
+}  // namespace
+
+std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOptions& options) {
+  require(options.window >= 5 && options.end <= options.threshold,
+          "spikes need a window of at least 5 and an end below their threshold");
+  const std::size_t quiet = options.window / 5;
+  std::vector<Spike> spikes;
+  std::deque<double> calm;
+  bool in_spike = false;
+  Usual before;              // of the spike that is on
+  std::size_t calm_run = 0;  // values below its end so far, in a row
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = height(values[i]);
+    if (in_spike) {
+      auto& spike = spikes.back();
+      if (value >= before.above(options.end)) {
+        spike.length = i - spike.begin + 1;
+        spike.peak = std::max(spike.peak, value);
+        calm_run = 0;
+      } else if (++calm_run == quiet) {
+        spike.over = true;
+        in_spike = false;
+      }
+      continue;
+    }
+    if (calm.size() == options.window) {
+      const auto usual = usual_of(calm);
+      if (value > usual.above(options.threshold)) {
+        spikes.push_back({i, 1, usual.value, value, false});
+        before = usual;
+        in_spike = true;
+        calm_run = 0;
+        continue;
+      }
+      calm.pop_front();
+    }
+    if (std::isfinite(value)) calm.push_back(value);
+  }
+  return spikes;
+}
+
+double share_above_median(std::span<const double> values, double factor, std::size_t window) {
+  if (values.size() <= window || window == 0) return std::numeric_limits<double>::quiet_NaN();
+  std::size_t above = 0;
+  for (std::size_t i = window; i < values.size(); ++i) {
+    const auto before = values.subspan(i - window, window);
+    const double usual = median({before.begin(), before.end()});
+    if (!(values[i] <= factor * usual)) ++above;
+  }
+  return static_cast<double>(above) / static_cast<double>(values.size() - window);
+}
+
+}  // namespace kappascope
