@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/tensor/mean_cosine.h"
+
+#include <torch/torch.h>
+
+#include <limits>
+
+namespace kappascope::tensor {
+
+void MeanCosine::update(const at::Tensor& rows) {
+  const torch::NoGradGuard no_grad;
+  auto wide = rows.detach();
+  if (wide.scalar_type() != torch::kDouble) wide = wide.to(torch::kFloat);
+  auto lengths = torch::linalg_vector_norm(wide, 2, torch::IntArrayRef{1});
+  const auto directed = lengths.isfinite().logical_and(lengths > 0);
+  const auto count = directed.sum().item<int64_t>();
+  if (count < wide.size(0)) {
+    wide = wide.index({directed});
+    lengths = lengths.index({directed});
+  }
+  const auto sum = wide.t().mv(lengths.reciprocal()).to(torch::kDouble);
+  sum_ = sum_.defined() ? sum_ + sum : sum;
+  rows_ += count;
+}
+
+double MeanCosine::result() const {
+  if (rows_ < 2) return std::numeric_limits<double>::quiet_NaN();
+  const auto n = static_cast<double>(rows_);
+  return (sum_.dot(sum_).item<double>() - n) / (n * (n - 1));
+}
+
+void MeanCosine::save(torch::serialize::OutputArchive& archive) const {
+  archive.write("rows", torch::tensor(rows_));
+  if (sum_.defined()) archive.write("sum", sum_);
+}
+
+void MeanCosine::load(torch::serialize::InputArchive& archive) {
+  torch::Tensor rows;
+  archive.read("rows", rows);
+  rows_ = rows.item<int64_t>();
+  sum_ = at::Tensor();
+  archive.try_read("sum", sum_);
+}
+
+}  // namespace kappascope::tensor
