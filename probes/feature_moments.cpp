@@ -67,10 +67,11 @@ void FeatureMoments::observe(const train::StepView& view) {
   for (const auto& layer : *view.layers) {
     auto found = layers_.find(layer.name);
     if (found == layers_.end()) {
-      Layer fresh{tensor::MomentAccumulator(layer.features.size(1), options_), {}};
+      Layer fresh{tensor::MomentAccumulator(layer.features.size(1), options_)};
       found = layers_.emplace(layer.name, std::move(fresh)).first;
     }
     found->second.moments.update(layer.features, {}, layer.rows_per_group);
+    found->second.cosine.update(layer.features);
     found->second.bias = layer.bias.defined() ? layer.bias.clone() : at::Tensor();
   }
 }
@@ -93,6 +94,7 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_effective_rank(out, name, c);
     add_scalar(out, "features/stable_rank", name, c.stable_rank);
     add_scalar(out, "features/isotropy", name, c.isotropy);
+    add_scalar(out, "features/mean_cosine", name, layer.cosine.result());
     add_scalar(out, "features/mean_leverage", name, c.mean_leverage);
     add_scalar(out, "features/variance_along_mean", name, c.variance_along_mean);
     add_scalar(out, "features/average_variance", name, c.average_variance);
@@ -109,6 +111,9 @@ void FeatureMoments::save(torch::serialize::OutputArchive& archive) const {
     torch::serialize::OutputArchive moments;
     layer.moments.save(moments);
     inner.write("moments", moments);
+    torch::serialize::OutputArchive cosine;
+    layer.cosine.save(cosine);
+    inner.write("cosine", cosine);
     inner.write("dimension", torch::tensor(layer.moments.dimension()));
     if (layer.bias.defined()) inner.write("bias", layer.bias);
   });
@@ -117,11 +122,12 @@ void FeatureMoments::save(torch::serialize::OutputArchive& archive) const {
 void FeatureMoments::load(torch::serialize::InputArchive& archive) {
   load_layers(archive, layers_, [this](auto& inner) {
     Layer layer{tensor::MomentAccumulator(read_tensor(inner, "dimension").template item<int64_t>(),
-                                          options_),
-                {}};
-    torch::serialize::InputArchive moments;
+                                          options_)};
+    torch::serialize::InputArchive moments, cosine;
     inner.read("moments", moments);
     layer.moments.load(moments);
+    inner.read("cosine", cosine);
+    layer.cosine.load(cosine);
     inner.try_read("bias", layer.bias);
     return layer;
   });

@@ -34,6 +34,9 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
         Approx(kappa(phi.t().matmul(phi) / 400)).epsilon(1e-9));
   CHECK(value(out, "kappa/with_bias") ==
         Approx(kappa((phi + b).t().matmul(phi + b) / 400)).epsilon(1e-9));
+  const auto directions = phi / phi.norm(2, 1, true);
+  const double pairs = directions.sum(0).square().sum().item<double>() - 400;
+  CHECK(value(out, "features/mean_cosine") == Approx(pairs / (400 * 399)).epsilon(1e-9));
   const auto* sigma_row = testing::find(out, "kappa/sigma");
   REQUIRE(sigma_row->lower.has_value());
   CHECK(*sigma_row->lower <= sigma_row->value);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kappascope/linalg/features/moments.h"
+#include "kappascope/tensor/mean_cosine.h"
 #include "kappascope/tensor/moments.h"
 #include "kappascope/train/probe.h"
 
@@ -12,10 +13,11 @@ namespace kappascope::probes {
 
 /// Mean and covariance of the post-gating features of every tapped layer over a window, and from
 /// them the condition numbers κ(Σ), κ(Σ+μμᵀ), κ(Σ+(μ+b)(μ+b)ᵀ) (PGB, Proposition 1), plain and
-/// after diagonal scaling, with intervals, and the ranks. Writes kappa/* and features/* per layer.
-/// Cost: half a product φᵀφ a step; at emission four eigendecompositions of order d_ff a layer (one
-/// with vectors), or from d_ff = 1,024 on linalg::wide_conditioning() in their place.
-/// features/products has the route as its status, and the products that it took.
+/// after diagonal scaling, with intervals, the ranks and the mean cosine of two rows. Writes
+/// kappa/* and features/* per layer. Cost: half a product φᵀφ a step; at emission four
+/// eigendecompositions of order d_ff a layer (one with vectors), or from d_ff = 1,024 on
+/// linalg::wide_conditioning() in their place. features/products has the route as its status, and
+/// the products that it took.
 class FeatureMoments final : public train::Probe {
  public:
   explicit FeatureMoments(linalg::MomentOptions options = {}) : options_(options) {}
@@ -30,7 +32,8 @@ class FeatureMoments final : public train::Probe {
  private:
   struct Layer {
     tensor::MomentAccumulator moments;
-    at::Tensor bias;  // of the latest step; undefined without post-gating bias
+    tensor::MeanCosine cosine{};
+    at::Tensor bias{};  // of the latest step; undefined without post-gating bias
   };
   linalg::MomentOptions options_;
   std::map<std::string, Layer> layers_;
