@@ -147,7 +147,7 @@ std::vector<LayerView> Session::collect() const {
   return views;
 }
 
-void Session::step(double loss, double learning_rate) {
+void Session::step(double loss, double learning_rate, std::optional<double> gradient_norm) {
   require(!closed_, "the session is closed");
   auto& snapshot = pending_.emplace_back();
   snapshot.step = step_;
@@ -160,6 +160,7 @@ void Session::step(double loss, double learning_rate) {
   };
   number("loss/train", loss);
   if (!std::isnan(learning_rate)) number("learning_rate", learning_rate);
+  if (gradient_norm) number("gradient_norm", *gradient_norm);
 
   const double begin = monotonic_seconds();
   observe(loss, learning_rate);

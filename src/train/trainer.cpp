@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "kappascope/core/memory.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
 #include "kappascope/train/checkpoint.h"
@@ -19,6 +22,40 @@ namespace {
 void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
   for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
 }
+
+/// ‖∇loss‖ over all parameters, before any clipping. The sums are of float (off by 1e-4 at four
+/// million elements), those over the tensors of double.
+double gradient_norm(const torch::nn::Module& model) {
+  std::vector<at::Tensor> gradients;
+  for (const auto& parameter : model.parameters()) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  if (gradients.empty()) return 0;
+  const auto norms = torch::stack(at::_foreach_norm(gradients)).to(torch::kDouble);
+  return torch::linalg_vector_norm(norms).item<double>();
+}
+
+/// What training took of main memory beyond what was held before its first step: gradients, the
+/// optimiser's state, what the graph keeps, the probes' sums.
+class MemoryOfTraining {
+ public:
+  MemoryOfTraining() {
+    if (forget_peak_memory()) before_ = resident_memory();
+  }
+  /// A run that was resumed has had steps before: its peak is that of the rest.
+  void record(Session& session, bool whole) const {
+    const auto after = resident_memory();
+    if (!before_ || !after) return;
+    store::Scalar scalar;
+    scalar.name = "memory/training";
+    scalar.value = static_cast<double>(after->peak - before_->now);
+    if (!whole) scalar.status = "resumed";
+    session.record(std::move(scalar));
+  }
+
+ private:
+  std::optional<ResidentMemory> before_;
+};
 
 void record_evaluation(Task& task, Session& session) {
   std::vector<store::Scalar> found;
@@ -61,6 +98,7 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     options.on_progress({taken, task.steps, result.loss, left, &session});
   };
 
+  const MemoryOfTraining memory;
   task.model().train();
   for (int64_t step = first; step < task.steps; ++step) {
     const auto rate = learning_rate_at(config, step, task.steps);
@@ -69,7 +107,7 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     const auto loss = problem.losses(data::Split::kTrain, sampler.indices(step)).mean();
     loss.backward();
     result.loss = loss.item<double>();
-    session.step(result.loss, rate);
+    session.step(result.loss, rate, gradient_norm(task.model()));
     if (!std::isfinite(result.loss)) {
       // The weights are those that gave this loss: the update has not been made.
       result.state = "failed";
@@ -94,6 +132,7 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
       break;
     }
   }
+  if (result.state == "finished") memory.record(session, first == 0);
   session.close(result.state);
   return result;
 }

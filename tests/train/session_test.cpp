@@ -110,6 +110,23 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
   CHECK(events[0].event.kind == "probe_skipped");
 }
 
+TEST_CASE("a norm of the gradients is written when it is given, also when it is no number") {
+  const TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
+  const double infinity = std::numeric_limits<double>::infinity();
+  session.step(1, 0.1, 2.5);
+  session.step(1, 0.1, infinity);
+  session.step(1, 0.1);
+  session.close();
+  const auto norms = store::RunReader(folder.path() / "run").scalars({"gradient_norm", ""});
+  REQUIRE(norms.size() == 2);
+  CHECK(norms[0].scalar.value == 2.5);
+  CHECK(norms[0].scalar.status == "ok");
+  CHECK(norms[1].scalar.value == infinity);
+  CHECK(norms[1].scalar.status == "non_finite");
+}
+
 TEST_CASE("a session that is forgotten is written as interrupted") {
   const TemporaryFolder folder;
   {

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "fixture.h"
+#include "kappascope/core/memory.h"
 #include "kappascope/core/temporary_folder.h"
+#include "kappascope/data/sampler.h"
 #include "kappascope/train/checkpoint.h"
 #include "support/catch.h"
 
@@ -76,6 +78,33 @@ TEST_CASE("training with every probe attached is bit-identical to training witho
   CHECK(a.arrays({"hessian/density", ""}).size() == 4);
 }
 
+TEST_CASE("every step has the norm of its gradients, the last one the memory of training") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.dropout = 0;
+  run_once(config, folder.path() / "run", false);
+  const store::RunReader run(folder.path() / "run");
+  const auto norms = values(run, {"gradient_norm", ""});
+  REQUIRE(norms.size() == 40);
+  auto task = train::make_task(config);
+  data::EpochSampler sampler(task.problem->rows(data::Split::kTrain), config.batch, config.seed);
+  task.problem->losses(data::Split::kTrain, sampler.indices(0)).mean().backward();
+  double squares = 0;
+  for (const auto& parameter : task.model().parameters())
+    squares += parameter.grad().to(torch::kDouble).square().sum().item<double>();
+  CHECK(norms.front() == Approx(std::sqrt(squares)).epsilon(1e-5));
+  const auto memory = run.scalars({"memory/training", ""});
+  if (!resident_memory() || !forget_peak_memory()) {
+    WARN("not tried: this system does not say what a process holds");
+    return;
+  }
+  REQUIRE(memory.size() == 1);
+  CHECK(memory.front().step == 39);
+  CHECK(memory.front().scalar.status == "ok");
+  CHECK(memory.front().scalar.value >= 0);
+}
+
 TEST_CASE("the loss falls on data that can be learned") {
   const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
@@ -109,7 +138,8 @@ TEST_CASE("a run killed at any moment and resumed equals one never killed, to th
     CHECK(torch::equal(resumed.weights, whole.weights));
     const store::RunReader got(dir);
     for (const auto& key : want.series()) {
-      if (key.name.rfind("cost/", 0) == 0) continue;  // seconds are not reproducible
+      // Seconds and bytes are not reproducible.
+      if (key.name.rfind("cost/", 0) == 0 || key.name == "memory/training") continue;
       CAPTURE(key.name, key.layer);
       CHECK(values(got, key) == values(want, key));
     }

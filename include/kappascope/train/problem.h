@@ -43,4 +43,8 @@ class Problem {
 /// Throws UsageError or Error.
 std::unique_ptr<Problem> make_problem(const TrainConfig& config);
 
+/// Parameters of a language model (`config.kind`), from its configuration alone: no data, no
+/// weights. A vocabulary of 0 is that of bytes, 256.
+int64_t language_model_parameters(const TrainConfig& config);
+
 }  // namespace kappascope::train

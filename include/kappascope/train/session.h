@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,11 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// One call a step, after backward() and before the optimiser's update.
-  void step(double loss, double learning_rate = std::numeric_limits<double>::quiet_NaN());
+  /// One call a step, after backward() and before the optimiser's update. A learning rate that is
+  /// NaN, and a norm of all gradients that is not given, are not written.
+  void step(double loss,
+            double learning_rate = std::numeric_limits<double>::quiet_NaN(),
+            std::optional<double> gradient_norm = std::nullopt);
   /// A further number of the step that step() was last called for (a test loss, say).
   void record(store::Scalar scalar);
   /// Runs what is no training step, an evaluation or an attack, with the taps silent: a pass with

@@ -125,4 +125,10 @@ std::unique_ptr<Problem> make_language(const TrainConfig& config) {
   return std::make_unique<Language>(config);
 }
 
+int64_t language_model_parameters(const TrainConfig& config) {
+  constexpr int64_t kBytes = 256;
+  return nn::parameter_count(
+      options_of(config, config.vocabulary > 0 ? config.vocabulary : kBytes));
+}
+
 }  // namespace kappascope::train
