@@ -81,6 +81,36 @@ TEST_CASE("the deficit is what the direction of a batch loses, and no more than 
   CHECK(short_of <= 5);
 }
 
+TEST_CASE("in two dimensions the deficit is that of one rotation, counted once") {
+  const auto x = drawn_rows(3000, {4, 2}, Tails::kGaussian, 5);
+  std::vector<at::Tensor> asked;
+  const auto inner = operator_of(x);
+  const curvature::RowsOperator op = [&](const at::Tensor& rows) {
+    asked.push_back(rows.clone());
+    return inner(rows);
+  };
+  const auto found = curvature::leading_eigenvalue(op, x.size(0), narrow(0.1, 256, 64));
+  REQUIRE(found.fresh_rows >= 128);
+  REQUIRE(found.deficit > 0);
+  const auto second_moment = [&](const at::Tensor& rows) {
+    const auto part = x.index_select(0, rows);
+    return part.t().mm(part) / static_cast<double>(rows.size(0));
+  };
+  const auto blocks = static_cast<size_t>(found.fresh_rows / 64);
+  const auto fresh = second_moment(
+      torch::cat(std::vector<at::Tensor>(asked.end() - static_cast<long>(blocks), asked.end())));
+  const auto& batch = asked[asked.size() - blocks - 1];
+  REQUIRE(batch.size(0) == found.batch_rows);
+  const auto& v = found.vector;
+  const auto across = torch::stack({-v[1], v[0]});
+  const auto product = fresh.mv(v);
+  const double along = product.dot(across).item<double>();
+  const double gap = product.dot(v).item<double>() -
+                     torch::linalg_eigvalsh(second_moment(batch))[0].item<double>();
+  REQUIRE(gap > std::abs(along));
+  CHECK(found.deficit == Approx(along * along / gap).epsilon(1e-8));
+}
+
 TEST_CASE("a narrower interval costs more, and the status says why a search ended") {
   const auto x = drawn_rows(60000, kSpectrum, Tails::kGaussian, 3);
   const auto wide = curvature::leading_eigenvalue(operator_of(x), 60000, narrow(0.1));

@@ -82,6 +82,11 @@ TEST_CASE("batches are disjoint, matched by rank, and their cost is counted") {
   CHECK(found.overlap.maxCoeff() <= 1 + 1e-12);
   CHECK(found.rows == 800);
   CHECK(found.batch.value(1) == Approx(found.values.col(1).mean()).epsilon(1e-14));
+  // Student's interval of four values: their standard deviation (n - 1) over 2, 3.18245 times.
+  const Eigen::ArrayXd second = found.values.col(1).array() - found.batch.value(1);
+  const double error = std::sqrt(second.square().sum() / 3) / 2;
+  CHECK(found.batch.standard_error(1) == Approx(error).epsilon(1e-12));
+  CHECK(found.batch.upper(1) - found.batch.value(1) == Approx(3.182446 * error).epsilon(1e-3));
   // Every row is in one graph of its batch and in one of a union.
   CHECK(found.passes > 2 + 2.0 * found.products / 4);
   CHECK(found.products > 6 * 3);
