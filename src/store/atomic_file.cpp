@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "kappascope/core/error.h"
 
@@ -51,6 +52,15 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
     throw;
   }
   flush(directory, O_RDONLY | O_DIRECTORY);
+}
+
+void write_text_atomically(const fs::path& file, const std::string& text) {
+  write_atomically(file, [&](const fs::path& temporary) {
+    std::ofstream out(temporary, std::ios::binary);
+    out << text;
+    out.close();
+    require(out.good(), "cannot write ", file.string());
+  });
 }
 
 }  // namespace kappascope::store

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 namespace kappascope::store {
 
@@ -16,5 +17,8 @@ namespace kappascope::store {
 /// a time. Costs the writing, and two flushes.
 void write_atomically(const std::filesystem::path& file,
                       const std::function<void(const std::filesystem::path& temporary)>& write);
+
+/// The same with a text.
+void write_text_atomically(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace kappascope::store

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/study/run_ends.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/paired.h"
+#include "kappascope/core/spikes.h"
+#include "kappascope/store/run_reader.h"
+
+namespace kappascope::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kExplosion = 3;  // times the median before it
+
+using Values = std::map<std::string, RunEnd::Value>;
+
+bool is_run(const fs::path& dir) {
+  return fs::exists(dir / "run.sqlite");
+}
+
+/// A biased estimate of one sample is compared with the same estimate of another.
+bool is_usable(const Scalar& scalar) {
+  const auto& status = scalar.status;
+  return status == "ok" || status == "converged" || status == "resolved" || status == "biased";
+}
+
+double usable(const Scalar& scalar) {
+  return is_usable(scalar) ? scalar.value : kNaN;
+}
+
+std::vector<double> numbers(const std::vector<StepValue>& points) {
+  std::vector<double> values;
+  values.reserve(points.size());
+  for (const auto& point : points) values.push_back(point.scalar.value);
+  return values;
+}
+
+/// The last value and the median over steps of one series, given as step and value.
+void add_series(const std::string& name,
+                const std::map<std::int64_t, double>& series,
+                Values& out) {
+  if (series.empty()) return;
+  const auto last = *series.rbegin();
+  std::vector<double> all;
+  all.reserve(series.size());
+  for (const auto& [step, value] : series) all.push_back(value);
+  out[name] = {last.second, last.first};
+  // One that cannot be used makes the median over steps one of other steps than its partner's.
+  const bool whole = std::none_of(all.begin(), all.end(), [](double v) { return std::isnan(v); });
+  out[name + "@median"] = {whole ? median(all) : kNaN, last.first};
+}
+
+void add_spikes(const std::vector<StepValue>& losses, Values& out) {
+  const auto spikes = find_spikes(numbers(losses));
+  double steps = 0, height = 0;
+  for (const auto& spike : spikes) {
+    steps += static_cast<double>(spike.length);
+    height = std::max(height, spike.peak / spike.usual);
+  }
+  const auto count = static_cast<double>(spikes.size());
+  const auto last = losses.back().step;
+  out["spikes/count"] = {count, last};
+  out["spikes/steps"] = {steps, last};
+  out["spikes/length"] = {spikes.empty() ? kNaN : steps / count, last};
+  out["spikes/height"] = {spikes.empty() ? kNaN : height, last};
+}
+
+RunEnd read_run_end(const fs::path& dir) {
+  const RunReader run(dir);
+  RunEnd end{dir, run.fact("label"), run.fact("condition"), run.fact("seed"), run.state(), {}, {}};
+  end.facts = run.facts();
+  std::map<std::string, std::map<std::int64_t, std::vector<double>>> of_layers;
+  for (const auto& key : run.series()) {
+    const auto points = run.scalars(key);
+    if (points.empty()) continue;
+    if (!key.layer.empty()) {
+      for (const auto& [step, scalar] : points) of_layers[key.name][step].push_back(usable(scalar));
+      continue;
+    }
+    std::map<std::int64_t, double> series;
+    for (const auto& [step, scalar] : points) series[step] = usable(scalar);
+    add_series(key.name, series, end.values);
+    if (key.name == "loss/train") add_spikes(points, end.values);
+    if (key.name == "gradient_norm") {
+      const auto share = share_above_median(numbers(points), kExplosion);
+      end.values["explosions/share"] = {share, points.back().step};
+    }
+  }
+  for (const auto& [name, steps] : of_layers) {
+    std::map<std::int64_t, double> series;
+    for (const auto& [step, values] : steps) {
+      const bool whole =
+          std::none_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
+      series[step] = whole ? median(values) : kNaN;
+    }
+    add_series(name, series, end.values);
+  }
+  return end;
+}
+
+}  // namespace
+
+std::string RunEnd::fact(const std::string& key) const {
+  const auto found = std::ranges::find(facts, key, &Facts::value_type::first);
+  return found == facts.end() ? "" : found->second;
+}
+
+std::string RunEnd::data() const {
+  const auto text = fact("data");
+  const auto slash = text.rfind('/', text.find(" ("));
+  return slash == std::string::npos ? text : text.substr(slash + 1);
+}
+
+std::vector<RunEnd> read_run_ends(const std::vector<fs::path>& paths) {
+  std::vector<RunEnd> ends;
+  for (const auto& path : paths) {
+    if (is_run(path)) {
+      ends.push_back(read_run_end(path));
+      continue;
+    }
+    require(fs::is_directory(path), path.string(), " is neither a run nor a folder of runs");
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      // A sweep leaves its result beside its runs.
+      if (is_run(entry.path()) && RunReader(entry.path()).fact("kind") != "study")
+        inside.push_back(entry.path());
+    }
+    require(!inside.empty(), path.string(), " holds no runs");
+    std::ranges::sort(inside);
+    for (const auto& dir : inside) ends.push_back(read_run_end(dir));
+  }
+  return ends;
+}
+
+}  // namespace kappascope::store
