@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "kappascope/core/error.h"
@@ -50,6 +54,26 @@ std::vector<Claim> gather() {
 const std::vector<Claim>& all_claims() {
   static const std::vector<Claim> claims = gather();
   return claims;
+}
+
+const Claim* find_claim(const std::string& id) {
+  const auto found = std::ranges::find(all_claims(), id, &Claim::id);
+  return found == all_claims().end() ? nullptr : &*found;
+}
+
+Verdict measure(const Claim& claim, const StudyRuns& study) {
+  if (std::ranges::find(claim.studies, study.name) == claim.studies.end()) {
+    throw UsageError(fmt::format("{} is not measured by study {}{}",
+                                 claim.id,
+                                 study.name,
+                                 claim.studies.empty()
+                                     ? "; it is decided by `kappascope verify`"
+                                     : fmt::format(", but by {}", fmt::join(claim.studies, ", "))));
+  }
+  const double start = monotonic_seconds();
+  auto verdict = claim.measure(study);
+  verdict.seconds = monotonic_seconds() - start;
+  return verdict;
 }
 
 }  // namespace kappascope::theory

@@ -2,6 +2,7 @@
 #include "kappascope/theory/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -76,7 +77,12 @@ std::string explain(const Claim& claim,
   } else if (claim.needs_run) {
     text += paragraph("verdict", "waits for a stored run: kappascope verify --run RUN");
   } else {
-    text += paragraph("verdict", "measured by study " + claim.study + " of experiments/");
+    text += paragraph("verdict", "measured by studies");
+  }
+  if (!claim.studies.empty()) {
+    text += paragraph("studies",
+                      fmt::format("{}: kappascope sweep experiments/small/STUDY.ini",
+                                  fmt::join(claim.studies, ", ")));
   }
   if (corrected != nullptr) {
     text += paragraph("corrected", corrected->id + ": " + corrected->statement) +

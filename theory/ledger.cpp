@@ -2,6 +2,10 @@
 #include "kappascope/theory/ledger.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
 
 namespace kappascope::theory {
 namespace {
@@ -16,9 +20,20 @@ std::string cell(const std::string& text) {
   return out;
 }
 
-std::string waits_for(const Claim& claim) {
-  return claim.needs_run ? "measured on a run: `kappascope verify --run RUN`"
-                         : "measured, study " + claim.study;
+/// By computation, and then by each study.
+std::string outcome_of(const LedgerEntry& entry) {
+  std::vector<std::string> parts;
+  if (entry.verdict) {
+    parts.emplace_back(to_string(entry.verdict->outcome));
+  } else if (entry.claim.needs_run) {
+    parts.emplace_back("measured on a run: `kappascope verify --run RUN`");
+  }
+  for (const auto& study : entry.claim.studies) {
+    const auto found = std::ranges::find(entry.studies, study, &StudyVerdict::study);
+    const bool known = found != entry.studies.end();
+    parts.push_back(fmt::format("study {}: {}", study, known ? found->outcome : "not run"));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -27,13 +42,12 @@ std::string ledger_markdown(const std::vector<LedgerEntry>& entries) {
   std::string out =
       "| claim | statement | outcome | condition |\n"
       "|---|---|---|---|\n";
-  for (const auto& [claim, verdict] : entries) {
-    const std::string outcome = verdict ? to_string(verdict->outcome) : waits_for(claim);
+  for (const auto& entry : entries) {
     out += fmt::format("| {} | {} | {} | {} |\n",
-                       claim.id,
-                       cell(claim.statement),
-                       outcome,
-                       verdict ? cell(verdict->condition) : "");
+                       entry.claim.id,
+                       cell(entry.claim.statement),
+                       outcome_of(entry),
+                       entry.verdict ? cell(entry.verdict->condition) : "");
   }
   return out;
 }

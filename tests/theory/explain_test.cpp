@@ -53,8 +53,8 @@ TEST_CASE("a claim without a verdict says what it waits for") {
   claim.needs_run = true;
   CHECK_THAT(explain(claim, {}, nullptr), Contains("--run RUN"));
   claim.needs_run = false;
-  claim.study = "a-study";
-  CHECK_THAT(explain(claim, {}, nullptr), Contains("study a-study"));
+  claim.studies = {"a-study", "another"};
+  CHECK_THAT(explain(claim, {}, nullptr), Contains("a-study, another"));
 }
 
 TEST_CASE("a row of the table is one line, and says where it leaves off") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/theory/ledger.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "support/catch.h"
@@ -12,8 +14,19 @@ using namespace kappascope::theory;
 TEST_CASE("the ledger in the repository is what the checks find") {
   std::vector<LedgerEntry> entries;
   for (const auto& claim : all_claims()) {
-    entries.push_back({claim, std::nullopt});
+    entries.push_back({.claim = claim});
     if (claim.decidable({})) entries.back().verdict = claim.check({});
+  }
+  // What the studies found, as `kappascope results` wrote it.
+  const auto results = nlohmann::json::parse(std::ifstream(KAPPASCOPE_RESULTS));
+  for (const auto& study : results.at("studies")) {
+    for (const auto& verdict : study.at("verdicts")) {
+      const std::string id = verdict.at("claim");
+      const auto entry =
+          std::ranges::find(entries, id, [](const LedgerEntry& e) { return e.claim.id; });
+      REQUIRE(entry != entries.end());
+      entry->studies.push_back({study.at("study"), verdict.at("outcome")});
+    }
   }
   const std::string found = "# The ledger of claims\n\nGenerated, see README.md: do not edit.\n\n" +
                             ledger_markdown(entries);
@@ -33,11 +46,12 @@ TEST_CASE("a bar in a statement does not end its cell, and a waiting claim says 
   claim.id = "P-X";
   claim.statement = "|x| >= 0";
   claim.needs_run = true;
-  const auto table = ledger_markdown({{claim, std::nullopt}});
+  const auto table = ledger_markdown({{.claim = claim}});
   CHECK(table.find("| P-X | \\|x\\| >= 0 | measured on a run") != std::string::npos);
   Claim trained;
   trained.id = "P-Y";
-  trained.study = "a-study";
-  CHECK(ledger_markdown({{trained, std::nullopt}}).find("measured, study a-study") !=
+  trained.studies = {"a-study", "another"};
+  const LedgerEntry entry{.claim = trained, .studies = {{"another", "undecided"}}};
+  CHECK(ledger_markdown({entry}).find("study a-study: not run; study another: undecided") !=
         std::string::npos);
 }

@@ -7,6 +7,7 @@
 #include "theory/checks/asger/layer.h"
 #include "theory/checks/asger/parameters.h"
 #include "theory/checks/asger/printed_results.h"
+#include "theory/checks/studies/contrasts.h"
 #include "theory/families/families.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
@@ -136,6 +137,7 @@ std::vector<Claim> gate_claims() {
        .derivation = "The two sentences contradict each other unless 'unstable' and 'stable' are "
                      "about different amounts. G' = (1+2α)βσ(1-σ), and σ(z)+σ(-z) = 1 gives "
                      "E G² = 1/4 + (1+2α)²Var σ.",
+       .studies = {"asger-ablation"},
        .check =
            [](const CheckContext& context) {
              const auto laws = symmetric_laws(context.seed, kLaws);
@@ -143,6 +145,16 @@ std::vector<Claim> gate_claims() {
                  conjunction({check_gradient_growth(GradientPath::kGate, unchanged, laws),
                               check_gradient_growth(GradientPath::kValue, unchanged, laws)}),
                  kGradientCondition);
+           },
+       .measure =
+           [](const StudyRuns& study) {
+             using enum Direction;
+             return check_direction(
+                 study,
+                 {.claimed = {{"gradvar/measured@median", "alpha 1", "alpha 0", kHigher}},
+                  .beside = {{"gradvar/measured@median", "alpha 0.5", "alpha 0", kHigher},
+                             {"explosions/share", "alpha 1", "alpha 0", kHigher},
+                             {"spikes/steps", "alpha 1", "alpha 0", kHigher}}});
            }},
       {.id = "A-GRAD'",
        .source = "corrects A-GRAD",

@@ -6,6 +6,7 @@
 #include "theory/checks/isotropy/branch_offset.h"
 #include "theory/checks/isotropy/tables.h"
 #include "theory/checks/isotropy/variance_ratio.h"
+#include "theory/checks/studies/ratios.h"
 #include "theory/exact/linalg.h"
 #include "theory/families/families.h"
 #include "theory/tools/conditions.h"
@@ -162,6 +163,7 @@ std::vector<Claim> result_claims() {
            "F has (4, 4) degrees of freedom and P(F <= f) = 3x² - 2x³, x = f/(1+f): an "
            "observed ratio of 0.85 is no evidence, and a true one would be found in 5.2 % "
            "of such experiments. Whether there is an effect stays open.",
+       .studies = {"isogmlp"},
        .check =
            [](const CheckContext&) {
              return with_condition(
@@ -169,6 +171,10 @@ std::vector<Claim> result_claims() {
                  "five runs an arm show an observed ratio of 0.104 or less, not 0.105; a "
                  "true ratio of 0.85 is found with 80 % power from 1191 runs an arm on "
                  "(1189 are too few)");
+           },
+       .measure =
+           [](const StudyRuns& study) {
+             return check_less_spread(study, {"loss/test", "IsoGMLP", "GEGLU"}, 0.85);
            }},
       {.id = "I-VAR'",
        .source = "corrects I-VAR",

@@ -6,6 +6,7 @@
 #include "theory/checks/lemma2/draws.h"
 #include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"
+#include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
@@ -83,6 +84,10 @@ Rational exact_decomposition(const JointMoments& of) {
 
 bool dependence_cancels(const JointMoments& of) {
   return of.covariance == of.mean * of.mean;
+}
+
+Verdict formula_of_run(const CheckContext& context) {
+  return check_gradient_variance(*context.run, "gradvar/published");
 }
 
 std::vector<Claim> formula_claims() {
@@ -204,9 +209,11 @@ std::vector<Claim> assumption_claims() {
            "Stored per layer and step: measured variance, both formulas, and the two terms "
            "of P-L2c' that the assumptions drop.",
        .needs_run = true,
-       .check =
-           [](const CheckContext& context) {
-             return check_gradient_variance(*context.run, "gradvar/published");
+       .studies = {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
+       .check = formula_of_run,
+       .measure =
+           [](const StudyRuns& study) {
+             return check_each_run(study, "PGB", EachRun::kNumber, formula_of_run);
            }},
   };
 }

@@ -7,6 +7,7 @@
 #include "theory/checks/measured_run.h"
 #include "theory/checks/proposition1/block_hessian.h"
 #include "theory/checks/proposition1/spectrum.h"
+#include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
@@ -88,6 +89,19 @@ Verdict decide_kappa_condition(const CheckContext& context) {
   }
   parts.push_back(check_kappa(in_plane, Relation::kAtLeast, Convention::kInfinite, context.seed));
   return conjunction(parts);
+}
+
+/// The studies of gated MLPs on images: real features, at initialisation and in training.
+std::vector<std::string> mlp_studies() {
+  return {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"};
+}
+
+Verdict order_of_kappas(const CheckContext& context) {
+  return check_order(*context.run, "kappa/second_moment", "kappa/sigma");
+}
+
+Verdict variance_along_mean(const CheckContext& context) {
+  return check_order(*context.run, "features/variance_along_mean", "features/average_variance");
 }
 
 std::vector<Claim> hessian_claims() {
@@ -220,9 +234,11 @@ std::vector<Claim> spectrum_claims() {
        .assumptions = "both computed on one sample, as a run stores them",
        .derivation = "The share of stored (layer, step) pairs in which it is so.",
        .needs_run = true,
-       .check =
-           [](const CheckContext& context) {
-             return check_order(*context.run, "kappa/second_moment", "kappa/sigma");
+       .studies = mlp_studies(),
+       .check = order_of_kappas,
+       .measure =
+           [](const StudyRuns& study) {
+             return check_each_run(study, "no bias", EachRun::kShare, order_of_kappas);
            }},
       {.id = "P-VAR",
        .source = "Post-gating bias, 3.2",
@@ -231,10 +247,11 @@ std::vector<Claim> spectrum_claims() {
        .derivation = "The share of stored (layer, step) pairs in which the variance along the mean "
                      "is at least that along an average direction.",
        .needs_run = true,
-       .check =
-           [](const CheckContext& context) {
-             return check_order(
-                 *context.run, "features/variance_along_mean", "features/average_variance");
+       .studies = mlp_studies(),
+       .check = variance_along_mean,
+       .measure =
+           [](const StudyRuns& study) {
+             return check_each_run(study, "no bias", EachRun::kShare, variance_along_mean);
            }},
   };
 }

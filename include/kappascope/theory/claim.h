@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/store/study/run_ends.h"
+
 namespace kappascope::theory {
 
 enum class Outcome { kHolds, kHoldsUnder, kRefuted, kMeasured, kUndecided };
@@ -27,13 +29,19 @@ struct Verdict {
   std::int64_t cases = 0;
   std::uint64_t seed = 0;
   std::string witness;  ///< numbers small enough to check by hand; empty when it holds
-  std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run"
+  std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run" | "study"
   double seconds = 0;
 };
 
 struct CheckContext {
   std::uint64_t seed = 1;
   std::optional<std::filesystem::path> run{};  ///< for claims decided on a stored run
+};
+
+/// The ended runs of a study of experiments/, for claims about whole trainings.
+struct StudyRuns {
+  std::string name;
+  std::vector<store::RunEnd> runs;
 };
 
 /// One statement of the four documents, as data and a check.
@@ -44,10 +52,11 @@ struct Claim {
   std::string assumptions;
   std::string derivation;  ///< how it is decided, in short
   bool needs_run = false;
-  /// The study in experiments/ that measures it, for a statement about whole trainings; such a
-  /// claim has no check of its own.
-  std::string study{};
+  /// The studies in experiments/ that measure it, for a statement about trainings. Such a claim has
+  /// a check of its own only where a part of it can be decided without them.
+  std::vector<std::string> studies{};
   std::function<Verdict(const CheckContext&)> check{};
+  std::function<Verdict(const StudyRuns&)> measure{};  ///< there exactly when `studies` are
 
   [[nodiscard]] bool decidable(const CheckContext& context) const {
     return check && (!needs_run || context.run.has_value());
@@ -56,6 +65,13 @@ struct Claim {
 
 /// Every claim, in the order of the documents.
 const std::vector<Claim>& all_claims();
+
+/// The claim of that id; nullptr when there is none.
+const Claim* find_claim(const std::string& id);
+
+/// A study's verdict, its route "study" and its condition never empty. Throws UsageError when the
+/// study does not measure the claim.
+Verdict measure(const Claim& claim, const StudyRuns& study);
 
 std::string verdict_json(const Claim& claim, const Verdict& verdict);
 

@@ -11,7 +11,7 @@ namespace kappascope::theory {
 /// What a reviewer needs to check one claim by hand, as text of lines of at most 96 characters: the
 /// statement with its source and assumptions, how it is decided, the verdict with both sides and
 /// its evidence, the witness, and the corrected statement. `verdict` is empty where the claim waits
-/// for a run or a study; `corrected` is null where there is none.
+/// for a run or for studies; `corrected` is null where there is none.
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
                     const Claim* corrected);

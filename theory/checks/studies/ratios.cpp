@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/studies/ratios.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "kappascope/core/paired.h"
+#include "theory/checks/studies/pairs.h"
+#include "theory/tools/statistics.h"
+
+namespace kappascope::theory {
+namespace {
+
+Verdict undecided(const std::string& why) {
+  Verdict verdict;
+  verdict.route = "study";
+  verdict.condition = why;
+  return verdict;
+}
+
+std::vector<double> values_of(const StudyRuns& study,
+                              const std::string& arm,
+                              const std::string& metric) {
+  std::vector<double> values;
+  for (const auto& run : study.runs) {
+    const auto found = run.values.find(metric);
+    if (run.arm == arm && run.state != "failed" && found != run.values.end() &&
+        std::isfinite(found->second.value))
+      values.push_back(found->second.value);
+  }
+  return values;
+}
+
+}  // namespace
+
+Verdict check_ratio(const StudyRuns& study, const Contrast& contrast, double published) {
+  auto logs = study;
+  for (auto& run : logs.runs) {
+    const auto found = run.values.find(contrast.metric);
+    if (found != run.values.end()) found->second.value = std::log(found->second.value);
+  }
+  const auto pairs = compare_arms(logs, contrast);
+  if (!pairs.lacking.empty()) return undecided(pairs.lacking);
+  const auto& first = pairs.comparisons.front();
+  const auto& d = first.difference;
+  if (d.pairs < 2) return undecided("too few pairs of usable values of " + contrast.metric);
+  Verdict verdict;
+  verdict.outcome = Outcome::kMeasured;
+  verdict.route = "study";
+  verdict.left = fmt::format("{} of {} over {}", contrast.metric, contrast.arm, contrast.control);
+  verdict.right = "the document";
+  verdict.measured = std::exp(d.mean);
+  verdict.lower = std::exp(d.lower);
+  verdict.upper = std::exp(d.upper);
+  verdict.predicted = published;
+  verdict.margin = std::abs(verdict.measured - published);
+  verdict.cases = d.pairs;
+  verdict.condition = fmt::format(
+      "{:.4g} times [{:.4g}, {:.4g}] from a median of {:.4g}, {} pairs{}; the document "
+      "has {:.4g}",
+      verdict.measured,
+      *verdict.lower,
+      *verdict.upper,
+      std::exp(first.control_median),
+      d.pairs,
+      d.left_out > 0 ? fmt::format(" ({} left out)", d.left_out) : "",
+      published);
+  return verdict;
+}
+
+Verdict check_less_spread(const StudyRuns& study, const Contrast& contrast, double published) {
+  const auto arm = values_of(study, contrast.arm, contrast.metric);
+  const auto control = values_of(study, contrast.control, contrast.metric);
+  if (arm.size() < 2 || control.size() < 2) {
+    return undecided(fmt::format("{} has fewer than two usable values of {} of '{}' or '{}'",
+                                 study.name,
+                                 contrast.metric,
+                                 contrast.arm,
+                                 contrast.control));
+  }
+  const auto found = variance_ratio(arm, control);
+  if (!std::isfinite(found.ratio)) return undecided("the control's runs do not differ");
+  Verdict verdict;
+  verdict.route = "study";
+  verdict.left = fmt::format(
+      "variance over seeds of {}, {} over {}", contrast.metric, contrast.arm, contrast.control);
+  verdict.right = "the document";
+  verdict.measured = found.ratio;
+  verdict.lower = found.lower;
+  verdict.upper = found.upper;
+  verdict.predicted = published;
+  verdict.margin = std::abs(verdict.measured - published);
+  verdict.cases = static_cast<std::int64_t>(arm.size() + control.size());
+  const auto numbers =
+      fmt::format("{:.3g} [{:.3g}, {:.3g}], {} and {} runs; the document has {:.3g}",
+                  verdict.measured,
+                  *verdict.lower,
+                  *verdict.upper,
+                  arm.size(),
+                  control.size(),
+                  published);
+  if (*verdict.upper < 1) {
+    verdict.outcome = Outcome::kHoldsUnder;
+    verdict.condition = numbers;
+  } else if (*verdict.lower > 1) {
+    verdict.outcome = Outcome::kRefuted;
+    verdict.witness = verdict.condition = numbers;
+  } else {
+    verdict.condition = "too few runs to tell: the interval holds 1. " + numbers;
+  }
+  return verdict;
+}
+
+Verdict check_each_run(const StudyRuns& study,
+                       const std::string& arm,
+                       EachRun kind,
+                       const std::function<Verdict(const CheckContext&)>& check) {
+  std::map<std::string, std::vector<double>> by_seed;
+  std::vector<double> measured;
+  Verdict verdict;
+  std::string why;
+  int without = 0;
+  for (const auto& run : study.runs) {
+    if (run.arm != arm) continue;
+    const auto one = check({.run = run.dir});
+    if (one.outcome == Outcome::kUndecided) {
+      ++without;
+      why = one.condition;
+      continue;
+    }
+    verdict.left = one.left;
+    verdict.right = one.right;
+    verdict.predicted = one.predicted;
+    verdict.cases += one.cases;
+    by_seed[run.seed].push_back(one.measured);
+    measured.push_back(one.measured);
+  }
+  if (measured.empty()) {
+    return undecided(without == 0 ? fmt::format("{} has no arm '{}'", study.name, arm) : why);
+  }
+  // Runs of one seed share their weights at the start and their data: one observation.
+  std::vector<double> means, none;
+  means.reserve(by_seed.size());
+  for (const auto& [seed, values] : by_seed) {
+    double sum = 0;
+    for (const double v : values) sum += v;
+    means.push_back(sum / static_cast<double>(values.size()));
+  }
+  none.resize(means.size(), 0.0);
+  const auto mean = paired_difference(means, none);
+  verdict.outcome = Outcome::kMeasured;
+  verdict.route = "study";
+  verdict.measured = mean.mean;
+  if (kind == EachRun::kShare) {
+    const auto wide = wilson(mean.mean, static_cast<double>(mean.pairs));
+    verdict.lower = wide.lower;
+    verdict.upper = wide.upper;
+  } else if (mean.pairs >= 2) {
+    verdict.lower = mean.lower;
+    verdict.upper = mean.upper;
+  }
+  verdict.margin = std::abs(mean.mean - verdict.predicted);
+  const auto [low, high] = std::ranges::minmax(measured);
+  verdict.condition = fmt::format(
+      "arm {}: {:.4g}{}; {:.4g} to {:.4g} over {} runs of {} seeds",
+      arm,
+      mean.mean,
+      verdict.lower ? fmt::format(" [{:.4g}, {:.4g}]", *verdict.lower, *verdict.upper) : "",
+      low,
+      high,
+      measured.size(),
+      by_seed.size());
+  if (without > 0) verdict.condition += fmt::format("; {} runs without it ({})", without, why);
+  return verdict;
+}
+
+}  // namespace kappascope::theory
