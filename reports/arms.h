@@ -19,6 +19,9 @@ struct Arm {
 
   std::string label;  ///< unique among the arms of one report
   std::string state;
+  /// Not 0: the median over so many runs of one arm (study/median_arm); its bounds are then the
+  /// lowest and the highest of them.
+  std::size_t seeds = 0;
   std::filesystem::path dir;
   std::int64_t last_step = -1;
   store::Facts facts;

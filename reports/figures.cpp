@@ -116,7 +116,7 @@ void add_notes(Figure& figure) {
       hollow += series.hollow[i];
     }
   }
-  if (hollow > 0) figure.caption += fmt::format(" Hollow: not resolved ({}).", hollow);
+  if (hollow > 0) figure.caption += fmt::format(" Hollow: {} ({}).", figure.hollow, hollow);
   if (infinite > 0) {
     figure.caption += fmt::format(" Triangles at the edge: infinite ({}).", infinite);
   }
@@ -171,12 +171,16 @@ bool add_series(
   return true;
 }
 
-std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_numbers) {
-  std::vector<Figure> figures = {loss_and_kappa(arms),
-                                 condition_numbers(arms),
-                                 intercept_absorption(arms),
-                                 hessian_eigenvalues(arms),
-                                 hessian_density(arms)};
+bool over_seeds(const std::vector<Arm>& arms) {
+  return std::any_of(arms.begin(), arms.end(), [](const Arm& arm) { return arm.seeds > 0; });
+}
+
+std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
+  std::vector<Figure> figures = {loss_and_kappa(arms)};
+  // Most runs have no images to be right about: nothing is missing there.
+  if (auto figure = accuracies(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  for (auto* draw : {condition_numbers, intercept_absorption, hessian_eigenvalues, hessian_density})
+    figures.push_back(draw(arms));
   const auto groups = spectrum_groups(arms);
   if (groups.empty()) figures.push_back(no_spectrum());
   for (const auto& group : groups) {
@@ -186,11 +190,20 @@ std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_
   }
   figures.push_back(gradient_variance(arms));
   figures.push_back(variance_by_bias(arms));
+  return figures;
+}
+
+void finish_figures(std::vector<Figure>& figures, std::size_t max_numbers) {
   for (auto& figure : figures) {
     set_axes(figure);
     add_notes(figure);
   }
   thin(figures, max_numbers);
+}
+
+std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_numbers) {
+  auto figures = draft_figures(arms);
+  finish_figures(figures, max_numbers);
   return figures;
 }
 

@@ -25,6 +25,7 @@ struct Axis {
   double min = 0, max = 1;    ///< what is drawn; always finite, positive when log
   std::vector<Tick> ticks{};  ///< empty: the renderer's own
   bool categories = false;    ///< the ticks are names of the places 0, 1, 2, ...
+  bool whole_bounds = false;  ///< linear only: the axis holds the bounds however wide they are
 };
 
 /// Where a value stands on an axis with a threshold: about linear below it, logarithmic above.
@@ -71,8 +72,10 @@ struct Figure {
   std::string missing{};             ///< why there is nothing to draw; panels are empty then
   Axis x{};
   std::size_t columns = 1;
-  bool share_rows = false;      ///< one logarithmic y scale a row
-  std::vector<Panel> panels{};  ///< row by row
+  bool share_rows = false;              ///< one logarithmic y scale a row
+  bool share_panels = false;            ///< one y scale for all panels, as the first has it
+  std::string hollow = "not resolved";  ///< what a hollow value is, for the caption
+  std::vector<Panel> panels{};          ///< row by row
   std::vector<Series> series{};
   std::vector<ReferenceLine> lines{};
 };
@@ -84,9 +87,19 @@ inline constexpr std::array<const char*, 6> kLightColours = {
 inline constexpr std::array<const char*, 6> kDarkColours = {
     "#56b4e9", "#ff9550", "#2ed3a5", "#e79bc4", "#e6c229", "#d0d0d0"};
 
-/// Every figure of the report, in the order of the page. Where they hold more than `max_numbers`
-/// numbers in all (values, steps, bounds; the default keeps the page under 8 MB), long series are
-/// thinned: ends, extremes and unresolved points stay, and the captions say so.
-std::vector<Figure> build_figures(const std::vector<Arm>& arms, std::size_t max_numbers = 220'000);
+/// Values, steps and bounds in a page under 8 MB.
+inline constexpr std::size_t kMaxNumbers = 220'000;
+
+/// Every figure of the report, in the order of the page, still without axes.
+std::vector<Figure> draft_figures(const std::vector<Arm>& arms);
+
+/// Decides the axes and completes the captions. Where the figures hold more than `max_numbers`
+/// numbers in all, long series are thinned: ends, extremes and unresolved points stay, and the
+/// captions say so.
+void finish_figures(std::vector<Figure>& figures, std::size_t max_numbers = kMaxNumbers);
+
+/// Both.
+std::vector<Figure> build_figures(const std::vector<Arm>& arms,
+                                  std::size_t max_numbers = kMaxNumbers);
 
 }  // namespace kappascope::reports

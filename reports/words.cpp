@@ -33,12 +33,22 @@ std::string words(double value) {
   return (mantissa == "1" ? "" : mantissa + "×") + "10" + raised;
 }
 
+std::string decimals(double value) {
+  const double size = std::abs(value);
+  if (!(size >= 9.995e-5 && size < 9.995e-3)) return words(value);
+  return (value < 0 ? "−" : "") + fmt::format("{:.3g}", size);
+}
+
 std::string grouped(double count) {
   if (!std::isfinite(count)) return words(count);
   std::string text = fmt::format("{:.0f}", count);
   for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
     text.insert(static_cast<std::size_t>(at), ",");
   return text;
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string percent(double share) {
@@ -51,6 +61,12 @@ std::string percent(double share) {
                                        : std::abs(value) >= 1  ? 1
                                                                : 2);
   return (value < 0 ? "−" : "") + text + " %";
+}
+
+std::string verdict_words(const std::string& outcome) {
+  if (outcome == "holds under a condition" || outcome == "holds") return "holds here";
+  if (outcome == "refuted") return "not so here";
+  return outcome == "measured" ? outcome : "not decided";
 }
 
 std::string listed(const std::vector<std::string>& items) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,17 @@ namespace kappascope::reports {
 
 /// A number for reading: three digits, "1.2×10⁷" when large or small, "∞", "not a number".
 std::string words(double value);
+/// As words(), with decimals down to 0.0001: "0.0057" beside "0.12".
+std::string decimals(double value);
 /// A count as "124,618".
 std::string grouped(double count);
+/// "1 run", "2 runs".
+std::string counted(std::size_t count, const std::string& what);
 /// A share as "12 %"; two digits below ten, so that 1.8 % is not 2 %.
 std::string percent(double share);
+/// What a verdict on a study's runs says of them: "holds here", "not so here", "not decided",
+/// "measured".
+std::string verdict_words(const std::string& outcome);
 /// "A", "A and B", "A, B and C".
 std::string listed(const std::vector<std::string>& items);
 /// "95 %: 3.1 % to 5.2 %" of a share, or "" without an interval.

@@ -172,7 +172,28 @@ void set_y_axis(Figure& figure, std::size_t panel) {
   for (const auto& line : figure.lines) {
     if (line.panel == panel) all.add(line.y);
   }
+  if (axis.whole_bounds) {
+    for (const Series& series : figure.series) {
+      if (series.panel != panel) continue;
+      for (const auto* side : {&series.lower, &series.upper}) {
+        for (const double v : *side) all.add(v);
+      }
+    }
+  }
   set_linear(axis, all.empty() ? all : with_bands(figure, panel, all, false));
+}
+
+/// The axis that the first panel would have if it held the series of all.
+void share_panels(Figure& figure) {
+  Figure all = figure;
+  for (Series& series : all.series) series.panel = 0;
+  for (auto& line : all.lines) line.panel = 0;
+  set_y_axis(all, 0);
+  for (Panel& panel : figure.panels) {
+    const std::string title = panel.y.title;
+    panel.y = all.panels[0].y;
+    panel.y.title = title;
+  }
 }
 
 /// One scale a row, so that its panels can be compared by eye; rows that are not logarithmic
@@ -212,6 +233,7 @@ double on_signed_log(double value, double threshold) {
 void set_axes(Figure& figure) {
   for (std::size_t p = 0; p < figure.panels.size(); ++p) set_y_axis(figure, p);
   if (figure.share_rows) share_rows(figure);
+  if (figure.share_panels && !figure.panels.empty()) share_panels(figure);
   if (figure.x.categories) {
     set_categories(figure.x);
     return;

@@ -64,7 +64,8 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
     }
   }
   figure.caption =
-      "Condition numbers of the features that enter each W_d, with 95 % intervals as bands: "
+      std::string("Condition numbers of the features that enter each W_d") +
+      (over_seeds(arms) ? ": " : ", with 95 % intervals as bands: ") +
       "centred (left), with their mean (middle), and with the mean that the bias leaves over "
       "(right; an arm without a post-gating bias is as in the middle). One scale a row.";
   if (figure.panels.empty()) {

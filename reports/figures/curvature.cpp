@@ -15,10 +15,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 std::optional<Series> stability_limit(const std::vector<Arm>& arms, std::size_t arm) {
   auto series = series_of(arms, arm, "learning_rate", "", "2 / learning rate");
   if (!series) return series;
-  Series limit = *series;
-  limit.x.clear();
-  limit.y.clear();
-  limit.hollow.clear();
+  Series limit{.arm = series->arm, .layer = series->layer, .quantity = series->quantity};
   for (std::size_t i = 0; i < series->x.size(); ++i) {
     const double y = series->y[i] > 0 ? 2 / series->y[i] : kNan;
     const bool inside = i > 0 && i + 1 < series->x.size();

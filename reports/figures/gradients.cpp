@@ -40,9 +40,11 @@ Figure gradient_variance(const std::vector<Arm>& arms) {
   figure.caption =
       "Variance over single samples of the gradient of W_d, summed over the layer's rows and "
       "averaged "
-      "over test directions; where a formula leaves the band of the measurement, its assumptions "
-      "do "
-      "not hold there.";
+      "over test directions";
+  figure.caption += over_seeds(arms)
+                        ? "."
+                        : "; where a formula leaves the band of the measurement, its assumptions "
+                          "do not hold there.";
   if (figure.panels.empty()) figure.missing = kNothing;
   return figure;
 }
@@ -91,9 +93,11 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
   figure.caption =
       "The gradient variance that each choice of b would give at the last snapshot, everything "
       "else "
-      "frozen and with the same dropout masks; bars are 95 % intervals of each value, and because "
-      "the "
-      "masks are shared the differences are known better than the bars suggest.";
+      "frozen and with the same dropout masks";
+  figure.caption += over_seeds(arms)
+                        ? "; bars span the seeds."
+                        : "; bars are 95 % intervals of each value, and because the masks are "
+                          "shared the differences are known better than the bars suggest.";
   if (figure.panels.empty()) figure.missing = kNothing;
   return figure;
 }

@@ -12,6 +12,7 @@ namespace kappascope::reports {
 
 // One function a figure; build_figures() lists them in the order of the page.
 Figure loss_and_kappa(const std::vector<Arm>& arms);
+Figure accuracies(const std::vector<Arm>& arms);
 Figure condition_numbers(const std::vector<Arm>& arms);
 Figure intercept_absorption(const std::vector<Arm>& arms);
 Figure hessian_eigenvalues(const std::vector<Arm>& arms);
@@ -30,6 +31,9 @@ Figure no_spectrum();
 Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& arms);
 Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms);
 Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms);
+
+/// Whether the arms are medians over seeds, whose bounds are the lowest and the highest of them.
+bool over_seeds(const std::vector<Arm>& arms);
 
 /// Ranges, scales and ticks of every panel, from the series and reference lines in it.
 void set_axes(Figure& figure);

@@ -13,18 +13,6 @@
 namespace kappascope::reports {
 namespace {
 
-/// A cell; long text folds away behind its first words.
-std::string cell(const std::string& text, const char* kind = "") {
-  constexpr std::size_t kLong = 160;
-  if (text.size() <= kLong) return fmt::format("<td{}>{}</td>", kind, escape_html(text));
-  std::size_t end = 60;  // not within a UTF-8 sequence
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return fmt::format("<td{}><details><summary>{}…</summary>{}</details></td>",
-                     kind,
-                     escape_html(text.substr(0, end)),
-                     escape_html(text));
-}
-
 std::string estimate_row(const Arm& arm,
                          const std::string& layer,
                          const char* name,
@@ -38,14 +26,27 @@ std::string estimate_row(const Arm& arm,
   const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };
   std::string bounds = interval(s);
   if (bounds.empty()) bounds = "none";
-  return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" + cell(layer) + cell(label) +
-         cell(words(s.value), " class=\"number\"") + cell(bounds, " class=\"number\"") +
-         cell(shrunk == nullptr ? "" : words(shrunk->scalar.value), " class=\"number\"") +
-         cell(number(s.n), " class=\"number\"") + cell(number(s.n_effective), " class=\"number\"") +
-         cell(s.status) + cell(std::to_string(point->step), " class=\"number\"") + "</tr>";
+  return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" + table_cell(layer) +
+         table_cell(label) + table_cell(words(s.value), " class=\"number\"") +
+         table_cell(bounds, " class=\"number\"") +
+         table_cell(shrunk == nullptr ? "" : words(shrunk->scalar.value), " class=\"number\"") +
+         table_cell(number(s.n), " class=\"number\"") +
+         table_cell(number(s.n_effective), " class=\"number\"") + table_cell(s.status) +
+         table_cell(std::to_string(point->step), " class=\"number\"") + "</tr>";
 }
 
 }  // namespace
+
+std::string table_cell(const std::string& text, const char* kind) {
+  constexpr std::size_t kLong = 160;
+  if (text.size() <= kLong) return fmt::format("<td{}>{}</td>", kind, escape_html(text));
+  std::size_t end = 60;  // not within a UTF-8 sequence
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return fmt::format("<td{}><details><summary>{}…</summary>{}</details></td>",
+                     kind,
+                     escape_html(text.substr(0, end)),
+                     escape_html(text));
+}
 
 std::string table_head(const std::vector<std::string>& names) {
   std::string out = "<thead><tr>";
@@ -147,7 +148,7 @@ std::string facts_html(const std::vector<Arm>& arms) {
   std::string rows;
   const auto row = [&](const std::string& name, const auto& value_of) {
     rows += "<tr><th scope=\"row\">" + escape_html(name) + "</th>";
-    for (const Arm& arm : arms) rows += cell(value_of(arm));
+    for (const Arm& arm : arms) rows += table_cell(value_of(arm));
     rows += "</tr>";
   };
   for (const auto& key : keys) row(key, [&](const Arm& arm) { return arm.fact(key); });
@@ -162,8 +163,8 @@ std::string facts_html(const std::vector<Arm>& arms) {
     if (arm.events.empty()) continue;
     std::string events;
     for (const auto& [step, time, event] : arm.events) {
-      events += "<tr>" + cell(std::to_string(step), " class=\"number\"") + cell(time) +
-                cell(event.kind) + cell(event.message) + "</tr>";
+      events += "<tr>" + table_cell(std::to_string(step), " class=\"number\"") + table_cell(time) +
+                table_cell(event.kind) + table_cell(event.message) + "</tr>";
     }
     out += "<details><summary>Events of " + escape_html(arm.label) + "</summary>" +
            table(table_head({"step", "time", "kind", "message"}), events) + "</details>";

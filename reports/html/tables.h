@@ -11,6 +11,9 @@
 namespace kappascope::reports {
 
 std::string table_head(const std::vector<std::string>& names);
+/// A cell of text, escaped; a long one folds away behind its first words. `kind`: further
+/// attributes.
+std::string table_cell(const std::string& text, const char* kind = "");
 /// In a frame that scrolls where the page is narrow.
 std::string table(const std::string& head, const std::string& body);
 

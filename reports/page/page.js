@@ -39,6 +39,8 @@
     return Math.round(a + (b - a) * share).toString(16).padStart(2, "0");
   }).join("");
 
+  const nameAt = (figure, x) => figure.x.ticks[Math.round(x)][1].replace(/\n/g, ", ");
+
   function noteOf(series, i) {
     const note = series.notes ? series.notes[i] : series.note;
     return note ? "<br>" + plain(note) : "";
@@ -47,7 +49,7 @@
   function hoverTexts(figure, series) {
     const name = plain(model.arms[series.arm]) + (series.layer ? ", " + plain(series.layer) : "");
     return series.x.map((x, i) => {
-      const place = figure.x.categories ? figure.x.ticks[Math.round(x)][1] : figure.x.title + " " + number(x);
+      const place = figure.x.categories ? nameAt(figure, x) : figure.x.title + " " + number(x);
       const known = series.lower && series.lower[i] !== null && series.upper[i] !== null;
       const band = known ? " (" + number(series.lower[i]) + " to " + number(series.upper[i]) + ")" : "";
       return name + "<br>" + plain(series.quantity) + " = <b>" + number(valueOf(series, i)) + "</b>" + band + "<br>" +
@@ -71,7 +73,8 @@
       from = i + 1;
     }
     return { ...base, x, y, mode: "lines", fill: "toself", line: { width: 0 }, hoverinfo: "skip",
-             fillcolor: transparent(colour(series.arm), 0.2) };
+             // Bands of many arms lie upon each other.
+             fillcolor: transparent(colour(series.arm), (series.faint ? 0.6 : 1) * (model.arms.length > 2 ? 0.13 : 0.2)) };
   }
 
   // Bars of height one, each in the shade of its number; the text takes the colour that can be read.
@@ -122,8 +125,9 @@
                               size: 11, color: hex, line: { width: 1.5, color: hex } } });
     }
     if (series.points && series.lower) {
-      const gap = (edge, i) => (edge === null || typeof edge === "string" || typeof series.y[i] !== "number"
-        ? 0 : Math.abs(place(edge, axis) - place(series.y[i], axis)));
+      // No bound, no bar: one of length 0 would look like certainty.
+      const gap = (edge, i) => (edge === null ? NaN : typeof edge === "string" || typeof series.y[i] !== "number" ? 0
+        : Math.abs(place(edge, axis) - place(series.y[i], axis)));
       trace.error_y = { type: "data", symmetric: false, array: series.upper.map(gap),
                         arrayminus: series.lower.map(gap), color: hex, thickness: 1.5, width: 5 };
     }
@@ -131,7 +135,8 @@
   }
 
   const ticksOf = (axis) => (axis.ticks.length ? {
-    tickmode: "array", tickvals: axis.ticks.map((tick) => place(tick[0], axis)), ticktext: axis.ticks.map((tick) => plain(tick[1])),
+    tickmode: "array", tickvals: axis.ticks.map((tick) => place(tick[0], axis)),
+    ticktext: axis.ticks.map((tick) => plain(tick[1]).replace(/\n/g, "<br>")),
   } : {});
 
   function layoutOf(figure) {
@@ -141,12 +146,14 @@
       const row = figure.panels.slice(r * figure.columns, (r + 1) * figure.columns);
       heights.push(kRow * Math.max(...row.map((panel) => panel.height)));
     }
+    // Names of several lines stand once, below the last row.
+    const tall = Math.max(1, ...figure.x.ticks.map((tick) => tick[1].split("\n").length)) - 1, bottom = kBottom + 17 * tall;
     const inner = heights.reduce((a, b) => a + b, 0) + kGap * (rows - 1);
     // Names of layers need more room than numbers.
     const names = figure.panels.flatMap((panel) => (panel.y.categories ? panel.y.ticks.map((tick) => tick[1].length) : []));
     const ink = style("--ink"), soft = style("--soft"), grid = style("--grid");
     const layout = {
-      height: inner + kTop + kBottom, margin: { l: Math.max(kLeft, Math.min(280, 44 + 7 * Math.max(0, ...names))), r: 14, t: kTop, b: kBottom },
+      height: inner + kTop + bottom, margin: { l: Math.max(kLeft, Math.min(280, 44 + 7 * Math.max(0, ...names))), r: 14, t: kTop, b: bottom },
       paper_bgcolor: style("--card"), plot_bgcolor: style("--card"), font: { color: ink, size: 12.5 },
       hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom", barmode: "overlay", bargap: 0,
       hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
@@ -163,15 +170,14 @@
       const domain = [Math.max(0, (top - heights[row]) / inner), Math.min(1, top / inner)];
       layout["xaxis" + suffix] = {
         ...common, domain: [left, left + width], anchor: "y" + suffix, range: [figure.x.min, figure.x.max],
-        title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || figure.x.categories,
-        ...(p > 0 ? { matches: "x" } : {}),
-        ...ticksOf(figure.x),
+        title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || (figure.x.categories && !tall),
+        ...(p > 0 ? { matches: "x" } : {}), automargin: last && figure.x.categories, ...ticksOf(figure.x),
       };
       const log = panel.y.log;
       layout["yaxis" + suffix] = {
         ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
         range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max].map((v) => place(v, panel.y)),
-        title: { text: column === 0 ? plain(panel.y.title) + (log || panel.y.threshold ? " (log)" : "") : "", standoff: 4 },
+        title: { text: column === 0 || panel.y.title !== figure.panels[p - 1].y.title ? plain(panel.y.title) + (log || panel.y.threshold ? " (log)" : "") : "", standoff: 4 },
         nticks: 6, ...ticksOf(panel.y),
       };
       layout.annotations.push({
@@ -184,7 +190,7 @@
       const axis = figure.panels[line.panel].y, log = axis.log, y = place(line.y, axis);
       layout.shapes.push({ type: "line", xref: "x" + suffix + " domain", x0: 0, x1: 1, yref: "y" + suffix, y0: y, y1: y,
                            line: { color: soft, width: 1, dash: "dash" } });
-      layout.annotations.push({ text: plain(line.label), xref: "x" + suffix + " domain", x: 1, xanchor: "right", yref: "y" + suffix,
+      if (line.label) layout.annotations.push({ text: plain(line.label), xref: "x" + suffix + " domain", x: 1, xanchor: "right", yref: "y" + suffix,
                                 y: log ? Math.log10(y) : y, yanchor: "bottom", showarrow: false, font: { size: 11, color: soft } });
     }
     return layout;
@@ -259,7 +265,7 @@
     for (const series of figure.series) {
       series.x.forEach((x, i) => rows.push([
         model.arms[series.arm], series.layer, series.quantity, figure.panels[series.panel].title,
-        figure.x.categories ? figure.x.ticks[Math.round(x)][1] : cell(x), cell(valueOf(series, i)),
+        figure.x.categories ? nameAt(figure, x) : cell(x), cell(valueOf(series, i)),
         cell(series.lower && series.lower[i]), cell(series.upper && series.upper[i]),
         series.hollow && series.hollow[i] ? "no" : "yes", cell(series.notes ? series.notes[i] : series.note)]));
     }

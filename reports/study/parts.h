@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/figures.h"
+#include "reports/findings.h"
+#include "reports/study/study.h"
+
+namespace kappascope::reports {
+
+// The parts of the page of a study, from top to bottom.
+
+/// What is told apart, the largest effects first, and what is not.
+void find_differences(const Study& study, std::vector<Finding>& out);
+
+/// The verdicts, what is told apart and what is not, what was left out, what was run.
+std::vector<Finding> study_findings(const Study& study);
+
+/// Differences to the control with their intervals: a panel a metric, over the conditions, or over
+/// the arms where there is one condition. Hollow where the arm is not told apart.
+Figure effects(const Study& study);
+
+/// The arms over steps: every figure of the report for each of up to three conditions, of more the
+/// loss alone, a panel a condition. Figures with nothing to draw are left out. Still without axes.
+std::vector<Figure> study_figures(const Study& study);
+
+/// Every comparison with its medians, interval and counts.
+std::string comparisons_html(const Study& study);
+
+/// What all runs share, what the arms and conditions change, and how many runs there were.
+std::string study_facts_html(const Study& study);
+
+}  // namespace kappascope::reports
