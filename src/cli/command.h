@@ -33,6 +33,7 @@ int run_train(const Arguments& arguments);
 int run_spectrum(const Arguments& arguments);
 int run_verify(const Arguments& arguments);
 int run_report(const Arguments& arguments);
+int run_results(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);

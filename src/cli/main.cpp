@@ -21,13 +21,14 @@ struct Command {
   int (*run)(const cli::Arguments&);
 };
 
-constexpr std::array<Command, 8> kCommands = {{
+constexpr std::array<Command, 9> kCommands = {{
     {"train", "train a gated network with probes attached", cli::run_train},
     {"spectrum", "curvature of a trained network: eigenvalues, density, trace", cli::run_spectrum},
     {"verify", "decide the claims of the documents by computation", cli::run_verify},
     {"report", "one HTML page, or figures, about one or several runs", cli::run_report},
     {"sweep", "train all runs of a study, side by side, and compare its arms", cli::run_sweep},
     {"compare", "differences between arms, paired by seed, with intervals", cli::run_compare},
+    {"results", "what studies found: verdicts of their claims, as a page", cli::run_results},
     {"runs", "list runs: state, steps, last loss, worst kappa", cli::run_runs},
     {"export", "a run's numbers as CSV, JSON lines or NPZ", cli::run_export},
 }};

@@ -122,7 +122,7 @@ TEST_CASE("verify explains a claim for a reviewer") {
        {"source", "A.3", "assumptions", "decided by", "witness", "corrected     P-P1e'"})
     CHECK_THAT(refuted.out, Contains(part));
   CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("waits for a stored run"));
-  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("measured by study"));
+  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("measured by studies"));
 }
 
 TEST_CASE("verify tells a verdict that is not the expected one by its exit status") {

@@ -48,6 +48,22 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   CHECK(first["control"] == "no bias");
   CHECK(first["pairs"] == 2);
 
+  // The result is a store of its own beside the runs, which is none of them.
+  const auto found =
+      nlohmann::json::parse(RunReader(work.path() / "runs/study/study").fact("result"));
+  CHECK(found == result);
+  CHECK(result["arms"][1]["arm"] == "PGB");
+  CHECK(result["arms"][1]["parameters"] > result["arms"][0]["parameters"]);
+  CHECK(result["command"] == "kappascope sweep study.ini");
+  const auto page = work.run("results runs/study");
+  CHECK(page.status == 0);
+  CHECK_THAT(page.out, Contains("## study") && Contains("| loss/test | dropout 0 | PGB |"));
+  CHECK(work.run("results runs/study --out .").status == 0);
+  CHECK(kappascope::testing::slurp(work.path() / "RESULTS.md") == page.out);
+  CHECK(nlohmann::json::parse(
+            kappascope::testing::slurp(work.path() / "results.json"))["studies"][0] == result);
+  CHECK(work.run("results runs").status == 1);
+
   // The difference is that of the runs' own last losses.
   double sum = 0;
   for (const auto* seed : {"1", "2"}) {
@@ -70,6 +86,11 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   CHECK(compared.status == 0);
   CHECK_THAT(compared.out, Contains("accuracy/test, dropout 0.2: median of PGB"));
   CHECK_THAT(compared.out, Contains("no bias"));
+  const auto drawn = work.run("compare runs/study --out study.html");
+  CHECK(drawn.status == 0);
+  CHECK_THAT(drawn.out, Contains("study.html"));
+  CHECK_THAT(kappascope::testing::slurp(work.path() / "study.html"),
+             Contains("<h1>study</h1>") && Contains("lowest to highest"));
   CHECK(work.run("compare runs/study --control nobody").status == 2);
   CHECK(work.run("compare runs/study --metric nothing").status == 2);
 
@@ -112,6 +133,33 @@ TEST_CASE("one failure does not stop the rest, and a run that diverged is counte
   CHECK_THAT(blocked.err, Contains("in the way"));
 }
 
+TEST_CASE("a sweep decides its study's claims, in its result and in its store") {
+  const Workplace work;
+  write_bytes(work.path() / "hessian-evolution.ini",
+              "[data]\npath = data\n"
+              "[model]\nwidth = 6\nhidden = 8\nblocks = 1\n"
+              "[train]\nsteps = 12\nbatch = 32\nthreads = 1\n"
+              "[probes]\nfeatures = false\ngradient-variance = false\nintercept = false\n"
+              "hessian-every = 6\nhessian-budget = 0\nhessian-rows = 32\nhessian-top = 1\n"
+              "[study]\nclaims = P-X5\nseeds = 2\n"
+              "[arms]\nno bias = model.bias=none\nPGB = model.bias=post-gating\n");
+  const auto swept = work.run("sweep hessian-evolution.ini --json");
+  INFO(swept.err);
+  REQUIRE(swept.status == 0);
+  const auto verdicts = nlohmann::json::parse(swept.out)["verdicts"];
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0]["claim"] == "P-X5");
+  CHECK(verdicts[0]["cases"] == 2);
+  CHECK_THAT(verdicts[0]["left"].get<std::string>(), Contains("hessian/lambda_1@median of PGB"));
+  const auto rows = RunReader(work.path() / "runs/hessian-evolution/study").verdicts();
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].claim == "P-X5");
+  CHECK(rows[0].outcome == verdicts[0]["outcome"]);
+  CHECK(rows[0].condition == verdicts[0]["condition"]);
+  const auto page = work.run("results runs/hessian-evolution");
+  CHECK_THAT(page.out, Contains("| P-X5 | [hessian-evolution](#hessian-evolution) |"));
+}
+
 TEST_CASE("a sweep that is interrupted goes on and ends as if it had not been") {
   const Workplace work;
   write_study(work);
@@ -123,7 +171,7 @@ TEST_CASE("a sweep that is interrupted goes on and ends as if it had not been") 
   INFO(resumed.err);
   REQUIRE(resumed.status == 0);
   for (const auto& entry : fs::directory_iterator(work.path() / "whole")) {
-    if (!fs::exists(entry.path() / "run.sqlite")) continue;
+    if (!fs::exists(entry.path() / "run.sqlite") || entry.path().filename() == "study") continue;
     const auto last = [](const fs::path& dir) {
       return RunReader(dir).scalars({"loss/test", ""}).back().scalar.value;
     };
@@ -149,6 +197,8 @@ TEST_CASE("a study that cannot be meant is refused before anything is trained") 
   refused("[arms]\na = model.bias=none\n[grid]\ntrain.seed = 1 2\n", "the study's own");
   refused("[arms]\na = model.bias=none\n[study]\nseeds = 3.7\n", "whole number");
   refused("[arms]\na b = model.bias=none\na-b = model.bias=both\n", "would be called");
+  refused("[arms]\na = model.bias=none\n[study]\nclaims = P-X99\n", "no claim is called P-X99");
+  refused("[arms]\na = model.bias=none\n[study]\nclaims = P-X5\n", "hessian-evolution");
   const auto trained = work.run("train --config study.ini");
   CHECK(trained.status == 2);
   CHECK_THAT(trained.err, Contains("kappascope sweep"));

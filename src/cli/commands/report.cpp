@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -42,13 +41,7 @@ int run_report(const Arguments& arguments) {
     throw UsageError("--format needs --figures DIR");
   const std::vector<fs::path> paths(runs.begin(), runs.end());
   const fs::path page = out.empty() ? paths.front() / "report.html" : fs::path(out);
-  const auto html = reports::html_report(paths);
-  store::write_atomically(page, [&](const fs::path& temporary) {
-    std::ofstream file(temporary, std::ios::binary);
-    file << html;
-    file.close();
-    require(file.good(), "cannot write ", page.string());
-  });
+  store::write_text_atomically(page, reports::html_report(paths));
   nlohmann::json written = {{"report", page.string()}, {"figures", nlohmann::json::array()}};
   if (!figures.empty()) {
     const auto kind = format == "svg"   ? reports::FigureFormat::kSvg

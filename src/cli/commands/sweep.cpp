@@ -2,174 +2,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/study/comparison.h"
-#include "cli/study/processes.h"
+#include "cli/study/plan.h"
+#include "cli/study/result.h"
 #include "cli/study/study.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/time.h"
-#include "kappascope/store/atomic_file.h"
-#include "kappascope/store/run_reader.h"
+#include "kappascope/train/problem.h"
 
 namespace kappascope::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What is left to do of a run: nothing, the rest, or all.
-enum class Left { kNothing, kRest, kAll };
-
-/// The first line in which two configurations differ, both sides.
-std::string first_difference(const std::string& stored, const std::string& wanted) {
-  std::istringstream a(stored), b(wanted);
-  std::string left, right;
-  while (std::getline(a, left) && std::getline(b, right)) {
-    if (left != right) return fmt::format("'{}' there, '{}' now", left, right);
-  }
-  return "its length";
-}
-
-/// Throws when the folder holds a run of other settings, which must not be taken for this one.
-Left left_of(const StudyRun& run, const fs::path& dir) {
-  if (!fs::exists(dir / "run.sqlite")) {
-    require(!fs::exists(dir) || fs::is_empty(dir),
-            dir.string(),
-            " is in the way: it is not empty and holds no run; remove it");
-    return Left::kAll;
-  }
-  const store::RunReader reader(dir);
-  Settings stored;
-  try {
-    stored = from_ini(reader.fact("config"));
-  } catch (const Error& error) {
-    throw Error(dir.string() + ": " + error.what());
-  }
-  stored.train.threads = run.settings.train.threads;  // another number of them is the same run
-  require(to_ini(stored) == to_ini(run.settings),
-          dir.string(),
-          " was made with other settings than the study has now (",
-          first_difference(to_ini(stored), to_ini(run.settings)),
-          "): remove it, or sweep into another folder with --out");
-  const auto state = reader.state();
-  return state == "finished" || state == "failed" ? Left::kNothing : Left::kRest;
-}
-
-void write_text(const fs::path& file, const std::string& text) {
-  store::write_atomically(file, [&](const fs::path& temporary) {
-    std::ofstream out(temporary, std::ios::binary);
-    out << text;
-    out.close();
-    require(out.good(), "cannot write ", file.string());
-  });
-}
-
-struct Failure {
-  std::string run, why;
-};
-
-std::string last_line(const fs::path& log) {
-  std::ifstream in(log);
-  std::string line, last;
-  while (std::getline(in, line)) {
-    if (!line.empty()) last = line;
-  }
-  return last;
-}
-
-struct Plan {
-  std::vector<Job> jobs;
-  std::vector<const StudyRun*> of_job;
-  std::vector<Failure> failures;  ///< of runs that cannot be started, and then of those that failed
-  std::size_t there = 0;          ///< runs that had ended before
-};
-
-/// What there is to do in `root`, with each run's settings written there.
-Plan plan(const std::vector<StudyRun>& runs, const fs::path& root) {
-  fs::create_directories(root / "settings");
-  fs::create_directories(root / "logs");
-  Plan plan;
-  for (const auto& run : runs) {
-    const auto dir = root / run.name;
-    auto left = Left::kNothing;
-    try {
-      left = left_of(run, dir);
-    } catch (const Error& error) {
-      plan.failures.push_back({run.name, error.what()});
-      continue;
-    }
-    if (left == Left::kNothing) {
-      ++plan.there;
-      continue;
-    }
-    const auto settings = root / "settings" / (run.name + ".ini");
-    write_text(settings, to_ini(run.settings));
-    Job job{{"train", "--resume", dir.string()}, root / "logs" / (run.name + ".txt")};
-    if (left == Left::kAll)
-      job.words = {"train", "--config", settings.string(), "--out", dir.string()};
-    plan.jobs.push_back(std::move(job));
-    plan.of_job.push_back(&run);
-  }
-  return plan;
-}
-
-/// Runs what is planned; returns whether it was interrupted.
-bool carry_out(Plan& plan, const Study& study, std::size_t runs, int jobs_at_once) {
-  ProgressLine line;
-  const double begin = monotonic_seconds();
-  std::size_t done = 0;
-  const auto tell = [&](std::size_t running, bool last) {
-    const auto ended = static_cast<double>(done);
-    const double left = done == 0 ? std::nan("")
-                                  : (monotonic_seconds() - begin) / ended *
-                                        static_cast<double>(plan.jobs.size() - done);
-    const auto failed = plan.failures.size();
-    line.show(fmt::format("{}: {} of {} runs, {} now{}{}",
-                          study.name,
-                          plan.there + done,
-                          runs,
-                          running,
-                          failed == 0 ? "" : fmt::format(", {} failed", failed),
-                          last ? "" : "  " + format_seconds(left) + " left"),
-              last);
-  };
-  const bool stopped = run_jobs(
-      plan.jobs,
-      jobs_at_once,
-      [&](std::size_t job, int status) {
-        ++done;
-        if (status != 0) {
-          plan.failures.push_back({plan.of_job[job]->name, last_line(plan.jobs[job].log)});
-        }
-      },
-      [&](const JobsProgress& now) { tell(now.running, false); });
-  tell(0, true);
-  return stopped;
-}
-
-/// The runs that have ended, by a last step or by a loss that left the finite numbers.
-std::vector<RunEnd> ended_runs(const std::vector<StudyRun>& runs,
-                               const std::vector<Failure>& failures,
-                               const fs::path& root) {
-  std::vector<RunEnd> ends;
-  for (const auto& run : runs) {
-    const auto dir = root / run.name;
-    const bool failed = std::ranges::find(failures, run.name, &Failure::run) != failures.end();
-    const bool diverged =
-        failed && fs::exists(dir / "run.sqlite") && store::RunReader(dir).state() == "failed";
-    if (diverged || (!failed && left_of(run, dir) == Left::kNothing)) {
-      ends.push_back(read_ends({dir}).front());
-    }
-  }
-  return ends;
-}
 
 Changes changes_of(const std::vector<std::string>& words, const std::string& data) {
   Changes changes;
@@ -180,6 +28,35 @@ Changes changes_of(const std::vector<std::string>& words, const std::string& dat
     changes.emplace_back(word.substr(0, equals), word.substr(equals + 1));
   }
   return changes;
+}
+
+void print_list(const std::vector<StudyRun>& runs, bool as_json) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& run : runs) {
+    if (!as_json) fmt::print("{}\n", run.name);
+    const auto& train = run.settings.train;
+    list.push_back({{"run", run.name},
+                    {"arm", run.arm},
+                    {"condition", run.condition},
+                    {"seed", run.seed},
+                    {"parameters", nullptr}});
+    // Other models have the shape of their data.
+    if (train.kind == "language")
+      list.back()["parameters"] = train::language_model_parameters(train);
+  }
+  if (as_json) fmt::print("{}\n", list.dump());
+}
+
+/// The words that make the study again, its data by name.
+std::string command_of(const std::string& file,
+                       const std::string& data,
+                       const std::vector<std::string>& changes,
+                       std::int64_t seeds) {
+  auto command = "kappascope sweep " + file;
+  if (!data.empty()) command += " --data " + fs::path(data).filename().string();
+  for (const auto& change : changes) command += " --set " + change;
+  if (seeds > 0) command += fmt::format(" --seeds {}", seeds);
+  return command;
 }
 
 }  // namespace
@@ -193,10 +70,13 @@ int run_sweep(const Arguments& arguments) {
   usage.synopsis = "kappascope sweep STUDY.ini [--jobs N] [--seeds S] [--data PATH] [--out FOLDER]";
   usage.text =
       "Trains every run of a study (arms x conditions x seeds), each in a process of its own, and\n"
-      "compares the arms with the first of them, paired by seed. Started again it goes on where "
+      "compares the arms with the first of them, paired by seed, and decides the study's claims "
+      "on\n"
+      "them; the result is also left in the runs' folder, for `kappascope results`. Started again "
       "it\n"
-      "was interrupted, at the step; runs that are there are kept. A run that fails does not stop\n"
-      "the rest. A study is a configuration of `train` with three sections more:\n\n"
+      "goes on where it was interrupted, at the step; runs that are there are kept. A run that "
+      "fails\n"
+      "does not stop the rest. A study is a configuration of `train` with three sections more:\n\n"
       "  [study]  seeds = 5\n"
       "           metrics = loss/test accuracy/test\n"
       "  [arms]   no bias = model.bias=none\n"
@@ -212,8 +92,10 @@ int run_sweep(const Arguments& arguments) {
       po::value(&changes)->composing()->value_name("NAME=VALUE"),
       "change a setting of all runs; may be given several times")(
       "out", po::value(&out)->value_name("FOLDER"), "folder of the runs (default: runs/STUDY)")(
-      "list", po::bool_switch(), "print the runs and do nothing")(
-      "json", po::bool_switch(), "print the comparison as JSON");
+      "list",
+      po::bool_switch(),
+      "print the runs (with --json also the parameters of language models) and do nothing")(
+      "json", po::bool_switch(), "print the result as JSON");
   usage.positional = "study";
   usage.positional_count = 1;
   po::variables_map values;
@@ -222,10 +104,11 @@ int run_sweep(const Arguments& arguments) {
   if (values.count("seeds") != 0 && seeds < 1) throw UsageError("--seeds must be at least 1");
 
   auto study = read_study(file);
+  check_claims(study);
   if (seeds > 0) study.seeds = seeds;
   auto runs = runs_of(study, changes_of(changes, data));
   if (values["list"].as<bool>()) {
-    for (const auto& run : runs) fmt::print("{}\n", run.name);
+    print_list(runs, values["json"].as<bool>());
     return 0;
   }
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -236,7 +119,7 @@ int run_sweep(const Arguments& arguments) {
   }
 
   const fs::path root = out.empty() ? fs::path("runs") / study.name : fs::path(out);
-  auto work = plan(runs, root);
+  auto work = plan_sweep(runs, root);
   if (carry_out(work, study, runs.size(), jobs_at_once)) {
     fmt::print(stderr, "kappascope: interrupted; the same command goes on\n");
     return 130;
@@ -247,19 +130,25 @@ int run_sweep(const Arguments& arguments) {
   const auto ends = ended_runs(runs, work.failures, root);
   require(!ends.empty(), "no run of ", study.name, " has ended; see ", (root / "logs").string());
   const auto comparisons = study.arms.size() > 1
-                               ? compare_runs(ends, study.arms.front().first, study.metrics)
-                               : std::vector<Comparison>{};
+                               ? store::compare_runs(ends, study.arms.front().first, study.metrics)
+                               : std::vector<store::Comparison>{};
+  const auto verdicts = decide_claims(study, ends);
+  const auto result = result_json(
+      {study, ends, comparisons, command_of(file, data, changes, seeds), std::ssize(runs)},
+      verdicts);
+  write_result(root, result, verdicts);
   if (values["json"].as<bool>()) {
-    const nlohmann::json result = {{"study", study.name},
-                                   {"claims", study.claims},
-                                   {"folder", root.string()},
-                                   {"runs", runs.size()},
-                                   {"ended", ends.size()},
-                                   {"comparisons", comparisons_json(comparisons)}};
     fmt::print("{}\n", result.dump());
   } else {
     fmt::print("{}: {} of {} runs in {}\n", study.name, ends.size(), runs.size(), root.string());
     print_comparisons(comparisons);
+    for (const auto& [claim, verdict] : verdicts) {
+      fmt::print("\n{}: {}\n  {}\n  {}\n",
+                 claim->id,
+                 theory::to_string(verdict.outcome),
+                 claim->statement,
+                 verdict.condition);
+    }
   }
   return ends.size() == runs.size() ? 0 : 1;
 }

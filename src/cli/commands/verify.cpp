@@ -50,9 +50,9 @@ std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted)
 
 void print_list(const std::vector<const theory::Claim*>& claims) {
   for (const auto* claim : claims) {
-    const std::string needs = claim->needs_run       ? " (needs --run)"
-                              : claim->study.empty() ? ""
-                                                     : " (study " + claim->study + ")";
+    const std::string needs = claim->needs_run ? " (needs --run)"
+                              : claim->check   ? ""
+                                               : " (studies)";
     fmt::print("{:<9} {} [{}]{}\n", claim->id, claim->statement, claim->source, needs);
   }
 }
@@ -110,7 +110,7 @@ void say_what_waits(const std::vector<const theory::Claim*>& claims,
     return std::count_if(claims.begin(), claims.end(), kind);
   };
   const auto runs = count([&](const auto* claim) { return claim->needs_run && !context.run; });
-  const auto studies = count([](const auto* claim) { return !claim->study.empty(); });
+  const auto studies = count([](const auto* claim) { return !claim->check; });
   if (runs > 0)
     fmt::print(stderr, "{} claims about training were left out: pass --run RUN\n", runs);
   if (studies > 0)
