@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training speed and peak memory of a language model here and in PyTorch (Python, eager), in one run.
+
+    .venv/bin/python benchmarks/language_speed.py [--rounds 5] [--steps 40]
+
+The model is the benchmarks' own: Llama's layout, 4 layers, d 256, d_ff 768, 4 heads, 128 tokens x 8, bytes, Adam; the
+other side is the package transformers with the same shape, its fused attention and torch.optim.Adam. Each side is a
+process of its own that trains for N and for 2N steps; the difference is N steps without the start. Both sides take turns.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAYERS, WIDTH, HIDDEN, HEADS, CONTEXT, BATCH = 4, 256, 768, 4, 128, 8
+
+
+def train_in_pytorch(text: pathlib.Path, steps: int) -> None:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=256,
+        hidden_size=WIDTH,
+        intermediate_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        num_key_value_heads=HEADS,
+        max_position_embeddings=CONTEXT,
+        attn_implementation="sdpa",
+        tie_word_embeddings=False,
+        use_cache=False,
+    )
+    model = LlamaForCausalLM(config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    data = torch.frombuffer(bytearray(text.read_bytes()), dtype=torch.uint8)
+    for _ in range(steps):
+        starts = torch.randint(len(data) - CONTEXT - 1, (BATCH,))
+        windows = torch.stack([data[s : s + CONTEXT + 1] for s in starts]).long()
+        optimizer.zero_grad()
+        logits = model(windows[:, :-1]).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+
+def run(command: list[str]) -> tuple[float, int]:
+    """Seconds and peak resident bytes of a process."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"{command[0]} failed: {errors.decode()[-2000:]}")
+    return time.perf_counter() - begin, usage.ru_maxrss * 1024
+
+
+def ours(program: pathlib.Path, text: pathlib.Path, folder: pathlib.Path, steps: int) -> list[str]:
+    settings = {
+        "data.path": text,
+        "data.context": CONTEXT,
+        "model.kind": "language",
+        "model.layout": "llama",
+        "model.width": WIDTH,
+        "model.hidden": HIDDEN,
+        "model.blocks": LAYERS,
+        "model.heads": HEADS,
+        "model.fused-attention": "true",
+        "train.batch": BATCH,
+        "train.steps": steps,
+        "train.schedule": "constant",
+        "train.eval-every": 10**6,
+        "train.eval-rows": 1,
+        "train.checkpoint-every": 10**6,
+        "probes.features": "false",
+        "probes.intercept": "false",
+        "probes.gradient-variance": "false",
+        "probes.hessian": "false",
+    }
+    words = [f"--{name}={value}" for name, value in settings.items()]
+    return [str(program), "train", "--out", str(folder / f"run-{time.monotonic_ns()}"), *words]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/kappascope")
+    parser.add_argument("--text", type=pathlib.Path, help="default: the program's own random bytes")
+    parser.add_argument("--in-pytorch", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.in_pytorch is not None:
+        train_in_pytorch(options.text, options.in_pytorch)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        text = options.text or folder / "text.txt"
+        if options.text is None:
+            text.write_bytes(os.urandom(1 << 20))
+        here = lambda steps: ours(options.program, text, folder, steps)
+        there = lambda steps: [sys.executable, __file__, "--text", str(text), "--in-pytorch", str(steps)]
+        ratios, memories = [], []
+        for turn in range(options.rounds):
+            seconds, peaks = {}, {}
+            for side, command in [("here", here), ("there", there)][:: 1 if turn % 2 == 0 else -1]:
+                short, _ = run(command(options.steps))
+                long, peaks[side] = run(command(2 * options.steps))
+                seconds[side] = long - short
+            ratios.append(seconds["there"] / seconds["here"])
+            memories.append(peaks["here"] / peaks["there"])
+            print(f"round {turn + 1}: speed {ratios[-1]:.3f}, memory {memories[-1]:.3f}", file=sys.stderr)
+    print(f"speed here / PyTorch eager: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}; at least 0.95)")
+    print(f"peak memory here / PyTorch eager: {statistics.median(memories):.3f} (at most 1)")
+
+
+if __name__ == "__main__":
+    main()
