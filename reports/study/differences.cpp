@@ -75,7 +75,7 @@ std::string why_alike(const std::vector<const Comparison*>& comparisons) {
       ++few;
     } else if (std::isnan(c->corrected_p)) {
       ++same;
-    } else if (c->difference.detectable == 0) {
+    } else if (c->difference.is_same_in_all()) {
       ++equal;
     } else {
       detectable.push_back(c->difference.detectable);

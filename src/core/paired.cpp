@@ -34,35 +34,47 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
           ")");
   PairedDifference out;
   std::vector<double> differences;
+  double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double d = a[i] - b[i];
     if (std::isfinite(d)) {
       differences.push_back(d);
+      largest = std::max({largest, std::abs(a[i]), std::abs(b[i])});
     } else {
       ++out.left_out;
     }
   }
+  // 0.034 - 0.033 is not 0.001: a value of the series is known to half a unit in its last place, and
+  // a sum of n differences to n of them.
   const auto n = static_cast<double>(differences.size());
+  const double rounding = n * std::numeric_limits<double>::epsilon() * largest;
   out.pairs = static_cast<std::int64_t>(differences.size());
   out.mean =
       differences.empty() ? kNaN : std::accumulate(differences.begin(), differences.end(), 0.0) / n;
+  if (std::abs(out.mean) <= rounding) out.mean = 0;
   out.lower = out.upper = out.p = out.effect = out.detectable = kNaN;
   if (differences.size() < 2) return out;
 
   const double spread = std::sqrt(variance(differences)), error = spread / std::sqrt(n);
+  if (spread <= rounding) {
+    if (out.mean == 0) {
+      out.p = 1;
+      out.effect = 0;
+    }
+    return out;
+  }
   const boost::math::students_t student(n - 1);
   const double reach = boost::math::quantile(student, 0.975);
   out.lower = out.mean - reach * error;
   out.upper = out.mean + reach * error;
   out.detectable = (reach + boost::math::quantile(student, 0.8)) * error;
-  if (error > 0) {
-    out.p = 2 * boost::math::cdf(boost::math::complement(student, std::abs(out.mean) / error));
-    out.effect = out.mean / spread;
-  } else if (out.mean == 0) {
-    out.p = 1;
-    out.effect = 0;
-  }
+  out.p = 2 * boost::math::cdf(boost::math::complement(student, std::abs(out.mean) / error));
+  out.effect = out.mean / spread;
   return out;
+}
+
+bool PairedDifference::is_same_in_all() const {
+  return pairs > 1 && std::isnan(lower);
 }
 
 VarianceRatio variance_ratio(std::span<const double> a, std::span<const double> b) {

@@ -37,11 +37,28 @@ TEST_CASE("pairs that tell nothing are said to: none, one, all equal, and runs t
   const auto found = paired_difference(a, b);
   CHECK(found.pairs == 2);
   CHECK(found.left_out == 2);
-  CHECK(found.lower ==
-        1);  // no spread: the interval is the point, and no p tells how likely that is
+  // No spread: no interval, and no p tells how likely that is.
+  CHECK(found.is_same_in_all());
+  CHECK(std::isnan(found.lower));
+  CHECK(std::isnan(found.detectable));
   CHECK(std::isnan(found.p));
   CHECK(paired_difference(a, a).p == 1);
+  CHECK_FALSE(paired_difference(one, other).is_same_in_all());
   CHECK_THROWS_AS(paired_difference(a, one), Error);
+}
+
+TEST_CASE("differences that are equal but for the rounding of their terms do not spread") {
+  const std::vector<double> a = {0.034, 0.048, 0.061, 1.917}, b = {0.033, 0.047, 0.06, 1.916};
+  REQUIRE(a[0] - b[0] != a[3] - b[3]);
+  const auto found = paired_difference(a, b);
+  CHECK(found.is_same_in_all());
+  CHECK(found.mean == Approx(0.001));
+  CHECK(std::isnan(found.p));
+  const std::vector<double> up = {0.1 + 0.2, 0.7}, down = {0.3, 0.7};
+  CHECK(paired_difference(up, down).mean == 0);
+  const std::vector<double> real = {0.034, 0.049};
+  CHECK_FALSE(
+      paired_difference(real, std::vector<double>(b.begin(), b.begin() + 2)).is_same_in_all());
 }
 
 // 2,000 studies of 5 pairs: the share of intervals that miss has standard error 0.5 %, so that a

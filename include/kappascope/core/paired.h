@@ -13,17 +13,21 @@ struct PairedDifference {
   std::int64_t left_out = 0;  ///< with a value that is not (a run that diverged, say)
   double mean = 0;            ///< NaN without pairs
   /// 95 % interval of the mean by Student's t: right where the differences are normal, near it for
-  /// a dozen of any shape. NaN below two pairs.
+  /// a dozen of any shape. NaN below two pairs, and where all differences are equal: what does not
+  /// spread says nothing about how far off it may be.
   double lower = 0, upper = 0;
   /// Two-sided, of no difference in the mean; NaN below two pairs or where all differences are
-  /// equal and not zero.
+  /// equal and not zero, 1 where all are zero.
   double p = 0;
   /// mean over the standard deviation of the differences (Cohen's d for pairs); NaN as p is.
   double effect = 0;
   /// The smallest mean that as many pairs of this spread would find significant at 5 % in about
   /// four of five studies (0.73 of them for two pairs): below it nothing can be said to be absent.
-  /// NaN below two pairs.
+  /// NaN where the interval is.
   double detectable = 0;
+
+  /// The same difference, to rounding, in each of several pairs.
+  [[nodiscard]] bool is_same_in_all() const;
 };
 
 /// Of a - b; both in the order of their pairs. Throws when their lengths differ.

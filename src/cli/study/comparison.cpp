@@ -21,7 +21,7 @@ std::string in_words(const Comparison& c) {
   if (d.pairs < 2) return "too few pairs to tell";
   if (std::isnan(c.corrected_p))
     return "the same difference in every pair: nothing tells its error";
-  if (d.detectable == 0) return "equal in every pair";
+  if (d.is_same_in_all()) return "equal in every pair";
   if (c.corrected_p < 0.05) return d.mean > 0 ? "higher" : "lower";
   return fmt::format("not told apart (would have found {:.2g})", d.detectable);
 }
@@ -48,7 +48,7 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
                c.arm,
                c.arm_median,
                d.mean,
-               d.pairs < 2 ? "-" : fmt::format("{:+.3g} to {:+.3g}", d.lower, d.upper),
+               std::isnan(d.lower) ? "-" : fmt::format("{:+.3g} to {:+.3g}", d.lower, d.upper),
                d.pairs,
                std::isnan(c.corrected_p) ? "-" : fmt::format("{:.2g}", c.corrected_p),
                in_words(c));

@@ -24,9 +24,11 @@ struct Seen {
   [[nodiscard]] bool as_expected() const {
     return (difference().mean < 0) == (contrast.expected == Direction::kLower);
   }
-  /// The whole interval within ±share of what the control has. Equal values in every pair are.
+  /// The whole interval within ±share of what the control has; a difference that is the same in
+  /// every pair, itself.
   [[nodiscard]] bool within(double share) const {
     const double bound = share * std::abs(found.control_median);
+    if (difference().is_same_in_all()) return std::abs(difference().mean) <= bound;
     return difference().pairs >= 2 && difference().lower >= -bound && difference().upper <= bound;
   }
   [[nodiscard]] bool beyond(double share) const {
@@ -71,7 +73,7 @@ void report(const Seen& one, Verdict& verdict) {
                              one.found.control,
                              one.found.condition.empty() ? "" : ", " + one.found.condition);
   verdict.measured = d.mean;
-  if (d.pairs >= 2) {
+  if (d.pairs >= 2 && !d.is_same_in_all()) {
     verdict.lower = d.lower;
     verdict.upper = d.upper;
   }

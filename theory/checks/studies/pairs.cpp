@@ -40,7 +40,11 @@ std::string describe(const store::Comparison& c) {
                           c.control);
   if (d.pairs == 0) return text + ": no pair of usable values";
   text += fmt::format(" {:+.3g}", d.mean);
-  if (d.pairs >= 2) text += fmt::format(" [{:+.3g}, {:+.3g}]", d.lower, d.upper);
+  if (d.is_same_in_all()) {
+    text += " in every pair";
+  } else if (d.pairs >= 2) {
+    text += fmt::format(" [{:+.3g}, {:+.3g}]", d.lower, d.upper);
+  }
   text += fmt::format(
       " from {:.4g}, {} {}", c.control_median, d.pairs, d.pairs == 1 ? "pair" : "pairs");
   if (!std::isnan(c.corrected_p)) text += fmt::format(", p {:.2g}", c.corrected_p);

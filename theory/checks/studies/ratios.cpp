@@ -54,17 +54,20 @@ Verdict check_ratio(const StudyRuns& study, const Contrast& contrast, double pub
   verdict.left = fmt::format("{} of {} over {}", contrast.metric, contrast.arm, contrast.control);
   verdict.right = "the document";
   verdict.measured = std::exp(d.mean);
-  verdict.lower = std::exp(d.lower);
-  verdict.upper = std::exp(d.upper);
+  std::string interval = " in every pair";
+  if (!d.is_same_in_all()) {
+    verdict.lower = std::exp(d.lower);
+    verdict.upper = std::exp(d.upper);
+    interval = fmt::format(" [{:.4g}, {:.4g}]", *verdict.lower, *verdict.upper);
+  }
   verdict.predicted = published;
   verdict.margin = std::abs(verdict.measured - published);
   verdict.cases = d.pairs;
   verdict.condition = fmt::format(
-      "{:.4g} times [{:.4g}, {:.4g}] from a median of {:.4g}, {} pairs{}; the document "
+      "{:.4g} times{} from a median of {:.4g}, {} pairs{}; the document "
       "has {:.4g}",
       verdict.measured,
-      *verdict.lower,
-      *verdict.upper,
+      interval,
       std::exp(first.control_median),
       d.pairs,
       d.left_out > 0 ? fmt::format(" ({} left out)", d.left_out) : "",
@@ -159,7 +162,7 @@ Verdict check_each_run(const StudyRuns& study,
     const auto wide = wilson(mean.mean, static_cast<double>(mean.pairs));
     verdict.lower = wide.lower;
     verdict.upper = wide.upper;
-  } else if (mean.pairs >= 2) {
+  } else if (mean.pairs >= 2 && !mean.is_same_in_all()) {
     verdict.lower = mean.lower;
     verdict.upper = mean.upper;
   }
