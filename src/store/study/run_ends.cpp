@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "kappascope/core/error.h"
@@ -16,7 +17,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kExplosion = 3;  // times the median before it
+constexpr double kExplosion = 3;    // times the median before it
+constexpr std::int64_t kNear = 50;  // steps from a spike within which a measurement belongs to it
+
+/// Quantities of layers of which it is told what they do as the loss spikes.
+const std::map<std::string, std::string> kAroundSpikes = {
+    {"kappa/sigma", "spikes/kappa"}, {"features/effective_rank", "spikes/effective_rank"}};
 
 using Values = std::map<std::string, RunEnd::Value>;
 
@@ -56,8 +62,26 @@ void add_series(const std::string& name,
   out[name + "@median"] = {whole ? median(all) : kNaN, last.first};
 }
 
-void add_spikes(const std::vector<StepValue>& losses, Values& out) {
+/// What a layered quantity does as the spikes begin: after over before, the median over spikes.
+double change_at(const std::vector<std::int64_t>& begins,
+                 const std::map<std::int64_t, double>& series) {
+  std::vector<double> changes;
+  for (const auto begin : begins) {
+    const auto after = series.lower_bound(begin);
+    if (after == series.begin() || after == series.end()) continue;
+    const auto before = std::prev(after);
+    if (after->first - begin <= kNear && begin - before->first <= kNear)
+      changes.push_back(after->second / before->second);
+  }
+  return median(changes);
+}
+
+/// Returns the steps at which they begin.
+std::vector<std::int64_t> add_spikes(const std::vector<StepValue>& losses, Values& out) {
   const auto spikes = find_spikes(numbers(losses));
+  std::vector<std::int64_t> begins;
+  begins.reserve(spikes.size());
+  for (const auto& spike : spikes) begins.push_back(losses[spike.begin].step);
   double steps = 0, height = 0;
   for (const auto& spike : spikes) {
     steps += static_cast<double>(spike.length);
@@ -69,6 +93,8 @@ void add_spikes(const std::vector<StepValue>& losses, Values& out) {
   out["spikes/steps"] = {steps, last};
   out["spikes/length"] = {spikes.empty() ? kNaN : steps / count, last};
   out["spikes/height"] = {spikes.empty() ? kNaN : height, last};
+  out["spikes/first"] = {spikes.empty() ? kNaN : static_cast<double>(begins.front()), last};
+  return begins;
 }
 
 RunEnd read_run_end(const fs::path& dir) {
@@ -76,6 +102,7 @@ RunEnd read_run_end(const fs::path& dir) {
   RunEnd end{dir, run.fact("label"), run.fact("condition"), run.fact("seed"), run.state(), {}, {}};
   end.facts = run.facts();
   std::map<std::string, std::map<std::int64_t, std::vector<double>>> of_layers;
+  std::vector<std::int64_t> spikes;
   for (const auto& key : run.series()) {
     const auto points = run.scalars(key);
     if (points.empty()) continue;
@@ -86,7 +113,7 @@ RunEnd read_run_end(const fs::path& dir) {
     std::map<std::int64_t, double> series;
     for (const auto& [step, scalar] : points) series[step] = usable(scalar);
     add_series(key.name, series, end.values);
-    if (key.name == "loss/train") add_spikes(points, end.values);
+    if (key.name == "loss/train") spikes = add_spikes(points, end.values);
     if (key.name == "gradient_norm") {
       const auto share = share_above_median(numbers(points), kExplosion);
       end.values["explosions/share"] = {share, points.back().step};
@@ -100,6 +127,9 @@ RunEnd read_run_end(const fs::path& dir) {
       series[step] = whole ? median(values) : kNaN;
     }
     add_series(name, series, end.values);
+    const auto around = kAroundSpikes.find(name);
+    if (around != kAroundSpikes.end() && end.values.contains("spikes/count"))
+      end.values[around->second] = {change_at(spikes, series), series.rbegin()->first};
   }
   return end;
 }

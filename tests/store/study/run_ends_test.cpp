@@ -82,6 +82,13 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
       wild.write({.step = step,
                   .scalars = {{.name = "loss/train", .value = (spike ? 3 : 1) + noise},
                               {.name = "gradient_norm", .value = spike ? 20.0 : 2.0}}});
+      if (step % 20 == 0) {
+        calm.write({.step = step, .scalars = {{.name = "kappa/sigma", .layer = "b", .value = 5}}});
+        // Measured at 140 and at 160, which is the first from the spike's begin on.
+        const double kappa = step < 150 ? 5 : 20;
+        wild.write(
+            {.step = step, .scalars = {{.name = "kappa/sigma", .layer = "b", .value = kappa}}});
+      }
     }
   }
   const auto ends = read_run_ends({folder.path() / "calm", folder.path() / "wild"});
@@ -89,11 +96,15 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   CHECK(value(ends[0], "spikes/count") == 0);
   CHECK(value(ends[0], "spikes/steps") == 0);
   CHECK(std::isnan(value(ends[0], "spikes/length")));
+  CHECK(std::isnan(value(ends[0], "spikes/first")));
+  CHECK(std::isnan(value(ends[0], "spikes/kappa")));
   CHECK(value(ends[0], "explosions/share") == 0);
   CHECK(value(ends[1], "spikes/count") == 1);
   CHECK(value(ends[1], "spikes/steps") == 10);
   CHECK(value(ends[1], "spikes/length") == 10);
   CHECK(value(ends[1], "spikes/height") == Approx(3).epsilon(0.03));
+  CHECK(value(ends[1], "spikes/first") == 150);
+  CHECK(value(ends[1], "spikes/kappa") == 4);
   CHECK(value(ends[1], "explosions/share") == Approx(10.0 / 150));
 }
 

@@ -26,8 +26,11 @@ struct RunEnd {
   /// By the name of the quantity, of the whole model:
   ///   NAME           the last value of that series; of a series of layers the median over them
   ///   NAME@median    the median over all its steps (of layers: of their medians)
-  ///   spikes/        of the training loss (core/spikes): count, steps (in spikes, all together),
-  ///                  length (mean, of those there are), height (largest peak over the usual value)
+  ///   spikes/        of the training loss (core/spikes): count, first (step at which it began),
+  ///                  steps (in spikes, all together), length (mean, of those there are), height
+  ///                  (largest peak over the usual value), kappa and effective_rank (of Σ, at the
+  ///                  first measurement from the begin of a spike on over the last before it, both
+  ///                  within 50 steps of it: median over spikes of the median over layers)
   ///   explosions/share  steps whose gradient norm is over 3 times the median of the 50 before
   /// A quantity that the run did not record is not there; one that cannot be given is NaN.
   std::map<std::string, Value> values;
