@@ -52,6 +52,12 @@ std::string bytes(const Json& value) {
   return value.is_number() ? fmt::format("{:.0f} MiB", value.get<double>() / (1 << 20)) : "–";
 }
 
+/// " (1.02 x)": against the first arm, of which it says nothing.
+std::string times(const Json& value, const Json& first) {
+  if (!value.is_number() || !first.is_number() || first.get<double>() == 0) return "";
+  return fmt::format(" ({:.3g} x)", value.get<double>() / first.get<double>());
+}
+
 std::string percent(const Json& value) {
   return value.is_number() ? fmt::format("{:.2g} %", 100 * value.get<double>()) : "–";
 }
@@ -100,14 +106,22 @@ std::string arms_table(const Json& study) {
   std::string out =
       "\n| arm | runs | diverged | parameters | memory of training | loss spikes | probing |\n"
       "|---|---|---|---|---|---|---|\n";
+  const auto& control = study.at("arms").at(0);
   for (const auto& arm : study.at("arms")) {
+    const auto against = [&](const char* quantity) {
+      return &arm == &control
+                 ? ""
+                 : times(arm.value(quantity, Json()), control.value(quantity, Json()));
+    };
     out += fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {}{} | {}{} | {} | {} |\n",
         cell(arm.at("arm")),
         arm.at("runs").get<int>(),
         arm.at("diverged").get<int>(),
         arm.contains("parameters") ? std::to_string(arm.at("parameters").get<std::int64_t>()) : "–",
+        against("parameters"),
         bytes(arm.value("memory", Json())),
+        against("memory"),
         number(arm.value("spikes", Json())),
         percent(arm.value("probing", Json())));
   }

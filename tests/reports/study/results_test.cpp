@@ -42,7 +42,12 @@ Json study(const Json& verdicts) {
              {"memory", 3 << 20},
              {"spikes", 0},
              {"probing", 0.015}},
-            {{"arm", "B"}, {"runs", 0}, {"diverged", 0}}}},
+            {{"arm", "B"}, {"runs", 0}, {"diverged", 0}},
+            {{"arm", "C"},
+             {"runs", 5},
+             {"diverged", 0},
+             {"parameters", 1851},
+             {"memory", 6 << 20}}}},
           {"comparisons",
            Json::array({{{"metric", "loss/test"},
                          {"condition", "rate 1"},
@@ -78,6 +83,7 @@ TEST_CASE("results have every verdict, arm and comparison with its numbers") {
   CHECK_THAT(text, Contains("\n    kappascope sweep a-study.ini\n"));
   CHECK_THAT(text, Contains("| A | 5 | 1 | 1234 | 3 MiB | 0 | 1.5 % |"));
   CHECK_THAT(text, Contains("| B | 0 | 0 | – | – | – | – |"));
+  CHECK_THAT(text, Contains("| C | 5 | 0 | 1851 (1.5 x) | 6 MiB (2 x) | – | – |"));
   CHECK_THAT(
       text,
       Contains("| loss/test | rate 1 | A | 1.5 | 1.75 | -0.25 | -0.5 to -0.125 | 5 | – | 0.1 "
