@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "reports/figures/parts.h"
 #include "reports/study/median_arm.h"
@@ -43,6 +44,10 @@ std::vector<Figure> in_full(const Study& study, std::size_t condition) {
     // The band is what the seeds did: an axis that cuts it would hide how far they lie apart.
     for (Panel& panel : figure.panels) panel.y.whole_bounds = true;
     figure.hollow = "not resolved, or not there in every seed";
+  }
+  if (auto figure = around_spikes(study, study.conditions[condition]))
+    figures.push_back(std::move(*figure));
+  for (Figure& figure : figures) {
     if (study.conditions.size() == 1) continue;
     figure.id = fmt::format("c{}_{}", condition + 1, figure.id);
     figure.title = study.conditions[condition] + ": " + figure.title;

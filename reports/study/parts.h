@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,13 @@ std::vector<Finding> study_findings(const Study& study);
 /// the arms where there is one condition. Hollow where the arm is not told apart.
 Figure effects(const Study& study);
 
+/// The loss and the conditioning of every arm as its loss spikes, from steps before to steps after;
+/// nothing where no loss does (core/spikes). Still without axes.
+std::optional<Figure> around_spikes(const Study& study, const std::string& condition);
+
 /// The arms over steps: every figure of the report for each of up to three conditions, of more the
-/// loss alone, a panel a condition. Figures with nothing to draw are left out. Still without axes.
+/// loss alone, a panel a condition. Figures with nothing to draw are left out, around_spikes() stands
+/// last. Still without axes.
 std::vector<Figure> study_figures(const Study& study);
 
 /// Every comparison with its medians, interval and counts.

@@ -22,6 +22,7 @@ struct StudyRunOptions {
   std::map<std::string, double> more{};  ///< further quantities, constant over the steps
   bool failed = false;                   ///< the loss stopped being a number half-way
   std::int64_t steps = 60;
+  std::int64_t spike_at = -1;  ///< from there on ten steps of five times the loss
 };
 
 /// Into a folder of its own in `root`: loss/train at every step, loss/test, kappa/sigma of one
@@ -41,7 +42,9 @@ inline std::filesystem::path write_study_run(const std::filesystem::path& root,
   const std::int64_t last = options.steps - 1;
   for (std::int64_t step = 0; step <= last; ++step) {
     const double t = static_cast<double>(step) / static_cast<double>(last);
-    const double loss = options.loss * (3 - 2 * t);
+    const bool spike =
+        options.spike_at >= 0 && step >= options.spike_at && step < options.spike_at + 10;
+    const double loss = options.loss * (3 - 2 * t) * (spike ? 5 : 1);
     const bool broken = options.failed && 2 * step > last;
     auto& now = all.emplace_back();
     now.step = step;
