@@ -153,8 +153,7 @@ std::optional<Figure> around_spikes(const Study& study, const std::string& condi
   figure.x.title = "steps since a spike began";
   figure.columns = 3;
   figure.hollow = "not resolved in every spike and layer";
-  figure.panels = {
-      {.title = "training loss", .y = {.title = "times what was usual before", .may_log = true}}};
+  figure.panels = {{.title = "training loss", .y = {.title = "ratio", .may_log = true}}};
   std::vector<std::string> counts;
   std::vector<Around> arms;
   for (const auto& label : study.arms) {
@@ -169,8 +168,8 @@ std::optional<Figure> around_spikes(const Study& study, const std::string& condi
     const auto has = [q](const Around& around) { return !around.measured.at(q).empty(); };
     if (std::ranges::none_of(arms, has)) continue;
     const std::size_t panel = figure.panels.size();
-    figure.panels.push_back({.title = kQuantities.at(q).title,
-                             .y = {.title = "times its last value before", .may_log = true}});
+    figure.panels.push_back(
+        {.title = kQuantities.at(q).title, .y = {.title = "ratio", .may_log = true}});
     for (std::size_t arm = 0; arm < arms.size(); ++arm) {
       if (!has(arms[arm])) continue;
       figure.series.push_back(
@@ -181,8 +180,8 @@ std::optional<Figure> around_spikes(const Study& study, const std::string& condi
     figure.lines.push_back({.panel = panel, .y = 1, .label = "as before"});
   figure.caption = fmt::format(
       "Every spike of the training loss in runs that came to their end, laid one upon another: {}. "
-      "Line: median over the spikes; band: their middle half. Usual is the median of the {} calm "
-      "steps before the spike.",
+      "Line: median over the spikes; band: their middle half. The loss is divided by the median of "
+      "the {} calm steps before the spike, all else by its last value before.",
       listed(counts),
       SpikeOptions().window);
   return figure;

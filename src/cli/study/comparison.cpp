@@ -15,6 +15,11 @@ nlohmann::json finite(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
+/// "-" for what is not there.
+std::string number(double value, const char* format) {
+  return std::isnan(value) ? "-" : fmt::format(fmt::runtime(format), value);
+}
+
 /// What a reader should make of it.
 std::string in_words(const Comparison& c) {
   const auto& d = c.difference;
@@ -34,7 +39,7 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
     const auto now = c.metric + (c.condition.empty() ? "" : ", " + c.condition);
     if (now != heading) {
       heading = now;
-      fmt::print("\n{}: median of {} {:.6g}\n", heading, c.control, c.control_median);
+      fmt::print("\n{}: median of {} {}\n", heading, c.control, number(c.control_median, "{:.6g}"));
       fmt::print("  {:<24} {:>11} {:>11} {:>25} {:>6} {:>9}\n",
                  "arm",
                  "median",
@@ -44,10 +49,10 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
                  "p (Holm)");
     }
     const auto& d = c.difference;
-    fmt::print("  {:<24} {:>11.6g} {:>+11.3g} {:>25} {:>6} {:>9} {}\n",
+    fmt::print("  {:<24} {:>11} {:>11} {:>25} {:>6} {:>9} {}\n",
                c.arm,
-               c.arm_median,
-               d.mean,
+               number(c.arm_median, "{:.6g}"),
+               number(d.mean, "{:+.3g}"),
                std::isnan(d.lower) ? "-" : fmt::format("{:+.3g} to {:+.3g}", d.lower, d.upper),
                d.pairs,
                std::isnan(c.corrected_p) ? "-" : fmt::format("{:.2g}", c.corrected_p),
