@@ -28,8 +28,8 @@ Figure effects(const Study& study);
 std::optional<Figure> around_spikes(const Study& study, const std::string& condition);
 
 /// The arms over steps: every figure of the report for each of up to three conditions, of more the
-/// loss alone, a panel a condition. Figures with nothing to draw are left out, around_spikes() stands
-/// last. Still without axes.
+/// loss alone, a panel a condition. Figures with nothing to draw are left out, around_spikes()
+/// stands last. Still without axes.
 std::vector<Figure> study_figures(const Study& study);
 
 /// Every comparison with its medians, interval and counts.

@@ -109,9 +109,8 @@ std::string arms_table(const Json& study) {
   const auto& control = study.at("arms").at(0);
   for (const auto& arm : study.at("arms")) {
     const auto against = [&](const char* quantity) {
-      return &arm == &control
-                 ? ""
-                 : times(arm.value(quantity, Json()), control.value(quantity, Json()));
+      return &arm == &control ? ""
+                              : times(arm.value(quantity, Json()), control.value(quantity, Json()));
     };
     out += fmt::format(
         "| {} | {} | {} | {}{} | {}{} | {} | {} |\n",

@@ -44,8 +44,8 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
       ++out.left_out;
     }
   }
-  // 0.034 - 0.033 is not 0.001: a value of the series is known to half a unit in its last place, and
-  // a sum of n differences to n of them.
+  // 0.034 - 0.033 is not 0.001: a value of the series is known to half a unit in its last place,
+  // and a sum of n differences to n of them.
   const auto n = static_cast<double>(differences.size());
   const double rounding = n * std::numeric_limits<double>::epsilon() * largest;
   out.pairs = static_cast<std::int64_t>(differences.size());
