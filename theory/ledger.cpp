@@ -7,18 +7,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "kappascope/core/markdown.h"
+
 namespace kappascope::theory {
 namespace {
-
-/// A bar would end the cell.
-std::string cell(const std::string& text) {
-  std::string out;
-  for (const char letter : text) {
-    if (letter == '|') out += '\\';
-    out += letter;
-  }
-  return out;
-}
 
 /// By computation, and then by each study.
 std::string outcome_of(const LedgerEntry& entry) {
@@ -45,9 +37,9 @@ std::string ledger_markdown(const std::vector<LedgerEntry>& entries) {
   for (const auto& entry : entries) {
     out += fmt::format("| {} | {} | {} | {} |\n",
                        entry.claim.id,
-                       cell(entry.claim.statement),
+                       markdown_cell(entry.claim.statement),
                        outcome_of(entry),
-                       entry.verdict ? cell(entry.verdict->condition) : "");
+                       entry.verdict ? markdown_cell(entry.verdict->condition) : "");
   }
   return out;
 }

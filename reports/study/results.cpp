@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/markdown.h"
 #include "reports/words.h"
 
 namespace kappascope::reports {
@@ -28,15 +29,6 @@ constexpr const char* kHead =
     "- *not decided*: the runs are too few or too small to tell, and the text says what they would "
     "have shown;\n"
     "- *measured*: a number without a yes or no.\n";
-
-std::string cell(const std::string& text) {
-  std::string out;
-  for (const char letter : text) {
-    if (letter == '|') out += '\\';
-    out += letter;
-  }
-  return out;
-}
 
 /// A number that may be missing (null) or infinite (a word).
 std::string number(const Json& value) {
@@ -76,7 +68,7 @@ std::string summary(const Json& studies) {
                          verdict.at("claim").get<std::string>(),
                          study.at("study").get<std::string>(),
                          study.at("study").get<std::string>(),
-                         cell(left),
+                         markdown_cell(left),
                          seen ? number(verdict.at("measured")) : "–",
                          seen ? interval(verdict.at("lower"), verdict.at("upper")) : "–",
                          seen ? number(verdict.at("predicted")) : "–",
@@ -94,10 +86,10 @@ std::string verdicts_table(const Json& study) {
   for (const auto& verdict : study.at("verdicts")) {
     out += fmt::format("| {} | {} ({}) | {} | {} |\n",
                        verdict.at("claim").get<std::string>(),
-                       cell(verdict.at("statement")),
-                       cell(verdict.at("source")),
+                       markdown_cell(verdict.at("statement")),
+                       markdown_cell(verdict.at("source")),
                        verdict_words(verdict.at("outcome")),
-                       cell(verdict.at("condition")));
+                       markdown_cell(verdict.at("condition")));
   }
   return out;
 }
@@ -114,7 +106,7 @@ std::string arms_table(const Json& study) {
     };
     out += fmt::format(
         "| {} | {} | {} | {}{} | {}{} | {} | {} |\n",
-        cell(arm.at("arm")),
+        markdown_cell(arm.at("arm")),
         arm.at("runs").get<int>(),
         arm.at("diverged").get<int>(),
         arm.contains("parameters") ? std::to_string(arm.at("parameters").get<std::int64_t>()) : "–",
@@ -133,12 +125,12 @@ std::string comparisons_table(const Json& study) {
       "\n| quantity | condition | arm | median | {} | difference | 95 % interval | pairs | p | "
       "would "
       "have found |\n|---|---|---|---|---|---|---|---|---|---|\n",
-      cell(study.at("comparisons").at(0).at("control")));
+      markdown_cell(study.at("comparisons").at(0).at("control")));
   for (const auto& c : study.at("comparisons")) {
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
                        c.at("metric").get<std::string>(),
-                       cell(c.at("condition")),
-                       cell(c.at("arm")),
+                       markdown_cell(c.at("condition")),
+                       markdown_cell(c.at("arm")),
                        number(c.at("median")),
                        number(c.at("control_median")),
                        number(c.at("difference")),
