@@ -23,11 +23,10 @@ function(kappascope_layer name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM ARG_DEPENDS PREPEND kappascope::)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} ${ARG_LINKS}
-                        PRIVATE $<BUILD_INTERFACE:kappascope_warnings> $<BUILD_INTERFACE:kappascope_fmt>
-                                ${ARG_PRIVATE_LINKS})
+                        PRIVATE $<BUILD_INTERFACE:kappascope_warnings> fmt::fmt ${ARG_PRIVATE_LINKS})
   if(ARG_TORCH)
     target_link_libraries(${target} PUBLIC kappascope::torch)
-    kappascope_use_torch_pch(${target})
+    kappascope_use_torch(${target})
   endif()
   set_property(GLOBAL APPEND PROPERTY KAPPASCOPE_LAYERS ${target})
 endfunction()
