@@ -3,7 +3,8 @@
 // loss; the five top eigenpairs to 1e-3 with the vectors beside the parameters, against the
 // products alone and against vectors of the host in double; and a density of 100 steps, with the
 // basis kept and in ten vectors, against 100 products.
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <string>

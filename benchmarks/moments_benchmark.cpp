@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The symmetric moment update, float rows with double accumulation included, against the full
 // product XᵀX through the same library.
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 

@@ -3,7 +3,11 @@
 // data set), beside the eigenproblem of the whole data set. A table, not a Google Benchmark:
 //     sampling_benchmark FOLDER_OF_FASHION_MNIST
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adam.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <chrono>
 #include <functional>

@@ -3,7 +3,7 @@
 // the standard probes at their default schedule. With an argument --memory MODEL MODE it trains
 // some steps instead and prints its peak memory in KiB.
 #include <sys/resource.h>
-#include <torch/torch.h>
+#include <torch/optim/adam.h>
 
 #include <cstdio>
 #include <filesystem>

@@ -4,7 +4,7 @@
 //     wide_benchmark WIDTH...        (on one thread up to 4,096)
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <chrono>
 #include <cmath>

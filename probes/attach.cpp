@@ -2,7 +2,9 @@
 #include "kappascope/probes/attach.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/version.h>
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/feature_moments.h"
 
-#include <torch/torch.h>
+#include <torch/serialize/archive.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <utility>

@@ -2,7 +2,8 @@
 #include "kappascope/probes/hessian_spectrum.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/serialize/archive.h>
+#include <torch/types.h>
 
 #include <utility>
 

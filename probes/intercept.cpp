@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/intercept.h"
 
-#include <torch/torch.h>
+#include <torch/serialize/archive.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <limits>

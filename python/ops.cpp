@@ -2,7 +2,7 @@
 // The operators torch.ops.kappascope.*: a value with its graph goes in, built in Python or
 // anywhere, and numbers come out. Python's side of them is kappascope/_library.py.
 #include <torch/library.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <limits>
 #include <memory>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <memory>
 #include <optional>

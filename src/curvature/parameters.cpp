@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/curvature/parameters.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
 
 #include <algorithm>
 

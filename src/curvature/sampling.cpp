@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/curvature/sampling.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cmath>

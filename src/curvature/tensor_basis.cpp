@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curvature/tensor_basis.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "kappascope/linalg/krylov.h"
 #include "kappascope/linalg/random.h"

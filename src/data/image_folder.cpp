@@ -3,7 +3,7 @@
 
 #include <stb/stb_image.h>
 #include <stb/stb_image_resize.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/data/images.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "data/image_folder.h"
 #include "data/pixels.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/down_projection.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "kappascope/core/error.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/feed_forward_kinds.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "kappascope/core/error.h"
 

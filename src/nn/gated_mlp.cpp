@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/gated_mlp.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include "kappascope/core/error.h"
 #include "nn/down_projection.h"

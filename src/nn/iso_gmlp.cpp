@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/iso_gmlp.h"
 
-#include <torch/torch.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/types.h>
 
 #include <algorithm>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/tapped_linear.h"
 
-#include <torch/torch.h>
+#include <torch/nn/init.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 
@@ -42,7 +44,7 @@ void TappedLinearImpl::add_output_bias() {
 
 torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
   const auto regressor = post_gating_bias.defined() ? features + post_gating_bias : features;
-  auto output = torch::nn::functional::linear(regressor, weight, bias);
+  auto output = torch::linear(regressor, weight, bias);
   if (tap.active())
     tap({features, post_gating_bias, is_training() ? options.dropout() : 0, output});
   return output;

@@ -2,7 +2,8 @@
 #include "tensor/host_pass.h"
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <bit>

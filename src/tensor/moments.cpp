@@ -4,7 +4,9 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/torch.h>
+#include <torch/serialize/archive.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 

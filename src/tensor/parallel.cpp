@@ -2,7 +2,7 @@
 #include "tensor/parallel.h"
 
 #include <ATen/TensorIterator.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace kappascope::tensor {
 

@@ -2,7 +2,10 @@
 #include "kappascope/train/checkpoint.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
+#include <torch/serialize/archive.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -2,7 +2,10 @@
 #include "kappascope/train/session.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/serialize/archive.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curvature that is known on paper, and what must not change it.
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <string>
 

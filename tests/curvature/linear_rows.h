@@ -2,7 +2,7 @@
 // A data set whose curvature is known in the population: linear regression, H = E x xᵀ.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/curvature/operators.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <Eigen/Eigenvalues>
 #include <limits>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/curvature/parameters.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "curvature/small_problem.h"
 #include "kappascope/core/error.h"

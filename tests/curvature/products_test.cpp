@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three products: graph kept, recomputed, finite difference; and what each leaves behind.
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <stdexcept>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stated residuals against float64 products, at sizes where float32 sums would spoil them.
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <memory>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What breaks other tools, as a table: each case with its right answer or its named outcome.
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <limits>

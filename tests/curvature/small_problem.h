@@ -2,7 +2,9 @@
 // A gated MLP small enough for its dense Hessian, and what the tests ask of operators.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <Eigen/Eigenvalues>
 #include <memory>

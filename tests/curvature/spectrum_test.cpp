@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/curvature/spectrum.h"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>

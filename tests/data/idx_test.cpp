@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/idx.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <zlib.h>
 
 #include <iterator>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/data/safetensors.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cstring>
 #include <fstream>

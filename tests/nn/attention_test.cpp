@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/attention.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 

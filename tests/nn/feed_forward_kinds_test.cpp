@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/feed_forward_kinds.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "kappascope/core/error.h"
 #include "nn/layers.h"

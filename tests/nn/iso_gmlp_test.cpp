@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/iso_gmlp.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "kappascope/core/error.h"
 #include "kappascope/nn/gated_mlp.h"

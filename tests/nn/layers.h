@@ -2,7 +2,9 @@
 // What the tests of the feed-forward layers share.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace kappascope::testing {
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/norms.h"
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "kappascope/core/error.h"
 #include "support/catch.h"

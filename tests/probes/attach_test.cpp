@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/attach.h"
 
+#include <torch/optim/sgd.h>
+
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"

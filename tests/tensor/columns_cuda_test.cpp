@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of src/cuda/columns: their loops gone through on the host, and, where there is a
 // device, their results beside the host's.
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <array>
 #include <cmath>

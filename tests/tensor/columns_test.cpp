@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/columns.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <vector>

@@ -2,7 +2,7 @@
 // A training run small enough to repeat many times, with every probe there is.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <vector>
 

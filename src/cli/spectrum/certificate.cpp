@@ -2,7 +2,7 @@
 #include "cli/spectrum/certificate.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <limits>

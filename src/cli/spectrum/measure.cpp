@@ -2,7 +2,7 @@
 #include "cli/spectrum/measure.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <utility>
 

@@ -2,8 +2,10 @@
 #include "curvature/products/evaluation.h"
 
 #include <fmt/format.h>
+#include <torch/autograd.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/transformers/causal_lm.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/types.h>
 
 #include <cmath>
 
@@ -70,8 +72,7 @@ void CausalLmImpl::reset() {
 torch::Tensor CausalLmImpl::forward(const torch::Tensor& ids) {
   require(ids.dim() == 2, "a language model takes ids [batch, tokens], got ", ids.sizes());
   const auto h = model->forward(ids);
-  return lm_head ? lm_head->forward(h)
-                 : torch::nn::functional::linear(h, model->embed_tokens->weight);
+  return lm_head ? lm_head->forward(h) : torch::linear(h, model->embed_tokens->weight);
 }
 
 int64_t parameter_count(const CausalLmOptions& options) {

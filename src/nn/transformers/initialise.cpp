@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/transformers/initialise.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/utils.h>
 
 #include "kappascope/nn/iso_gmlp.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/transformers/transformer_block.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "kappascope/core/error.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/transformers/vit_vae.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/types.h>
 
 #include "kappascope/core/error.h"
 #include "nn/linear.h"

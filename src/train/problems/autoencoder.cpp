@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "kappascope/core/error.h"
 #include "kappascope/nn/transformers/vit_vae.h"

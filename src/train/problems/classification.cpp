@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 

@@ -2,7 +2,8 @@
 // Beside the transformers package: its weights load by name, its logits come out, and the taps see
 // what its down-projections see.
 #include <sys/wait.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cstdlib>
 #include <iostream>

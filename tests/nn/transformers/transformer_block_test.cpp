@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/transformers/transformer_block.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "kappascope/core/error.h"
 #include "support/catch.h"
