@@ -2,6 +2,7 @@
 #include "kappascope/train/task.h"
 
 #include <fmt/format.h>
+#include <torch/nn/module.h>
 #include <torch/utils.h>
 
 #include <algorithm>
