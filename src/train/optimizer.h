@@ -11,8 +11,8 @@
 namespace kappascope::train {
 
 /// The optimiser that a configuration names, over `parameters`. Adam and AdamW are those of
-/// LibTorch, in state and in what a checkpoint holds, but step by its fused kernels, which pass
-/// once over the memory of a tensor where LibTorch's own step passes about ten times.
+/// LibTorch, in state and in what a checkpoint holds, but step by its fused kernels: one pass over
+/// the memory of a tensor, where LibTorch's own step is eight operations one after another.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& config,
                                                         const std::vector<at::Tensor>& parameters);
 
