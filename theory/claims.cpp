@@ -42,6 +42,7 @@ std::vector<Claim> gather() {
                        &centring_claims,
                        &bias_redundancy_claims,
                        &asger_claims,
+                       &asger_results_claims,
                        &isotropy_claims,
                        &study_claims}) {
     for (auto& claim : family()) claims.push_back(with_bookkeeping(std::move(claim)));

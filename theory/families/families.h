@@ -17,6 +17,7 @@ std::vector<Claim> lemma2_claims();
 std::vector<Claim> centring_claims();
 std::vector<Claim> bias_redundancy_claims();
 std::vector<Claim> asger_claims();
+std::vector<Claim> asger_results_claims();
 std::vector<Claim> isotropy_claims();
 std::vector<Claim> study_claims();
 
