@@ -64,20 +64,43 @@ std::string decided(const Verdict& verdict) {
          paragraph("evidence", evidence(verdict)) + paragraph("witness", verdict.witness);
 }
 
+constexpr const char* kNextWitness = " | ";  // between the witnesses of a conjunction
+
+std::string first_witness(const Verdict& verdict) {
+  return verdict.witness.substr(0, verdict.witness.find(kNextWitness));
+}
+
+std::string other_witnesses(const Verdict& verdict) {
+  const auto next = verdict.witness.find(kNextWitness);
+  return next == std::string::npos ? "" : verdict.witness.substr(next + 3);
+}
+
+/// The verdict with its example first; its condition is left to the corrected statement where the
+/// two are the same.
+std::string for_reviewer(const Claim& claim, const Verdict& verdict, const Claim* corrected) {
+  const bool said_below = corrected != nullptr && corrected->statement == verdict.condition;
+  return paragraph("verdict", to_string(verdict.outcome)) +
+         paragraph("example", first_witness(verdict)) + paragraph("source", claim.source) +
+         paragraph("assumptions", claim.assumptions) + paragraph("decided by", claim.derivation) +
+         paragraph("condition", said_below ? "" : verdict.condition) +
+         paragraph("numbers", sides(verdict)) + paragraph("evidence", evidence(verdict)) +
+         paragraph("more", other_witnesses(verdict));
+}
+
 }  // namespace
 
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
                     const Claim* corrected) {
-  auto text = paragraph(claim.id, claim.statement) + paragraph("source", claim.source) +
-              paragraph("assumptions", claim.assumptions) +
-              paragraph("decided by", claim.derivation);
+  auto text = paragraph(claim.id, claim.statement);
   if (verdict) {
-    text += decided(*verdict);
-  } else if (claim.needs_run) {
-    text += paragraph("verdict", "waits for a stored run: kappascope verify --run RUN");
+    text += for_reviewer(claim, *verdict, corrected);
   } else {
-    text += paragraph("verdict", "measured by studies");
+    text += paragraph("source", claim.source) + paragraph("assumptions", claim.assumptions) +
+            paragraph("decided by", claim.derivation) +
+            paragraph("verdict",
+                      claim.needs_run ? "needs a stored run: kappascope verify --run RUN"
+                                      : "decided by studies");
   }
   if (!claim.studies.empty()) {
     text += paragraph("studies",

@@ -48,6 +48,20 @@ TEST_CASE("an explanation holds statement, source, derivation, numbers, witness 
     CHECK_THAT(text, Contains(part));
 }
 
+TEST_CASE("an explanation begins with an example, and prints a condition once") {
+  const auto claim = claim_named("P-X");
+  auto corrected = claim_named("P-X'");
+  auto verdict = refutation();
+  verdict.witness += " | Σ = 0";
+  verdict.condition = corrected.statement;
+  const auto text = explain(claim, verdict, &corrected);
+  CHECK(text.find("example       Σ = [2 0; 0 1]\n") < text.find("source"));
+  CHECK_THAT(text, Contains("more          Σ = 0\n"));
+  CHECK(text.find(verdict.condition) == text.rfind(verdict.condition));
+  verdict.condition = "another";
+  CHECK_THAT(explain(claim, verdict, &corrected), Contains("condition     another\n"));
+}
+
 TEST_CASE("a claim without a verdict says what it waits for") {
   auto claim = claim_named("P-X");
   claim.needs_run = true;

@@ -19,7 +19,12 @@ class SyntheticRun {
  public:
   SyntheticRun() : writer_(store::RunWriter::create(scratch_ / "run", {})) {}
 
+  /// A condition number without a status is resolved.
   void write(std::int64_t step, std::vector<store::Scalar> scalars) {
+    for (auto& scalar : scalars) {
+      if (store::id::kKappas.contains(scalar.name) && scalar.status == store::Status::kOk)
+        scalar.status = store::Status::kResolved;
+    }
     writer_.write({.step = step, .scalars = std::move(scalars)});
   }
 

@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/paired.h"
+#include "kappascope/core/statistics.h"
 #include "kappascope/store/run.h"
-#include "theory/tools/statistics.h"
 
 namespace kappascope::theory {
 namespace {
@@ -30,11 +29,6 @@ Series read_series(const store::RunReader& run, const std::string& name) {
     for (const auto& [step, scalar] : run.scalars(key)) series[{key.layer, step}] = scalar;
   }
   return series;
-}
-
-bool usable(const store::Scalar& scalar) {
-  return !std::isnan(scalar.value) && scalar.status != "not_resolvable" &&
-         scalar.status != "degenerate";
 }
 
 std::string place_text(const Place& place) {
@@ -88,11 +82,11 @@ Verdict check_order(const std::filesystem::path& run,
     const auto found = right.find(place);
     if (found == right.end()) continue;
     const auto& below = found->second;
-    if (!usable(above) || !usable(below)) {
+    if (!store::usable(above) || !store::usable(below)) {
       ++unresolved;
       continue;
     }
-    if (above.status == "biased" || below.status == "biased") ++biased;
+    if (above.status == store::Status::kBiased || below.status == store::Status::kBiased) ++biased;
     const bool agrees = above.value >= below.value * (1 - kTie);
     layers[place.first].add(agrees);
     all.add(agrees);
@@ -139,12 +133,12 @@ Verdict check_order(const std::filesystem::path& run,
 
 Verdict check_gradient_variance(const std::filesystem::path& run, const std::string& formula) {
   const store::RunReader reader(run);
-  const auto measured = read_series(reader, "gradvar/measured");
+  const auto measured = read_series(reader, store::id::kVarianceMeasured);
   const auto stated = read_series(reader, formula);
-  const auto derived = read_series(reader, "gradvar/derived");
-  const auto independence = read_series(reader, "gradvar/independence");
-  const auto zero_mean = read_series(reader, "gradvar/zero_mean");
-  if (measured.empty()) return lacking(reader, "gradvar/measured");
+  const auto derived = read_series(reader, store::id::kVarianceDerived);
+  const auto independence = read_series(reader, store::id::kVarianceIndependence);
+  const auto zero_mean = read_series(reader, store::id::kVarianceZeroMean);
+  if (measured.empty()) return lacking(reader, store::id::kVarianceMeasured);
   if (stated.empty()) return lacking(reader, formula);
 
   VarianceRatios seen;
@@ -154,7 +148,7 @@ Verdict check_gradient_variance(const std::filesystem::path& run, const std::str
     const auto& variance = one.second;
     const auto found = stated.find(place);
     if (found == stated.end()) continue;
-    if (!usable(variance) || !usable(found->second) || !(variance.value > 0)) {
+    if (!store::usable(variance) || !store::usable(found->second) || !(variance.value > 0)) {
       ++seen.unresolved;
       continue;
     }
@@ -169,12 +163,12 @@ Verdict check_gradient_variance(const std::filesystem::path& run, const std::str
     seen.formula_inside.add(inside(found->second.value));
     const auto share = [&](const Series& series, std::vector<double>& out) {
       const auto at = series.find(place);
-      if (at != series.end() && usable(at->second))
+      if (at != series.end() && store::usable(at->second))
         out.push_back(at->second.value / variance.value);
     };
     share(independence, seen.independence);
     share(zero_mean, seen.zero_mean);
-    if (const auto at = derived.find(place); at != derived.end() && usable(at->second)) {
+    if (const auto at = derived.find(place); at != derived.end() && store::usable(at->second)) {
       seen.derived.push_back(at->second.value / variance.value);
       seen.derived_inside.add(inside(at->second.value));
     }
@@ -202,7 +196,8 @@ Verdict check_gradient_variance(const std::filesystem::path& run, const std::str
   Verdict verdict;
   verdict.outcome = Outcome::kMeasured;
   verdict.route = "measured run";
-  verdict.left = fmt::format("median over (layer, step) of {} / gradvar/measured", formula);
+  verdict.left = fmt::format(
+      "median over (layer, step) of {} / {}", formula, store::id::kVarianceMeasured.name());
   verdict.right = "1, the formula is the variance";
   verdict.measured = median(seen.formula);
   verdict.predicted = 1;
@@ -213,13 +208,14 @@ Verdict check_gradient_variance(const std::filesystem::path& run, const std::str
   verdict.witness = seen.farthest;
   verdict.condition = fmt::format(
       "{} inside the measured 95 % interval in {} of {} pairs over {} layers ({} unresolved); "
-      "gradvar/derived in {} of {}, median ratio {:.4g}; medians of the measured variance: "
+      "{} in {} of {}, median ratio {:.4g}; medians of the measured variance: "
       "dependence of y² and r² {}, mean gradient {} (subtracted)",
       formula,
       seen.formula_inside.yes,
       seen.formula_inside.all,
       seen.layers.size(),
       seen.unresolved,
+      store::id::kVarianceDerived.name(),
       seen.derived_inside.yes,
       seen.derived_inside.all,
       median(seen.derived),

@@ -18,12 +18,12 @@ Verdict check_order(const std::filesystem::path& run,
                     const std::string& larger,
                     const std::string& smaller);
 
-/// How near `formula` ("gradvar/published") comes to "gradvar/measured": the median over layers
-/// and steps of their ratio, with the medians of the ratio at the two ends of the measured
-/// intervals (snapshots depend on each other, so their number does not narrow it). The condition
-/// says how often the formula and "gradvar/derived" lie within the measured interval, and what the
-/// assumptions cost: "gradvar/independence" = Cov(y², r²) and "gradvar/zero_mean" = (E[yr])²,
-/// which is subtracted, as shares of the measured variance.
+/// How near `formula` (as published) comes to the measured variance of the gradient: the median
+/// over layers and steps of their ratio, with the medians of the ratio at the two ends of the
+/// measured intervals (snapshots depend on each other, so their number does not narrow it). The
+/// condition says how often the formula and "gradvar/derived" lie within the measured interval, and
+/// what the assumptions cost: "gradvar/independence" = Cov(y², r²) and "gradvar/zero_mean" =
+/// (E[yr])², which is subtracted, as shares of the measured variance.
 Verdict check_gradient_variance(const std::filesystem::path& run, const std::string& formula);
 
 }  // namespace kappascope::theory

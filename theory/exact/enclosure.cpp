@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -11,6 +10,7 @@
 
 #include "kappascope/core/error.h"
 #include "theory/exact/linalg.h"
+#include "theory/tools/eigen.h"
 
 namespace kappascope::theory {
 namespace {
@@ -45,7 +45,7 @@ Rational from_double(double value) {
 }
 
 Definiteness less_shift(const Matrix<Rational>& a, const Rational& shift) {
-  return definiteness(a - Matrix<Rational>::Identity(a.rows(), a.cols()) * shift);
+  return definiteness(a - Matrix<Rational>::identity(a.rows(), a.cols()) * shift);
 }
 
 /// λmin of `a`, for which floating point found `guess`.
@@ -139,9 +139,8 @@ Enclosure silu_enclosure(const Rational& x) {
 }
 
 Extremes extreme_eigenvalues(const Matrix<Rational>& a) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(to_double(a), Eigen::EigenvaluesOnly);
-  const auto& values = solver.eigenvalues();
-  const double low = values(0), high = values(values.size() - 1);
+  const auto values = eigenvalues(to_double(a));
+  const double low = values.front(), high = values.back();
   const double width = 5e-10 * std::max({std::abs(low), std::abs(high), 1e-2});
   const auto mirrored = least(-a, -high, width);
   return {least(a, low, width), {-mirrored.upper, -mirrored.lower}};

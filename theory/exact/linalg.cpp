@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "theory/exact/linalg.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <utility>
 
+#include "theory/tools/eigen.h"
+
 namespace kappascope::theory {
 namespace {
 
+void swap_rows(Matrix<Rational>& a, Index i, Index k) {
+  for (Index j = 0; j < a.cols(); ++j) std::swap(a(i, j), a(k, j));
+}
+
 /// Reduced row echelon form in place; returns the pivot columns among the first `columns`.
-std::vector<Eigen::Index> reduce(Matrix<Rational>& a, Eigen::Index columns) {
-  std::vector<Eigen::Index> pivots;
-  Eigen::Index row = 0;
-  for (Eigen::Index column = 0; column < columns && row < a.rows(); ++column) {
-    Eigen::Index found = row;
+std::vector<Index> reduce(Matrix<Rational>& a, Index columns) {
+  std::vector<Index> pivots;
+  Index row = 0;
+  for (Index column = 0; column < columns && row < a.rows(); ++column) {
+    Index found = row;
     while (found < a.rows() && a(found, column) == 0) ++found;
     if (found == a.rows()) continue;
-    if (found != row) a.row(row).swap(a.row(found));
+    if (found != row) swap_rows(a, row, found);
     const Rational pivot = a(row, column);
-    for (Eigen::Index j = column; j < a.cols(); ++j) a(row, j) /= pivot;
-    for (Eigen::Index i = 0; i < a.rows(); ++i) {
+    for (Index j = column; j < a.cols(); ++j) a(row, j) /= pivot;
+    for (Index i = 0; i < a.rows(); ++i) {
       const Rational factor = a(i, column);
       if (i == row || factor == 0) continue;
-      for (Eigen::Index j = column; j < a.cols(); ++j) a(i, j) -= factor * a(row, j);
+      for (Index j = column; j < a.cols(); ++j) a(i, j) -= factor * a(row, j);
     }
     pivots.push_back(column);
     ++row;
@@ -34,19 +39,19 @@ std::vector<Eigen::Index> reduce(Matrix<Rational>& a, Eigen::Index columns) {
 
 Rational determinant(Matrix<Rational> a) {
   Rational product = 1;
-  for (Eigen::Index k = 0; k < a.rows(); ++k) {
-    Eigen::Index found = k;
+  for (Index k = 0; k < a.rows(); ++k) {
+    Index found = k;
     while (found < a.rows() && a(found, k) == 0) ++found;
     if (found == a.rows()) return 0;
     if (found != k) {
-      a.row(k).swap(a.row(found));
+      swap_rows(a, k, found);
       product = -product;
     }
     product *= a(k, k);
-    for (Eigen::Index i = k + 1; i < a.rows(); ++i) {
+    for (Index i = k + 1; i < a.rows(); ++i) {
       const Rational factor = a(i, k) / a(k, k);
       if (factor == 0) continue;
-      for (Eigen::Index j = k; j < a.cols(); ++j) a(i, j) -= factor * a(k, j);
+      for (Index j = k; j < a.cols(); ++j) a(i, j) -= factor * a(k, j);
     }
   }
   return product;
@@ -59,7 +64,7 @@ Matrix<Rational> rows(std::initializer_list<std::initializer_list<Rational>> ent
 }
 
 Vector<Rational> column(std::initializer_list<Rational> entries) {
-  Vector<Rational> made(static_cast<Eigen::Index>(entries.size()));
+  Vector<Rational> made(static_cast<Index>(entries.size()));
   std::copy(entries.begin(), entries.end(), made.begin());
   return made;
 }
@@ -69,39 +74,39 @@ std::optional<Matrix<Rational>> solve(const Matrix<Rational>& a, const Matrix<Ra
   Matrix<Rational> joined(a.rows(), a.cols() + b.cols());
   joined << a, b;
   const auto pivots = reduce(joined, a.cols());
-  Matrix<Rational> x = Matrix<Rational>::Zero(a.cols(), b.cols());
-  const auto found = static_cast<Eigen::Index>(pivots.size());
-  for (Eigen::Index i = found; i < a.rows(); ++i) {
-    for (Eigen::Index j = 0; j < b.cols(); ++j) {
+  Matrix<Rational> x = Matrix<Rational>::zero(a.cols(), b.cols());
+  const auto found = static_cast<Index>(pivots.size());
+  for (Index i = found; i < a.rows(); ++i) {
+    for (Index j = 0; j < b.cols(); ++j) {
       if (joined(i, a.cols() + j) != 0) return std::nullopt;
     }
   }
-  for (Eigen::Index i = 0; i < found; ++i) {
-    x.row(pivots[static_cast<std::size_t>(i)]) = joined.row(i).tail(b.cols());
+  for (Index i = 0; i < found; ++i) {
+    x.row(pivots[static_cast<std::size_t>(i)]) = joined.block(i, a.cols(), 1, b.cols());
   }
   return x;
 }
 
-Eigen::Index rank(const Matrix<Rational>& a) {
+Index rank(const Matrix<Rational>& a) {
   Matrix<Rational> copy = a;
-  return static_cast<Eigen::Index>(reduce(copy, a.cols()).size());
+  return static_cast<Index>(reduce(copy, a.cols()).size());
 }
 
 Matrix<Rational> null_basis(const Matrix<Rational>& a) {
   Matrix<Rational> reduced = a;
   const auto pivots = reduce(reduced, a.cols());
   Matrix<Rational> basis =
-      Matrix<Rational>::Zero(a.cols(), a.cols() - static_cast<Eigen::Index>(pivots.size()));
-  Eigen::Index column = 0;
+      Matrix<Rational>::zero(a.cols(), a.cols() - static_cast<Index>(pivots.size()));
+  Index column = 0;
   std::size_t next = 0;
-  for (Eigen::Index free = 0; free < a.cols(); ++free) {
+  for (Index free = 0; free < a.cols(); ++free) {
     if (next < pivots.size() && pivots[next] == free) {
       ++next;
       continue;
     }
     basis(free, column) = 1;
     for (std::size_t i = 0; i < pivots.size(); ++i) {
-      basis(pivots[i], column) = -reduced(static_cast<Eigen::Index>(i), free);
+      basis(pivots[i], column) = -reduced(static_cast<Index>(i), free);
     }
     ++column;
   }
@@ -111,33 +116,32 @@ Matrix<Rational> null_basis(const Matrix<Rational>& a) {
 Definiteness definiteness(const Matrix<Rational>& a) {
   Matrix<Rational> rest = a;
   bool definite = true;
-  for (Eigen::Index k = 0; k < rest.rows(); ++k) {
+  for (Index k = 0; k < rest.rows(); ++k) {
     if (rest(k, k) < 0) return Definiteness::kNeither;
     if (rest(k, k) == 0) {
       // A semidefinite matrix with a zero on its diagonal is zero along that row.
-      for (Eigen::Index j = k; j < rest.cols(); ++j) {
+      for (Index j = k; j < rest.cols(); ++j) {
         if (rest(k, j) != 0) return Definiteness::kNeither;
       }
       definite = false;
       continue;
     }
-    for (Eigen::Index i = k + 1; i < rest.rows(); ++i) {
+    for (Index i = k + 1; i < rest.rows(); ++i) {
       const Rational factor = rest(i, k) / rest(k, k);
       if (factor == 0) continue;
-      for (Eigen::Index j = k; j < rest.cols(); ++j) rest(i, j) -= factor * rest(k, j);
+      for (Index j = k; j < rest.cols(); ++j) rest(i, j) -= factor * rest(k, j);
     }
   }
   return definite ? Definiteness::kPositiveDefinite : Definiteness::kPositiveSemidefinite;
 }
 
 std::optional<std::vector<Rational>> integer_spectrum(const Matrix<Rational>& a) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(to_double(a), Eigen::EigenvaluesOnly);
   std::vector<Rational> values;
-  for (const double value : solver.eigenvalues()) values.emplace_back(std::llround(value));
-  for (Eigen::Index point = 0; point <= a.rows(); ++point) {
+  for (const double value : eigenvalues(to_double(a))) values.emplace_back(std::llround(value));
+  for (Index point = 0; point <= a.rows(); ++point) {
     Matrix<Rational> shifted = -a;
     Rational product = 1;
-    for (Eigen::Index i = 0; i < a.rows(); ++i) {
+    for (Index i = 0; i < a.rows(); ++i) {
       shifted(i, i) += point;
       product *= Rational(point) - values[static_cast<std::size_t>(i)];
     }
@@ -147,26 +151,27 @@ std::optional<std::vector<Rational>> integer_spectrum(const Matrix<Rational>& a)
 }
 
 Matrix<double> to_double(const Matrix<Rational>& a) {
-  return a.unaryExpr([](const Rational& value) { return value.to_double(); });
+  Matrix<double> out(a.rows(), a.cols());
+  for (Index i = 0; i < a.size(); ++i) out(i) = a(i).to_double();
+  return out;
 }
 
-Matrix<Rational> kron_identity(const Matrix<Rational>& a, Eigen::Index m) {
-  Matrix<Rational> product = Matrix<Rational>::Zero(a.rows() * m, a.cols() * m);
-  for (Eigen::Index i = 0; i < a.rows(); ++i) {
-    for (Eigen::Index j = 0; j < a.cols(); ++j) {
-      for (Eigen::Index k = 0; k < m; ++k) product(i * m + k, j * m + k) = a(i, j);
+Matrix<Rational> kron_identity(const Matrix<Rational>& a, Index m) {
+  Matrix<Rational> product = Matrix<Rational>::zero(a.rows() * m, a.cols() * m);
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < a.cols(); ++j) {
+      for (Index k = 0; k < m; ++k) product(i * m + k, j * m + k) = a(i, j);
     }
   }
   return product;
 }
 
 Vector<Rational> column_mean(const Matrix<Rational>& rows) {
-  const Vector<Rational> sum = rows.colwise().sum().transpose();
-  return sum / Rational(rows.rows());
+  return rows.mean_of_rows().transpose();
 }
 
 Matrix<Rational> centred_rows(const Matrix<Rational>& rows) {
-  return rows.rowwise() - column_mean(rows).transpose();
+  return rows.plus_row(-column_mean(rows).transpose());
 }
 
 Matrix<Rational> covariance(const Matrix<Rational>& rows) {
@@ -175,20 +180,20 @@ Matrix<Rational> covariance(const Matrix<Rational>& rows) {
 }
 
 bool is_zero(const Matrix<Rational>& a) {
-  return a == Matrix<Rational>::Zero(a.rows(), a.cols());
+  return a == Matrix<Rational>::zero(a.rows(), a.cols());
 }
 
 Rational squared_norm(const Matrix<Rational>& a) {
-  return a.cwiseProduct(a).sum();
+  return a.squared_norm();
 }
 
 std::string text(const Matrix<Rational>& a) {
   if (a.size() == 1) return a(0, 0).text();
   const bool column = a.cols() == 1;
   std::string out = column ? "(" : "[";
-  for (Eigen::Index i = 0; i < a.rows(); ++i) {
+  for (Index i = 0; i < a.rows(); ++i) {
     if (i > 0) out += column ? ", " : "; ";
-    for (Eigen::Index j = 0; j < a.cols(); ++j) out += (j > 0 ? " " : "") + a(i, j).text();
+    for (Index j = 0; j < a.cols(); ++j) out += (j > 0 ? " " : "") + a(i, j).text();
   }
   return out + (column ? ")" : "]");
 }

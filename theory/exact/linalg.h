@@ -21,7 +21,7 @@ Vector<Rational> column(std::initializer_list<Rational> entries);
 /// rank.
 std::optional<Matrix<Rational>> solve(const Matrix<Rational>& a, const Matrix<Rational>& b);
 
-Eigen::Index rank(const Matrix<Rational>& a);
+Index rank(const Matrix<Rational>& a);
 
 /// A basis of {x : A x = 0} in the columns; no columns when A has full column rank.
 Matrix<Rational> null_basis(const Matrix<Rational>& a);
@@ -38,7 +38,7 @@ std::optional<std::vector<Rational>> integer_spectrum(const Matrix<Rational>& a)
 Matrix<double> to_double(const Matrix<Rational>& a);
 
 /// A ⊗ I_m: the Hessian of m outputs that share one regressor, parameters [d, m] row-major.
-Matrix<Rational> kron_identity(const Matrix<Rational>& a, Eigen::Index m);
+Matrix<Rational> kron_identity(const Matrix<Rational>& a, Index m);
 
 /// Moments of n equally probable samples, the rows of [n, d]: their mean, the rows less their mean,
 /// and their covariance with divisor n. O(nd²).

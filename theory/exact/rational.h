@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Eigen/Core>
 #include <compare>
 #include <concepts>
-#include <ostream>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
 #include <string>
 
-// g++ 12 takes the small-number buffer of cpp_int for uninitialised where Eigen copies blocks.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <boost/multiprecision/cpp_int.hpp>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
+#include "theory/exact/matrix.h"
 
 namespace kappascope::theory {
 
-/// An exact fraction of integers of any size: what a witness is re-checked in. It wraps Boost's,
-/// which cannot stand in an Eigen matrix itself: its converting constructors look at every type
-/// that has iterators, and Eigen 3.4 matrices have them. The arithmetic is not inline: it would be
-/// instantiated, slowly, in every file that includes this.
+/// A fraction of integers of any size, always in lowest terms. Boost.Multiprecision does the
+/// arithmetic; its headers take seconds to compile and stay in rational.cpp.
 class Rational {
  public:
-  Rational() = default;
+  Rational() : Rational(0) {}
   template <std::integral Integer>
-  Rational(Integer value) : value_(value) {}  // NOLINT: an integer is a fraction
+  Rational(Integer value) : Rational(value, Integer{1}) {}  // NOLINT: an integer is a fraction
   template <std::integral Integer>
-  Rational(Integer numerator, Integer denominator) : value_(numerator, denominator) {}
+  Rational(Integer numerator, Integer denominator) {
+    if constexpr (std::signed_integral<Integer>) {
+      construct(std::int64_t{numerator}, std::int64_t{denominator});
+    } else {
+      construct(std::uint64_t{numerator}, std::uint64_t{denominator});
+    }
+  }
+  Rational(const Rational& other);
+  Rational(Rational&& other) noexcept;
+  Rational& operator=(const Rational& other);
+  Rational& operator=(Rational&& other) noexcept;
+  ~Rational();
 
   Rational& operator+=(const Rational& other);
   Rational& operator-=(const Rational& other);
@@ -49,37 +51,15 @@ class Rational {
   [[nodiscard]] Rational floor() const;
   [[nodiscard]] double to_double() const;
   [[nodiscard]] std::string text() const;  ///< "-3", "1/2"
-  friend std::ostream& operator<<(std::ostream& out, const Rational& value) {
-    return out << value.text();
-  }
+  friend std::ostream& operator<<(std::ostream& out, const Rational& value);
 
  private:
-  boost::multiprecision::cpp_rational value_;
-};
+  struct Access;  // to the value in `storage_`, in rational.cpp
 
-template <typename Scalar>
-using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-template <typename Scalar>
-using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+  void construct(std::int64_t numerator, std::int64_t denominator);
+  void construct(std::uint64_t numerator, std::uint64_t denominator);
+
+  alignas(std::max_align_t) std::byte storage_[64]{};
+};
 
 }  // namespace kappascope::theory
-
-template <>
-struct Eigen::NumTraits<kappascope::theory::Rational>
-    : Eigen::GenericNumTraits<kappascope::theory::Rational> {
-  using Real = kappascope::theory::Rational;
-  using NonInteger = kappascope::theory::Rational;
-  using Nested = kappascope::theory::Rational;
-  static constexpr int digits10() { return 0; }  // Eigen prints exact scalars in full then
-  // NOLINTBEGIN(readability-identifier-naming): Eigen's names
-  enum {
-    IsInteger = 0,
-    IsSigned = 1,
-    IsComplex = 0,
-    RequireInitialization = 1,
-    ReadCost = 10,
-    AddCost = 100,
-    MulCost = 100
-  };
-  // NOLINTEND(readability-identifier-naming)
-};

@@ -125,8 +125,14 @@ std::vector<Claim> gate_claims() {
              using enum Direction;
              return check_direction(
                  study,
-                 {.claimed = {{"gradvar/measured@median", "alpha 1", "alpha 0", kHigher}},
-                  .beside = {{"gradvar/measured@median", "alpha 0.5", "alpha 0", kHigher},
+                 {.claimed = {{store::median_over_steps(store::id::kVarianceMeasured),
+                               "alpha 1",
+                               "alpha 0",
+                               kHigher}},
+                  .beside = {{store::median_over_steps(store::id::kVarianceMeasured),
+                              "alpha 0.5",
+                              "alpha 0",
+                              kHigher},
                              {"explosions/share", "alpha 1", "alpha 0", kHigher},
                              {"spikes/steps", "alpha 1", "alpha 0", kHigher}}});
            }},

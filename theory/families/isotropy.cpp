@@ -28,7 +28,7 @@ constexpr int kCases = 2200;
 
 /// All that a LayerNorm of k entries can reach: (k-1)/k, whatever the weights and the tokens.
 Enclosure all_but_one_direction(const BranchCase& one) {
-  const Eigen::Index k = one.dimension();
+  const Index k = one.dimension();
   return Enclosure(Rational(k - 1, k));
 }
 
@@ -125,7 +125,7 @@ std::vector<Claim> branch_claims() {
              return with_condition(
                  check_offset(
                      [](const BranchLayer&, const Vector<Rational>& offset) {
-                       return offset.squaredNorm() == 0;
+                       return offset.squared_norm() == 0;
                      },
                      context.seed),
                  "β adds exactly the vectors of the range of W_branch: none but zero only when "
@@ -174,7 +174,7 @@ std::vector<Claim> result_claims() {
            },
        .measure =
            [](const StudyRuns& study) {
-             return check_less_spread(study, {"loss/test", "IsoGMLP", "GEGLU"}, 0.85);
+             return check_less_spread(study, {store::id::kLossTest, "IsoGMLP", "GEGLU"}, 0.85);
            }},
       {.id = "I-VAR'",
        .source = "corrects I-VAR",

@@ -3,6 +3,7 @@
 // g = y r with y = MS + b and r = uᵀγ; p = P(M = 1), μ = E S, σ² = Var S.
 #include <utility>
 
+#include "kappascope/store/schema/series.h"
 #include "theory/checks/lemma2/draws.h"
 #include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"
@@ -87,7 +88,7 @@ bool dependence_cancels(const JointMoments& of) {
 }
 
 Verdict formula_of_run(const CheckContext& context) {
-  return check_gradient_variance(*context.run, "gradvar/published");
+  return check_gradient_variance(*context.run, store::id::kVariancePublished);
 }
 
 std::vector<Claim> formula_claims() {

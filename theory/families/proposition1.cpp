@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "kappascope/store/schema/series.h"
 #include "theory/checks/measured_run.h"
 #include "theory/checks/proposition1/block_hessian.h"
 #include "theory/checks/proposition1/spectrum.h"
@@ -38,8 +39,8 @@ constexpr const char* kSchurCondition =
 
 const auto kCovariance =
     moment_formula([](const auto& sigma, const auto& /*mu*/) { return sigma; });
-const auto kSecondMoment = moment_formula(
-    [](const auto& sigma, const auto& mu) { return (sigma + mu * mu.transpose()).eval(); });
+const auto kSecondMoment =
+    moment_formula([](const auto& sigma, const auto& mu) { return (sigma + mu * mu.transpose()); });
 
 Verdict decide_effective_hessian(const CheckContext& context) {
   auto verdict = conjunction({check_intercept_schur(kCovariance, context.seed),
@@ -97,11 +98,11 @@ std::vector<std::string> mlp_studies() {
 }
 
 Verdict order_of_kappas(const CheckContext& context) {
-  return check_order(*context.run, "kappa/second_moment", "kappa/sigma");
+  return check_order(*context.run, store::id::kKappaSecondMoment, store::id::kKappaSigma);
 }
 
 Verdict variance_along_mean(const CheckContext& context) {
-  return check_order(*context.run, "features/variance_along_mean", "features/average_variance");
+  return check_order(*context.run, store::id::kVarianceAlongMean, store::id::kAverageVariance);
 }
 
 std::vector<Claim> hessian_claims() {

@@ -14,30 +14,32 @@ constexpr double kMargin = 0.01;
 using enum Direction;
 
 Verdict measure_adversarial(const StudyRuns& study) {
-  const std::string attacked = "accuracy/document_attack";
+  const std::string attacked = store::id::kAccuracyDocumentAttack;
   // Without residual paths a stack without biases may never leave a constant answer, which no
   // attack can make worse: such runs stand beside the claim, with their clean accuracy.
   const std::string residual = "residual true", plain = "residual false";
   DirectionQuestion question;
   question.claimed = {{attacked, "PGB", "no bias", kHigher, residual}};
   if (study.name == "pgb-mlp-mnist") question.size = {0.02, 0.02};
-  for (const auto* other : {"accuracy/fgsm", "accuracy/pgd", "accuracy/test"})
+  for (const auto other :
+       {store::id::kAccuracyFgsm, store::id::kAccuracyPgd, store::id::kAccuracyTest})
     question.beside.push_back({other, "PGB", "no bias", kHigher, residual});
   question.beside.push_back({attacked, "output bias", "no bias", kHigher, residual});
   question.beside.push_back({attacked, "PGB", "output bias", kHigher, residual});
-  for (const auto& other : {attacked, std::string("accuracy/test")})
+  for (const auto& other : {attacked, std::string(store::id::kAccuracyTest)})
     question.beside.push_back({other, "PGB", "no bias", kHigher, plain});
   return check_direction(study, question);
 }
 
 Verdict measure_asger_loss(const StudyRuns& study) {
   if (study.name == "asger") {
-    return check_direction(study, {{{"loss/test", "ASGER", "SwiGLU", kHigher}}, {{0.15, 0.15}}});
+    return check_direction(study,
+                           {{{store::id::kLossTest, "ASGER", "SwiGLU", kHigher}}, {{0.15, 0.15}}});
   }
   return check_direction(study,
-                         {{{"loss/test", "alpha 0.5", "alpha 0.25", kLower},
-                           {"loss/test", "alpha 0.5", "alpha 1", kLower},
-                           {"loss/test", "alpha 0.5", "no spatial part", kLower}}});
+                         {{{store::id::kLossTest, "alpha 0.5", "alpha 0.25", kLower},
+                           {store::id::kLossTest, "alpha 0.5", "alpha 1", kLower},
+                           {store::id::kLossTest, "alpha 0.5", "no spatial part", kLower}}});
 }
 
 std::vector<Claim> bias_claims() {
@@ -51,11 +53,12 @@ std::vector<Claim> bias_claims() {
        .studies = {"pgb-vitvae"},
        .measure =
            [](const StudyRuns& study) {
-             return check_direction(study,
-                                    {.claimed = {{"spikes/steps", "PGB", "no bias", kLower},
-                                                 {"loss/test", "PGB", "no bias", kLower}},
-                                     .beside = {{"spikes/length", "PGB", "no bias", kLower},
-                                                {"loss/test", "PGB", "output bias", kLower}}});
+             return check_direction(
+                 study,
+                 {.claimed = {{"spikes/steps", "PGB", "no bias", kLower},
+                              {store::id::kLossTest, "PGB", "no bias", kLower}},
+                  .beside = {{"spikes/length", "PGB", "no bias", kLower},
+                             {store::id::kLossTest, "PGB", "output bias", kLower}}});
            }},
       {.id = "P-X2",
        .source = "Post-gating bias, section 4",
@@ -67,10 +70,10 @@ std::vector<Claim> bias_claims() {
        .studies = {"pgb-phi3", "pgb-gemma3"},
        .measure =
            [](const StudyRuns& study) {
-             return check_no_effect(
-                 study,
-                 {{"loss/test", "PGB", "no bias"}, {"loss/test", "both", "norm bias"}},
-                 kMargin);
+             return check_no_effect(study,
+                                    {{store::id::kLossTest, "PGB", "no bias"},
+                                     {store::id::kLossTest, "both", "norm bias"}},
+                                    kMargin);
            }},
       {.id = "P-X3",
        .source = "Post-gating bias, section 4",
@@ -93,7 +96,7 @@ std::vector<Claim> bias_claims() {
        .studies = {"pgb-controlled"},
        .measure =
            [](const StudyRuns& study) {
-             return check_some_effect(study, {{"loss/test", "PGB", "no bias"}}, kMargin);
+             return check_some_effect(study, {{store::id::kLossTest, "PGB", "no bias"}}, kMargin);
            }},
       {.id = "P-X5",
        .source = "Post-gating bias, future work",
@@ -105,7 +108,9 @@ std::vector<Claim> bias_claims() {
        .measure =
            [](const StudyRuns& study) {
              return check_some_effect(
-                 study, {{"hessian/lambda_1@median", "PGB", "no bias"}}, kMargin);
+                 study,
+                 {{store::median_over_steps(store::id::kHessianLambda.at(1)), "PGB", "no bias"}},
+                 kMargin);
            }},
       {.id = "Z-POST",
        .source = "Bias redundancy, post-norm",
@@ -119,7 +124,7 @@ std::vector<Claim> bias_claims() {
            [](const StudyRuns& study) {
              std::vector<Contrast> useless;
              for (const auto* arm : {"Q bias", "K bias", "V bias", "second bias"})
-               useless.push_back({"loss/test", arm, "no bias", kLower, "norm-order post"});
+               useless.push_back({store::id::kLossTest, arm, "no bias", kLower, "norm-order post"});
              return check_no_effect(study, useless, kMargin);
            }},
   };
@@ -135,7 +140,8 @@ std::vector<Claim> layer_claims() {
        .studies = {"asger"},
        .measure =
            [](const StudyRuns& study) {
-             return check_ratio(study, {"memory/training", "ASGER", "SwiGLU"}, 40.27 / 31.49);
+             return check_ratio(
+                 study, {store::id::kMemoryTraining, "ASGER", "SwiGLU"}, 40.27 / 31.49);
            }},
       {.id = "A-LOSS",
        .source = "ASGER, results",
@@ -158,10 +164,19 @@ std::vector<Claim> layer_claims() {
            [](const StudyRuns& study) {
              return check_direction(
                  study,
-                 {.claimed = {{"features/isotropy@median", "IsoGMLP", "GEGLU", kHigher},
-                              {"features/effective_rank@median", "IsoGMLP", "GEGLU", kHigher},
-                              {"features/mean_cosine@median", "IsoGMLP", "GEGLU", kLower}},
-                  .beside = {{"loss/test", "IsoGMLP", "GEGLU", kLower}}});
+                 {.claimed = {{store::median_over_steps(store::id::kIsotropy),
+                               "IsoGMLP",
+                               "GEGLU",
+                               kHigher},
+                              {store::median_over_steps(store::id::kEffectiveRank),
+                               "IsoGMLP",
+                               "GEGLU",
+                               kHigher},
+                              {store::median_over_steps(store::id::kMeanCosine),
+                               "IsoGMLP",
+                               "GEGLU",
+                               kLower}},
+                  .beside = {{store::id::kLossTest, "IsoGMLP", "GEGLU", kLower}}});
            }},
       {.id = "I-INIT",
        .source = "Isotropy GMLP, ablation",
@@ -185,7 +200,7 @@ std::vector<Claim> layer_claims() {
            [](const StudyRuns& study) {
              DirectionQuestion question;
              for (const auto* width : {"width 1+16", "width 1+4", "width 1+2"})
-               question.claimed.push_back({"loss/test", "all", width, kLower});
+               question.claimed.push_back({store::id::kLossTest, "all", width, kLower});
              return check_direction(study, question);
            }},
   };

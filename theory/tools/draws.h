@@ -7,17 +7,11 @@
 namespace kappascope::theory {
 
 /// A matrix of integers from -bound to bound.
-Matrix<Rational> draw_matrix(Eigen::Index rows,
-                             Eigen::Index cols,
-                             std::int64_t bound,
-                             Random& random);
+Matrix<Rational> draw_matrix(Index rows, Index cols, std::int64_t bound, Random& random);
 /// Of rank one or zero: a drawn column times a drawn row.
-Matrix<Rational> draw_rank_one(Eigen::Index rows,
-                               Eigen::Index cols,
-                               std::int64_t bound,
-                               Random& random);
-Vector<Rational> draw_vector(Eigen::Index size, std::int64_t bound, Random& random);
+Matrix<Rational> draw_rank_one(Index rows, Index cols, std::int64_t bound, Random& random);
+Vector<Rational> draw_vector(Index size, std::int64_t bound, Random& random);
 /// The same, never zero.
-Vector<Rational> draw_nonzero_vector(Eigen::Index size, std::int64_t bound, Random& random);
+Vector<Rational> draw_nonzero_vector(Index size, std::int64_t bound, Random& random);
 
 }  // namespace kappascope::theory

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "theory/tools/significance.h"
 
+#include <boost/multiprecision/cpp_int.hpp>
+
 #include "kappascope/core/error.h"
 
 namespace kappascope::theory {

@@ -63,15 +63,15 @@ TEST_CASE("exact attention is attention") {
     const Matrix<double> expected = to_double(attention(one.block, input, one.masks));
     const Matrix<double> actual = attention(block, to_double(input), masks);
     CAPTURE(text(one, input));
-    REQUIRE((actual - expected).cwiseAbs().maxCoeff() < 1e-13);
+    REQUIRE((actual - expected).largest_magnitude() < 1e-13);
   }
 }
 
 TEST_CASE("by hand: a causal row of scores 0 and ln 2 with a sink of logit 0") {
   AttentionBlock<double> block;
-  block.query = block.key = block.value = block.output = Matrix<double>::Identity(1, 1);
+  block.query = block.key = block.value = block.output = Matrix<double>::identity(1, 1);
   block.causal = true;
-  block.sinks = Vector<double>::Zero(1);
+  block.sinks = Vector<double>::zero(1);
   Matrix<double> x(2, 1);
   x << 0, std::sqrt(std::numbers::ln2);
   const auto p = attention_weights(block, x, 0);
@@ -84,22 +84,22 @@ TEST_CASE("by hand: a causal row of scores 0 and ln 2 with a sink of logit 0") {
 
 TEST_CASE("a window hides what is as far away as it is wide") {
   AttentionBlock<double> block;
-  block.query = block.key = block.value = block.output = Matrix<double>::Zero(1, 1);
+  block.query = block.key = block.value = block.output = Matrix<double>::zero(1, 1);
   block.window = 2;
-  const Matrix<double> x = Matrix<double>::Zero(3, 1);
+  const Matrix<double> x = Matrix<double>::zero(3, 1);
   const auto p = attention_weights(block, x, 0);
   Matrix<double> expected(3, 3);
   expected << 0.5, 0.5, 0, 1 / 3.0, 1 / 3.0, 1 / 3.0, 0, 0.5, 0.5;
-  CHECK((p - expected).cwiseAbs().maxCoeff() < 1e-15);
+  CHECK((p - expected).largest_magnitude() < 1e-15);
 }
 
 TEST_CASE("rotary scores depend on the distance of two tokens only") {
   AttentionBlock<double> block;
-  block.query = block.key = block.value = block.output = Matrix<double>::Identity(2, 2);
+  block.query = block.key = block.value = block.output = Matrix<double>::identity(2, 2);
   block.rotary = {{std::cos(1.0), std::sin(1.0)}};
-  const Matrix<double> x = Matrix<double>::Constant(6, 2, 0.5);
+  const Matrix<double> x = Matrix<double>::constant(6, 2, 0.5);
   const Matrix<double> p = attention_weights(block, x, 0);
-  for (Eigen::Index n = 1; n + 1 < 6; ++n) {
+  for (Index n = 1; n + 1 < 6; ++n) {
     // One step back and one step ahead have the same cosine for equal tokens.
     CHECK(p(n, n - 1) == Approx(p(n, n + 1)));
     CHECK(p(n, n - 1) / p(n, n) == Approx(std::exp(0.5 * (std::cos(1.0) - 1))));

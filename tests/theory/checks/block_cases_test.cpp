@@ -61,10 +61,10 @@ TEST_CASE("b_V W_O is what a row of weights that sums to one makes of b_V") {
   for (const auto& one : rounded_blocks(2)) {
     if (one.on.sink || one.on.dropout) continue;
     auto without = one.block;
-    without.value_bias.setZero();
+    without.value_bias.set_zero();
     const auto& x = one.inputs.front();
     const Matrix<double> made = attention(one.block, x) - attention(without, x);
-    const Matrix<double> said = value_bias_output(one.block).colwise().sum();
-    REQUIRE((made.rowwise() - said.row(0)).cwiseAbs().maxCoeff() < 1e-11);
+    const Matrix<double> said = value_bias_output(one.block).sum_of_rows();
+    REQUIRE((made.plus_row(-said.row(0))).largest_magnitude() < 1e-11);
   }
 }

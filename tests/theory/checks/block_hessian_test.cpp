@@ -24,12 +24,12 @@ TEST_CASE("five-point differences are exact for a quartic") {
 TEST_CASE("stationary cases have no gradient in b, and are of every kind") {
   int full_rank = 0, deficient = 0, absorbed = 0, residual_left = 0, wide = 0, tall = 0;
   for (const auto& one : stationary_cases(1, 500)) {
-    const Matrix<Rational> w = one.weight.unaryExpr([](auto value) { return Rational(value); });
+    const Matrix<Rational> w = exact(one.weight);
     const Vector<Rational> residual = one.mean_residual();
-    REQUIRE(w * residual == Vector<Rational>::Zero(one.d_ff()));
+    REQUIRE(w * residual == Vector<Rational>::zero(one.d_ff()));
     (rank(w) == one.d_model() ? full_rank : deficient) += 1;
-    absorbed += one.shifted_mean() == Vector<Rational>::Zero(one.d_ff()) ? 1 : 0;
-    residual_left += residual == Vector<Rational>::Zero(one.d_model()) ? 0 : 1;
+    absorbed += one.shifted_mean() == Vector<Rational>::zero(one.d_ff()) ? 1 : 0;
+    residual_left += residual == Vector<Rational>::zero(one.d_model()) ? 0 : 1;
     wide += one.d_ff() < one.d_model() ? 1 : 0;
     tall += one.d_ff() > one.d_model() ? 1 : 0;
   }
@@ -41,9 +41,9 @@ TEST_CASE("stationary cases have no gradient in b, and are of every kind") {
 TEST_CASE("by hand: one feature that is always 1, W_d = 1, b = 0, target 0") {
   // L = ½((1 + b) w)²: second derivatives 1 in w, 1 in b, and 2(1 + b)w = 2 between them.
   RegressionCase one;
-  one.phi = one.weight = IntegerMatrix::Ones(1, 1);
-  one.target = IntegerMatrix::Zero(1, 1);
-  one.bias = IntegerVector::Zero(1);
+  one.phi = one.weight = IntegerMatrix::ones(1, 1);
+  one.target = IntegerMatrix::zero(1, 1);
+  one.bias = IntegerVector::zero(1);
   const auto hessian = joint_hessian(one);
   CHECK(hessian(0, 0) == 1);
   CHECK(hessian(1, 1) == 1);

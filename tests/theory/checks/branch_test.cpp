@@ -17,11 +17,11 @@ Matrix<double> layer_norm(const BranchCase& one) {
   const Matrix<double> projected = to_double(one.tokens) * to_double(one.weights).transpose();
   const double k = static_cast<double>(one.dimension());
   Matrix<double> out = projected;
-  for (Eigen::Index i = 0; i < out.rows(); ++i) {
+  for (Index i = 0; i < out.rows(); ++i) {
     const double mean = projected.row(i).sum() / k;
-    const Matrix<double> centred = projected.row(i).array() - mean;
-    const double variance = centred.squaredNorm() / k + one.epsilon.to_double();
-    for (Eigen::Index j = 0; j < out.cols(); ++j) {
+    const Matrix<double> centred = projected.row(i).map([&](double x) { return x - mean; });
+    const double variance = centred.squared_norm() / k + one.epsilon.to_double();
+    for (Index j = 0; j < out.cols(); ++j) {
       out(i, j) = variance == 0 ? 0 : one.gain(j).to_double() * centred(0, j) / std::sqrt(variance);
     }
   }
@@ -46,7 +46,7 @@ TEST_CASE("the cases hold every kind in number and both ends of the bound") {
   CHECK(count([](const auto& one) { return rank(one.centred()) == one.dimension() - 1; }) > 300);
   CHECK(count([](const auto& one) { return one.dimension() == 5; }) > 200);
   CHECK(count([](const auto& one) { return one.epsilon != 0; }) > 200);
-  CHECK(count([](const auto& one) { return one.gain != Vector<Rational>::Ones(one.gain.size()); }) >
+  CHECK(count([](const auto& one) { return one.gain != Vector<Rational>::ones(one.gain.size()); }) >
         200);
   CHECK(count([](const auto& one) { return one.weights.rows() > one.weights.cols(); }) > 300);
   CHECK(count([](const auto& one) { return one.weights.rows() < one.weights.cols(); }) > 200);
@@ -55,8 +55,8 @@ TEST_CASE("the cases hold every kind in number and both ends of the bound") {
 TEST_CASE("the first layer of the offsets is nothing but its bias") {
   const auto layer = branch_layers(1, 0).front();
   for (const int token : {-3, 0, 1, 7}) {
-    const Vector<Rational> x = Vector<Rational>::Constant(1, token);
-    CHECK(layer.output(x, Vector<Rational>::Constant(1, 1))(0) == 1);
-    CHECK(layer.output(x, Vector<Rational>::Zero(1))(0) == 0);
+    const Vector<Rational> x = Vector<Rational>::constant(1, token);
+    CHECK(layer.output(x, Vector<Rational>::constant(1, 1))(0) == 1);
+    CHECK(layer.output(x, Vector<Rational>::zero(1))(0) == 0);
   }
 }

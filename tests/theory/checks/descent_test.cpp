@@ -14,13 +14,13 @@ using namespace kappascope::theory;
 
 TEST_CASE("the joint Hessian is that of the loss with a free intercept") {
   for (const auto& one : readout_cases(1, 60)) {
-    const Eigen::Index d = one.weight.rows();
+    const Index d = one.weight.rows();
     const Vector<Rational> target = one.target.col(0);
     const auto loss = quadratic_of(
         [&](const Vector<Rational>& at) -> Rational {
           const Vector<Rational> output = one.phi * at.head(d);
           const Vector<Rational> residual =
-              output + Vector<Rational>::Constant(target.size(), at(d)) - target;
+              output + Vector<Rational>::constant(target.size(), at(d)) - target;
           return squared_norm(residual) / Rational(2 * target.size());
         },
         d + 1);
@@ -32,7 +32,7 @@ TEST_CASE("the joint Hessian is that of the loss with a free intercept") {
 }
 
 TEST_CASE("gradient descent takes the steps that its contraction says") {
-  Matrix<double> isotropic = Matrix<double>::Identity(2, 2) * 3, golden(2, 2);
+  Matrix<double> isotropic = Matrix<double>::identity(2, 2) * 3, golden(2, 2);
   golden << 2, 1, 1, 1;
   CHECK(steps_to_converge(isotropic) == 1);
   const double kappa = (7 + 3 * std::sqrt(5.0)) / 2;
@@ -51,10 +51,10 @@ TEST_CASE("fewer steps on J than beside it would leave the verdict open") {
 }
 
 TEST_CASE("the minimiser of least norm solves the normal equations without a part on the kernel") {
-  OffsetCase one{Matrix<Rational>::Zero(1, 2), Vector<Rational>(2), Vector<Rational>(1), {}, 1};
+  OffsetCase one{Matrix<Rational>::zero(1, 2), Vector<Rational>(2), Vector<Rational>(1), {}, 1};
   one.b_in << 3, 4;
   one.b_out << 50;
-  one.start = Matrix<Rational>::Zero(1, 2);
+  one.start = Matrix<Rational>::zero(1, 2);
   const auto found = one.least_norm();
   CHECK(found(0, 0) == 6);  // Lemma 1: 50·(3, 4)/25
   CHECK(found(0, 1) == 8);
@@ -63,10 +63,10 @@ TEST_CASE("the minimiser of least norm solves the normal equations without a par
 
 TEST_CASE("the corrected weight takes b_in to what it was and b_out") {
   CorrectionCase one;
-  one.weight = Matrix<Rational>::Identity(2, 2);
+  one.weight = Matrix<Rational>::identity(2, 2);
   one.b_in = Vector<Rational>(2);
   one.b_in << 3, 4;
-  one.b_out = Vector<Rational>::Unit(2, 0);
+  one.b_out = Vector<Rational>::unit(2, 0);
   const Vector<Rational> sent = one.corrected() * one.b_in;
   CHECK(sent(0) == 4);
   CHECK(sent(1) == 4);

@@ -46,7 +46,7 @@ TEST_CASE("by hand: two units, with and without a bias") {
 
 TEST_CASE("normalised points are different and have ‖x‖² = d") {
   Random random(1);
-  for (const Eigen::Index d : {1, 2, 3, 4}) {
+  for (const Index d : {1, 2, 3, 4}) {
     const auto points = normalised_points(d, 20, random);
     CHECK(points.size() == (d == 1 ? 2 : 20));
     for (std::size_t i = 0; i < points.size(); ++i) {

@@ -17,7 +17,7 @@ TEST_CASE("each case has the spectrum and the coordinates that it says") {
     REQUIRE(integer_spectrum(one.sigma) == expected);
     // Moments of μ under powers of Σ fix |m_i|² wherever the eigenvalues differ.
     const Vector<Rational> moved = one.sigma * one.mu;
-    const Vector<Rational> scaled = one.lambda.cwiseProduct(one.mean);
+    const Vector<Rational> scaled = one.lambda.cwise_product(one.mean);
     REQUIRE(one.mu.dot(one.mu) == one.mean.dot(one.mean));
     REQUIRE(one.mu.dot(moved) == one.mean.dot(scaled));
     REQUIRE(moved.dot(moved) == scaled.dot(scaled));

@@ -12,12 +12,13 @@ using namespace kappascope::theory;
 namespace {}  // namespace
 
 TEST_CASE("norms are what their definitions say") {
-  const Vector<double> z = Vector<double>::LinSpaced(4, -1, 5);
-  const double mean = z.mean(), variance = (z.array() - mean).square().mean();
+  const Vector<double> z = Matrix<double>{{-1}, {1}, {3}, {5}};
+  const double mean = z.mean();
+  const double variance = z.map([&](double x) { return (x - mean) * (x - mean); }).mean();
   const Vector<double> layer = layer_norm(z, 0.5).value(), rms = rms_norm(z, 0.5).value();
-  for (Eigen::Index i = 0; i < 4; ++i) {
+  for (Index i = 0; i < 4; ++i) {
     CHECK(layer(i) == Approx((z(i) - mean) / std::sqrt(variance + 0.5)));
-    CHECK(rms(i) == Approx(z(i) / std::sqrt(z.squaredNorm() / 4 + 0.5)));
+    CHECK(rms(i) == Approx(z(i) / std::sqrt(z.squared_norm() / 4 + 0.5)));
   }
   CHECK(layer_norm(column({1, 7}), Rational(0)).value() == column({-1, 1}));
   CHECK(rms_norm(column({1, 7}), Rational(0)).value() == column({{1, 5}, {7, 5}}));
@@ -33,12 +34,13 @@ TEST_CASE("two normalised vectors are compared by sign and size") {
 TEST_CASE("samples behind a norm lie in its plane and span it") {
   const NormOutput layer{Norm::kLayer, column({1, 2, -1}), column({3, 0, 1})};
   const Matrix<Rational> x = layer.samples();
-  const Vector<Rational> sums = x * layer.gain.cwiseInverse();
+  const Vector<Rational> sums =
+      x * Vector<Rational>::ones(layer.gain.size()).cwise_quotient(layer.gain);
   for (const auto& sum : sums) CHECK(sum == 2);  // Σ β_j/γ_j
-  CHECK(rank(x.rowwise() - x.row(0)) == 2);
+  CHECK(rank(x.plus_row(-x.row(0))) == 2);
   const NormOutput rms{Norm::kRms, layer.gain, layer.shift};
   const Matrix<Rational> y = rms.samples();
-  CHECK(rank(y.rowwise() - y.row(0)) == 3);
+  CHECK(rank(y.plus_row(-y.row(0))) == 3);
   CHECK((y.row(0) + y.row(1)).transpose() / Rational(2) == rms.shift);
 }
 

@@ -2,17 +2,18 @@
 #include "theory/checks/proposition1/spectrum.h"
 
 #include "support/catch.h"
+#include "theory/exact/linalg.h"
 
 using namespace kappascope::theory;
 
 namespace {
 
 /// Σ = diag(λ), μ = m.
-GramCase diagonal(const std::vector<Rational>& lambda, const std::vector<Rational>& mean) {
+GramCase diagonal(std::initializer_list<Rational> lambda, std::initializer_list<Rational> mean) {
   GramCase one;
-  one.lambda = Eigen::Map<const Vector<Rational>>(lambda.data(), std::ssize(lambda));
-  one.mean = Eigen::Map<const Vector<Rational>>(mean.data(), std::ssize(mean));
-  one.sigma = one.lambda.asDiagonal();
+  one.lambda = column(lambda);
+  one.mean = column(mean);
+  one.sigma = one.lambda.as_diagonal();
   one.mu = one.mean;
   return one;
 }

@@ -26,7 +26,7 @@ void add_arm(StudyRuns& study,
   std::mt19937_64 noise(study.runs.size() + 7);
   std::normal_distribution<double> normal(0, spread);
   for (int seed = 1; seed <= seeds; ++seed) {
-    store::RunEnd run;
+    study::RunEnd run;
     run.arm = arm;
     run.condition = condition;
     run.seed = std::to_string(seed);

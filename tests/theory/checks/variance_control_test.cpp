@@ -12,7 +12,7 @@ using namespace kappascope::theory;
 TEST_CASE("a quadratic is recovered from its values, with its stationary point") {
   Matrix<Rational> hessian(2, 2);
   hessian << 2, 1, 1, 3;
-  const Vector<Rational> gradient = Vector<Rational>::Unit(2, 0) * Rational(5);
+  const Vector<Rational> gradient = Vector<Rational>::unit(2, 0) * Rational(5);
   const ExactFunction f = [&](const Vector<Rational>& x) -> Rational {
     const Vector<Rational> curved = hessian * x;
     return 7 + gradient.dot(x) + curved.dot(x) / 2;
@@ -42,10 +42,10 @@ TEST_CASE("optimal cases have residuals with mean zero, independent ones also no
   for (const auto& one : independent_cases(1, 400)) {
     const Matrix<Rational> residuals = one.residuals();
     REQUIRE(squared_norm(column_mean(residuals)) == 0);
-    const Matrix<Rational> squares = one.phi.cwiseProduct(one.phi);
-    const Matrix<Rational> cross = squares.transpose() * residuals.cwiseProduct(residuals);
+    const Matrix<Rational> squares = one.phi.cwise_product(one.phi);
+    const Matrix<Rational> cross = squares.transpose() * residuals.cwise_product(residuals);
     const Vector<Rational> product_of_means = column_mean(squares);
-    const Vector<Rational> r2 = column_mean(residuals.cwiseProduct(residuals));
+    const Vector<Rational> r2 = column_mean(residuals.cwise_product(residuals));
     const Matrix<Rational> expected = product_of_means * r2.transpose();
     REQUIRE(cross / Rational(one.phi.rows()) == expected);
   }

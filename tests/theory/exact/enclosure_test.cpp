@@ -107,7 +107,7 @@ TEST_CASE("the ends of a spectrum are enclosed, and so is the condition number")
   CHECK(encloses(ends.min, (3 - std::sqrt(5.0)) / 2, 1e-8));
   CHECK(encloses(ends.max, (3 + std::sqrt(5.0)) / 2, 1e-8));
   CHECK(encloses(kappa_enclosure(golden), (7 + 3 * std::sqrt(5.0)) / 2, 1e-6));
-  const Matrix<Rational> zero = Matrix<Rational>::Zero(2, 2);
+  const Matrix<Rational> zero = Matrix<Rational>::zero(2, 2);
   CHECK(extreme_eigenvalues(zero).min.lower < 0);
   CHECK(extreme_eigenvalues(zero).max.upper > 0);
   CHECK_THROWS_AS(kappa_enclosure(zero), kappascope::Error);

@@ -7,11 +7,9 @@ using namespace kappascope::theory;
 
 namespace {
 
-Matrix<Rational> matrix(Eigen::Index rows,
-                        Eigen::Index cols,
-                        const std::vector<Rational>& entries) {
+Matrix<Rational> matrix(Index rows, Index cols, const std::vector<Rational>& entries) {
   Matrix<Rational> a(rows, cols);
-  for (Eigen::Index i = 0; i < a.size(); ++i) {
+  for (Index i = 0; i < a.size(); ++i) {
     a(i / cols, i % cols) = entries[static_cast<std::size_t>(i)];
   }
   return a;
@@ -47,7 +45,7 @@ TEST_CASE("rank and null space add up and the null space is one") {
   const auto basis = null_basis(a);
   REQUIRE(basis.cols() == 2);
   CHECK(rank(basis) == 2);
-  CHECK(a * basis == Matrix<Rational>::Zero(2, 2));
+  CHECK(a * basis == Matrix<Rational>::zero(2, 2));
   CHECK(null_basis(matrix(1, 1, {5})).cols() == 0);
   CHECK(null_basis(matrix(1, 1, {0})).cols() == 1);
 }

@@ -34,12 +34,12 @@ Matrix<Rational> own_token(const AsgerLayer& layer, const Matrix<Rational>& toke
 
 /// What an interaction would be: the gated values of a sequence mixed by a matrix over its tokens.
 Matrix<Rational> mixed_tokens(const AsgerLayer& layer, const Matrix<Rational>& tokens) {
-  const Eigen::Index n = tokens.rows();
-  return Matrix<Rational>::Ones(n, n) * tokens + layer.output(tokens);
+  const Index n = tokens.rows();
+  return Matrix<Rational>::ones(n, n) * tokens + layer.output(tokens);
 }
 
 bool first_form_suffices(const AsgerLayer& layer) {
-  return (layer.spatial * layer.up).eval().squaredNorm() != 0;
+  return (layer.spatial * layer.up).squared_norm() != 0;
 }
 
 std::int64_t published_count(std::int64_t d, std::int64_t f) {

@@ -44,7 +44,7 @@ Twins softmax_twins() {
   };
   const auto moved = value_bias_moved_to_output();
   const auto only_dropped = reparametrisation([](auto block) {
-    block.value_bias.setZero();
+    block.value_bias.set_zero();
     return block;
   });
   return {
@@ -74,7 +74,7 @@ Twins input_twins() {
   };
   const auto only_where_it_drops_out = [](const QueryCase& one) {
     const Vector<Rational> added = one.inputs * one.key * one.bias;
-    return std::optional(added == Vector<Rational>::Constant(added.size(), added(0)));
+    return std::optional(added == Vector<Rational>::constant(added.size(), added(0)));
   };
   const auto forgets_gain = [](NormOutput one) {
     for (auto& gain : one.gain) gain = gain == 0 ? 0 : 1;

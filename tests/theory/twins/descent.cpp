@@ -27,7 +27,7 @@ Matrix<Rational> unsheared(const GramCase& one) {
 /// As if the mean did not count.
 Matrix<Rational> iterate_without_mean(const OffsetCase& one, int t) {
   auto centred = one;
-  centred.b_in.setZero();
+  centred.b_in.set_zero();
   return t == 0 ? one.start : derived_iterate(centred, t);
 }
 

@@ -18,19 +18,19 @@ Enclosure isotropic(const BranchCase&) {
 
 /// As if LayerNorm cost no direction.
 Enclosure full_rank(const BranchCase& one) {
-  const Eigen::Index k = one.dimension();
+  const Index k = one.dimension();
   return {Rational(2) / k, 1};
 }
 
 /// The rank of the projections before LayerNorm centres them, less one.
 Enclosure rank_before_centring(const BranchCase& one) {
   const Matrix<Rational> projected = one.tokens * one.weights.transpose();
-  const Eigen::Index k = one.dimension();
+  const Index k = one.dimension();
   return {Rational(1) / k, Rational(rank(projected) - 1) / k};
 }
 
 bool no_offset(const BranchLayer&, const Vector<Rational>& offset) {
-  return offset.squaredNorm() == 0;
+  return offset.squared_norm() == 0;
 }
 
 bool any_offset(const BranchLayer&, const Vector<Rational>&) {

@@ -13,9 +13,9 @@ namespace {
 constexpr auto kSeed = kTwinSeed;
 
 /// Only half of each mirrored pair: Σ x_j act(x_j).
-GatedLayer one_sided_units(Gate gate, const Vector<Rational>& target, Eigen::Index d) {
+GatedLayer one_sided_units(Gate gate, const Vector<Rational>& target, Index d) {
   auto layer = mirrored_units(gate, target, d);
-  layer.down.bottomRows(d).setZero();
+  layer.down.middle_rows(layer.down.rows() - d, d).set_zero();
   return layer;
 }
 
@@ -41,7 +41,8 @@ Twins attention_twins() {
         [] {
           return check_transmitted(
               [](const AttentionCase& one) -> Matrix<Rational> {
-                return one.dropout.rowwise().mean() * one.offset.transpose();
+                return one.dropout.sum_of_cols() / Rational(one.dropout.cols()) *
+                       one.offset.transpose();
               },
               altered_attention(kSeed));
         }}},
@@ -69,7 +70,7 @@ Twins attention_twins() {
 Twins gate_twins() {
   const auto never = [](const InputOffset&) { return false; };
   const auto only_without_gate = [](const InputOffset& one) {
-    return one.layer.gates == Matrix<Rational>::Zero(one.layer.d(), 1) ? std::optional(Rational(0))
+    return one.layer.gates == Matrix<Rational>::zero(one.layer.d(), 1) ? std::optional(Rational(0))
                                                                        : std::nullopt;
   };
   return {

@@ -29,13 +29,13 @@ std::optional<LeastError> noise_ignored(const Matrix<Rational>& sigma, const Off
 Vector<Rational> along_noise(const Matrix<Rational>& sigma0, const Vector<Rational>& b_in) {
   const Vector<Rational> w = sigma0 * b_in;
   const Rational length = b_in.dot(w);
-  return length == 0 ? b_in : w / length;
+  return length == 0 ? b_in : Vector<Rational>(w / length);
 }
 
 Twins fit_twins() {
   const auto only_along_output = [](const OffsetFit& fit) {
     const Vector<Rational> image = fit.deviation.transpose() * fit.offsets.out;
-    return std::optional(image != Vector<Rational>::Zero(image.size()));
+    return std::optional(image != Vector<Rational>::zero(image.size()));
   };
   return {
       {"P-L1",

@@ -14,8 +14,8 @@ namespace {
 constexpr auto kSeed = kTwinSeed;
 
 const auto kCovariance = moment_formula([](const auto& sigma, const auto&) { return sigma; });
-const auto kSecondMoment = moment_formula(
-    [](const auto& sigma, const auto& mu) { return (sigma + mu * mu.transpose()).eval(); });
+const auto kSecondMoment =
+    moment_formula([](const auto& sigma, const auto& mu) { return (sigma + mu * mu.transpose()); });
 
 Prediction yes() {
   return [](const GramCase&) { return std::optional(true); };
@@ -24,8 +24,8 @@ Prediction yes() {
 Matrix<Rational> joint_without_residual(const RegressionCase& one) {
   const Vector<Rational> residual = one.mean_residual();
   auto hessian = joint_hessian(one);
-  for (Eigen::Index j = 0; j < one.d_ff(); ++j) {
-    for (Eigen::Index k = 0; k < one.d_model(); ++k) {
+  for (Index j = 0; j < one.d_ff(); ++j) {
+    for (Index k = 0; k < one.d_model(); ++k) {
       const auto row = j * one.d_model() + k, column = one.weight.size() + j;
       hessian(row, column) -= residual(k);
       hessian(column, row) -= residual(k);

@@ -23,8 +23,7 @@ Rational silu(const Rational& z) {
 }
 
 bool all_zero(const Matrix<Rational>& a) {
-  return std::all_of(
-      a.reshaped().begin(), a.reshaped().end(), [](const auto& entry) { return entry == 0; });
+  return std::all_of(a.begin(), a.end(), [](const auto& entry) { return entry == 0; });
 }
 
 /// Whether any token's output depends on another token of this sequence, and by which change.
@@ -39,19 +38,19 @@ Influence influence(const TokenLayer& run,
                     const Matrix<Rational>& tokens) {
   const Matrix<Rational> base = run(layer, tokens);
   Influence found;
-  for (Eigen::Index j = tokens.rows() - 1; j >= 0; --j) {
+  for (Index j = tokens.rows() - 1; j >= 0; --j) {
     Matrix<Rational> changed = tokens;
     changed(j, 0) += 1;
     const Matrix<Rational> moved = run(layer, changed);
     if (found.before.size() == 0) {
       found = {false, tokens, changed, base(0, 0), moved(0, 0)};
     }
-    for (Eigen::Index i = 0; i < tokens.rows(); ++i) {
+    for (Index i = 0; i < tokens.rows(); ++i) {
       if (i == j || moved.row(i) == base.row(i)) continue;
       return {true, tokens, changed, base(i, 0), moved(i, 0)};
     }
   }
-  for (Eigen::Index i = 0; i < tokens.rows(); ++i) {
+  for (Index i = 0; i < tokens.rows(); ++i) {
     const Matrix<Rational> alone = tokens.row(i);
     if (run(layer, alone).row(0) != base.row(i)) {
       return {true, tokens, alone, base(i, 0), run(layer, alone)(0, 0)};
@@ -64,45 +63,45 @@ Influence influence(const TokenLayer& run,
 
 Matrix<Rational> AsgerLayer::gate_factor(const Matrix<Rational>& tokens) const {
   const Rational a = alpha;
-  return (tokens * gate.transpose()).eval().unaryExpr([a](const Rational& z) {
+  return (tokens * gate.transpose()).map([a](const Rational& z) {
     return Rational(sigmoid(z) * (1 + 2 * a) - a);
   });
 }
 
 Matrix<Rational> AsgerLayer::spatial_factor(const Matrix<Rational>& tokens) const {
   const Matrix<Rational> u = tokens * up.transpose();
-  const Matrix<Rational> activated = (u * spatial.transpose()).eval().unaryExpr(&silu);
+  const Matrix<Rational> activated = (u * spatial.transpose()).map(&silu);
   const Matrix<Rational> values = u * value.transpose();
-  return activated.cwiseProduct(values);
+  return activated.cwise_product(values);
 }
 
 Matrix<Rational> AsgerLayer::output(const Matrix<Rational>& tokens) const {
-  const Matrix<Rational> gated = gate_factor(tokens).cwiseProduct(spatial_factor(tokens));
+  const Matrix<Rational> gated = gate_factor(tokens).cwise_product(spatial_factor(tokens));
   return gated * down.transpose();
 }
 
 std::vector<AsgerLayer> asger_layers(std::uint64_t seed, int draws) {
-  const Matrix<Rational> one = Matrix<Rational>::Constant(1, 1, 1);
-  const Matrix<Rational> zero = Matrix<Rational>::Zero(1, 1);
+  const Matrix<Rational> one = Matrix<Rational>::constant(1, 1, 1);
+  const Matrix<Rational> zero = Matrix<Rational>::zero(1, 1);
   std::vector<AsgerLayer> layers{{one, one, one, one, one}, {one, one, zero, one, one}};
   Random random(seed);
   for (int i = 0; i < draws; ++i) {
-    const Eigen::Index d = random.integer(1, 3), f = random.integer(1, 3);
+    const Index d = random.integer(1, 3), f = random.integer(1, 3);
     AsgerLayer layer{draw_matrix(f, d, 2, random),
                      draw_matrix(f, d, 2, random),
                      draw_matrix(f, f, 2, random),
                      draw_matrix(f, f, 2, random),
                      draw_matrix(d, f, 2, random)};
-    const Eigen::Index unit = random.integer(0, f - 1);
+    const Index unit = random.integer(0, f - 1);
     switch (i % 6) {
       case 0:
-        layer.spatial.row(unit).setZero();
+        layer.spatial.row(unit).set_zero();
         break;
       case 1:
-        layer.value.setZero();
+        layer.value.set_zero();
         break;
       case 2:
-        layer.spatial.setZero();
+        layer.spatial.set_zero();
         break;
       case 3:
         layer.up = draw_rank_one(f, d, 2, random);
@@ -119,13 +118,13 @@ std::vector<AsgerLayer> asger_layers(std::uint64_t seed, int draws) {
 }
 
 Verdict check_interaction(bool stated, const TokenLayer& layer, std::uint64_t seed) {
-  constexpr Eigen::Index kTokens = 3;
+  constexpr Index kTokens = 3;
   Tally tally;
   Random random(seed);
   for (const auto& one : asger_layers(seed, 700)) {
-    const Eigen::Index d = one.down.rows();
+    const Index d = one.down.rows();
     Matrix<Rational> tokens = draw_matrix(kTokens, d, 2, random);
-    if (tally.cases() == 0) tokens = Matrix<Rational>::Ones(2, d);
+    if (tally.cases() == 0) tokens = Matrix<Rational>::ones(2, d);
     const Influence seen = influence(layer, one, tokens);
     tally.record(seen.found == stated, [&] {
       return Witness{fmt::format("d = {}, f = {}, tokens {} become {}: the output of a token that "
@@ -145,7 +144,7 @@ Verdict check_interaction(bool stated, const TokenLayer& layer, std::uint64_t se
 
 bool some_unit_sees_tokens(const AsgerLayer& layer) {
   const Matrix<Rational> activated = layer.spatial * layer.up, values = layer.value * layer.up;
-  for (Eigen::Index i = 0; i < activated.rows(); ++i) {
+  for (Index i = 0; i < activated.rows(); ++i) {
     if (!all_zero(activated.row(i)) && !all_zero(values.row(i))) return true;
   }
   return false;
@@ -155,11 +154,11 @@ Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
   Tally tally;
   BothSides sides;
   for (const auto& layer : asger_layers(seed, 2000)) {
-    const Eigen::Index d = layer.up.cols();
+    const Index d = layer.up.cols();
     Matrix<Rational> tokens(2 * d, d);
-    for (Eigen::Index s = 0; s < 2 * d; ++s) {
+    for (Index s = 0; s < 2 * d; ++s) {
       Rational power = 1;
-      for (Eigen::Index j = 0; j < d; ++j, power *= s + 1) tokens(s, j) = power;
+      for (Index j = 0; j < d; ++j, power *= s + 1) tokens(s, j) = power;
     }
     const bool differs = !all_zero(layer.spatial_factor(tokens));
     sides.see(differs);

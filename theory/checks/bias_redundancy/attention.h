@@ -24,7 +24,7 @@ struct PlaneRotation {
 
 template <typename Scalar>
 struct AttentionBlock {
-  Eigen::Index heads = 1, kv_heads = 1;      ///< query head h reads key head h/(heads/kv_heads)
+  Index heads = 1, kv_heads = 1;             ///< query head h reads key head h/(heads/kv_heads)
   Matrix<Scalar> query, key, value, output;  ///< [width, heads·d], [width, kv_heads·d] twice,
                                              ///< [heads·d, width of y]
   Vector<Scalar> query_bias, key_bias, value_bias, output_bias;  ///< empty: none
@@ -36,17 +36,17 @@ struct AttentionBlock {
   Scalar scale = 1;
   Scalar cap = 0;  ///< 0: no soft-capping
   bool causal = false;
-  Eigen::Index window = 0;  ///< token i is visible to n when |n - i| < window; 0: no window
-  Vector<Scalar> sinks;     ///< [heads] logits that take weight and give no value; empty: none
+  Index window = 0;      ///< token i is visible to n when |n - i| < window; 0: no window
+  Vector<Scalar> sinks;  ///< [heads] logits that take weight and give no value; empty: none
 
-  [[nodiscard]] Eigen::Index head_width() const { return query.cols() / heads; }
+  [[nodiscard]] Index head_width() const { return query.cols() / heads; }
 };
 
 /// P of one head, [s, s], before dropout. O(s² d).
 template <typename Scalar>
 Matrix<Scalar> attention_weights(const AttentionBlock<Scalar>& block,
                                  const Matrix<Scalar>& x,
-                                 Eigen::Index head);
+                                 Index head);
 
 /// y [s, width of y]. `masks`: M of every head, [s, s] each; empty: no dropout.
 template <typename Scalar>

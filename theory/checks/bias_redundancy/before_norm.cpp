@@ -13,7 +13,7 @@ namespace kappascope::theory {
 namespace {
 
 Vector<Rational> shifted(const Vector<Rational>& z, const Rational& by) {
-  return z + Vector<Rational>::Constant(z.size(), by);
+  return z + Vector<Rational>::constant(z.size(), by);
 }
 
 /// "(1, -1)/√(5/4)".
@@ -27,9 +27,8 @@ double largest(const Normalised<Rational>& normalised) {
   const Normalised<double> rounded{to_double(normalised.numerator).col(0),
                                    normalised.square.to_double()};
   const Vector<double> values = rounded.value();
-  Eigen::Index at = 0;
-  values.cwiseAbs().maxCoeff(&at);
-  return values(at);
+  return *std::max_element(
+      values.begin(), values.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
 }
 
 Witness witness(const std::string& where,
@@ -93,7 +92,7 @@ const char* to_string(BatchMode mode) {
 /// ε = 1/2 makes the roots of the first case whole; then fixed, full and averaging momenta, one
 /// sample a batch, no spread, b = 0.
 std::vector<BatchCase> batch_cases(std::uint64_t seed) {
-  const Vector<Rational> zero = Vector<Rational>::Zero(1);
+  const Vector<Rational> zero = Vector<Rational>::zero(1);
   std::vector<BatchCase> cases{{{zero}, {{1, 2}}, 1, {1, 2}}, {{zero}, {1}, 1, 1}};
   Random random(seed);
   for (int i = 0; i < 1200; ++i) {
@@ -124,22 +123,22 @@ std::vector<TokenCase> token_cases(std::uint64_t seed) {
       cases.push_back({norm, bias, epsilon, {zero, mirror}});
     }
   };
-  for (const Eigen::Index d : {1, 2, 3}) {
-    add(Vector<Rational>::Zero(d), 1);
-    add(Vector<Rational>::Constant(d, 1), 1);
-    add(Vector<Rational>::Unit(d, 0), 1);
+  for (const Index d : {1, 2, 3}) {
+    add(Vector<Rational>::zero(d), 1);
+    add(Vector<Rational>::constant(d, 1), 1);
+    add(Vector<Rational>::unit(d, 0), 1);
   }
   Random random(seed);
   for (int i = 0; i < 1200; ++i) {
     const auto d = random.integer(1, 5);
     auto bias = draw_vector(d, 2, random);
-    if (i % 4 == 0) bias.setConstant(random.integer(-3, 3));
-    if (i % 16 == 1) bias.setZero();
+    if (i % 4 == 0) bias.set_constant(random.integer(-3, 3));
+    if (i % 16 == 1) bias.set_zero();
     add(bias, i % 6 == 2 ? Rational(0) : Rational(random.integer(1, 4)) / 4);
     for (auto* one : {&cases.back(), &cases[cases.size() - 2]}) {
       one->inputs.push_back(draw_vector(d, 3, random));
       one->inputs.push_back(draw_vector(d, 30, random));
-      one->inputs.push_back(Vector<Rational>::Constant(d, random.integer(-3, 3)));
+      one->inputs.push_back(Vector<Rational>::constant(d, random.integer(-3, 3)));
     }
   }
   return cases;

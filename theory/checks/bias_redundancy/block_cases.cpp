@@ -21,35 +21,33 @@ Switches switches(int bits) {
   return {bit(0), bit(1), bit(2), bit(3), bit(4), bit(5), bit(6)};
 }
 
-template <typename Derived>
-bool any(const Eigen::MatrixBase<Derived>& values) {
-  return std::any_of(values.derived().reshaped().begin(),
-                     values.derived().reshaped().end(),
-                     [](const auto& value) { return value != 0; });
+template <typename Scalar>
+bool any(const Matrix<Scalar>& values) {
+  return std::any_of(values.begin(), values.end(), [](const auto& value) { return value != 0; });
 }
 
 /// Projections that read q, k and v off a token (q [d], k [d], v [1]); y = v.
-BlockCase<Rational> free_block(Eigen::Index d, Switches on) {
-  const Eigen::Index width = 2 * d + 1;
+BlockCase<Rational> free_block(Index d, Switches on) {
+  const Index width = 2 * d + 1;
   BlockCase<Rational> one{.on = on, .block = {}, .masks = {}, .inputs = {}};
   auto& block = one.block;
-  block.query = block.key = block.value = Matrix<Rational>::Zero(width, d);
-  for (Eigen::Index i = 0; i < d; ++i) block.query(i, i) = block.key(d + i, i) = 1;
+  block.query = block.key = block.value = Matrix<Rational>::zero(width, d);
+  for (Index i = 0; i < d; ++i) block.query(i, i) = block.key(d + i, i) = 1;
   block.value(2 * d, 0) = 1;
-  block.output = Matrix<Rational>::Zero(d, 1);
+  block.output = Matrix<Rational>::zero(d, 1);
   block.output(0, 0) = 1;
   if (on.rotary) block.rotary.assign(static_cast<std::size_t>(d / 2), {0, 1});
-  if (on.query_norm) block.query_gain = Vector<Rational>::Constant(d, 1);
-  if (on.key_norm) block.key_gain = Vector<Rational>::Constant(d, 1);
+  if (on.query_norm) block.query_gain = Vector<Rational>::constant(d, 1);
+  if (on.key_norm) block.key_gain = Vector<Rational>::constant(d, 1);
   if (on.sink) block.sinks = column({0});
   block.causal = on.causal;
   return one;
 }
 
-BlockCase<Rational> small_block(Eigen::Index d, Switches on, Matrix<Rational> tokens) {
+BlockCase<Rational> small_block(Index d, Switches on, Matrix<Rational> tokens) {
   auto one = free_block(d, on);
   if (on.cap) one.block.cap = 15;  // scores 0, 1, 2 become 0, 5, 9
-  if (on.dropout) one.masks = {Matrix<Rational>::Constant(tokens.rows(), tokens.rows(), 2)};
+  if (on.dropout) one.masks = {Matrix<Rational>::constant(tokens.rows(), tokens.rows(), 2)};
   one.inputs = {std::move(tokens)};
   return one;
 }
@@ -107,19 +105,19 @@ BlockCase<Rational> swept_block(Switches on) {
   return one;
 }
 
-Matrix<double> draw(Eigen::Index rows, Eigen::Index cols, Random& random) {
-  return Matrix<double>::NullaryExpr(rows, cols, [&] { return 3 * random.uniform() - 1.5; });
+Matrix<double> draw(Index rows, Index cols, Random& random) {
+  return Matrix<double>::drawn(rows, cols, [&] { return 3 * random.uniform() - 1.5; });
 }
 
 BlockCase<double> drawn_block(int index, Random& random) {
   const auto on = switches(index % kCombinations);
-  const Eigen::Index d = random.pick<Eigen::Index>({2, 4}), width = random.integer(4, 6);
-  const Eigen::Index tokens = random.integer(2, 4);
+  const Index d = random.pick<Index>({2, 4}), width = random.integer(4, 6);
+  const Index tokens = random.integer(2, 4);
   BlockCase<double> one{.on = on, .block = {}, .masks = {}, .inputs = {}};
   auto& block = one.block;
   block.heads = random.integer(1, 2);
   block.kv_heads = random.integer(1, block.heads);
-  const Eigen::Index q_width = block.heads * d, kv_width = block.kv_heads * d;
+  const Index q_width = block.heads * d, kv_width = block.kv_heads * d;
   block.query = draw(width, q_width, random);
   block.key = draw(width, kv_width, random);
   block.value = draw(width, kv_width, random);
@@ -135,23 +133,23 @@ BlockCase<double> drawn_block(int index, Random& random) {
   if (on.key_norm) block.key_gain = draw(d, 1, random);
   if (on.cap) block.cap = 1.5;
   if (on.sink) block.sinks = draw(block.heads, 1, random);
-  const Eigen::Index planes = index % 3 == 0 ? 1 : d / 2;
+  const Index planes = index % 3 == 0 ? 1 : d / 2;
   if (on.rotary) {
-    for (Eigen::Index plane = 0; plane < planes; ++plane) {
+    for (Index plane = 0; plane < planes; ++plane) {
       const double angle = std::pow(1e4, -static_cast<double>(plane) / static_cast<double>(planes));
       block.rotary.push_back({std::cos(angle), std::sin(angle)});
     }
   }
   const int kind = index / kCombinations % 4;
-  if (kind == 0) block.key_bias.setZero();
-  if (kind == 1) block.value_bias.setZero();
+  if (kind == 0) block.key_bias.set_zero();
+  if (kind == 1) block.value_bias.set_zero();
   if (kind == 2 && d > 2 * planes) {
-    for (Eigen::Index head = 0; head < block.kv_heads; ++head) {
-      block.key_bias.segment(head * d, 2 * planes).setZero();
+    for (Index head = 0; head < block.kv_heads; ++head) {
+      block.key_bias.segment(head * d, 2 * planes).set_zero();
     }
   }
-  for (Eigen::Index head = 0; on.dropout && head < block.heads; ++head) {
-    one.masks.push_back(Matrix<double>::NullaryExpr(
+  for (Index head = 0; on.dropout && head < block.heads; ++head) {
+    one.masks.push_back(Matrix<double>::drawn(
         tokens, tokens, [&] { return static_cast<double>(2 * random.integer(0, 1)); }));
     one.masks.back()(tokens - 1, tokens - 1) = 2;  // or a dropped row would hide everything
   }
@@ -166,9 +164,9 @@ BlockFacts facts_of(const BlockCase<Scalar>& one) {
   const auto& block = one.block;
   BlockFacts facts{.on = one.on};
   facts.key_bias = any(block.key_bias);
-  const auto turned = 2 * static_cast<Eigen::Index>(block.rotary.size());
-  const Eigen::Index d = block.head_width();
-  for (Eigen::Index head = 0; block.key_bias.size() > 0 && head < block.kv_heads; ++head) {
+  const auto turned = 2 * static_cast<Index>(block.rotary.size());
+  const Index d = block.head_width();
+  for (Index head = 0; block.key_bias.size() > 0 && head < block.kv_heads; ++head) {
     if (any(block.key_bias.segment(head * d, turned))) facts.key_bias_turned = true;
   }
   facts.value_bias_seen = any(value_bias_output(block));
@@ -194,9 +192,9 @@ std::vector<BlockCase<Rational>> exact_blocks() {
 
 std::string text(const BlockCase<Rational>& one, const Matrix<Rational>& input) {
   const auto& block = one.block;
-  const Eigen::Index d = block.head_width();
-  const auto part = [&](Eigen::Index from, Eigen::Index width) {
-    return text(Matrix<Rational>(input.middleCols(from, width)));
+  const Index d = block.head_width();
+  const auto part = [&](Index from, Index width) {
+    return text(Matrix<Rational>(input.middle_cols(from, width)));
   };
   std::string out =
       fmt::format("queries {}, keys {}, values {}", part(0, d), part(d, d), part(2 * d, 1));

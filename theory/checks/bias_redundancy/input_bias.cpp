@@ -14,20 +14,18 @@
 namespace kappascope::theory {
 namespace {
 
-using Index = Eigen::Index;
-
 bool has_zero(const Vector<Rational>& values) {
   return std::find(values.begin(), values.end(), Rational(0)) != values.end();
 }
 
 /// u with X u = 1.
 std::optional<Matrix<Rational>> constant_functional(const Matrix<Rational>& inputs) {
-  return solve(inputs, Matrix<Rational>::Constant(inputs.rows(), 1, 1));
+  return solve(inputs, Matrix<Rational>::constant(inputs.rows(), 1, 1));
 }
 
 /// x - x₀ for every input but the first, in the rows.
 Matrix<Rational> differences(const Matrix<Rational>& inputs) {
-  return inputs.bottomRows(inputs.rows() - 1).rowwise() - inputs.row(0);
+  return inputs.middle_rows(1, inputs.rows() - 1).plus_row(-inputs.row(0));
 }
 
 /// Whether any B solves the system of check_query_bias; B's entries row-major.
@@ -53,8 +51,8 @@ AttentionBlock<Rational> attention_of(const QueryCase& one) {
   AttentionBlock<Rational> block;
   block.query = one.query;
   block.key = one.key;
-  block.value = Matrix<Rational>::Zero(one.inputs.cols(), d);
-  block.output = Matrix<Rational>::Zero(d, 1);
+  block.value = Matrix<Rational>::zero(one.inputs.cols(), d);
+  block.output = Matrix<Rational>::zero(d, 1);
   block.query_bias = one.bias;
   return block;
 }
@@ -63,7 +61,7 @@ AttentionBlock<Rational> attention_of(const QueryCase& one) {
 bool replacement_works(const QueryCase& one) {
   const auto before = attention_of(one);
   auto after = before;
-  after.query_bias.resize(0);
+  after.query_bias = {};
   if (const auto u = constant_functional(one.inputs)) after.query += *u * one.bias.transpose();
   return attention_weights(before, one.inputs, 0) == attention_weights(after, one.inputs, 0);
 }
@@ -77,22 +75,23 @@ QueryCase drawn_query(int index, Random& random) {
                 draw_matrix(width, d, 2, random),
                 draw_vector(d, 2, random)};
   const int kind = index % 5;
-  if (kind == 1) one.inputs.col(0).setConstant(random.nonzero(-1, 1));  // a plane beside the origin
-  if (kind == 2) one.inputs.col(0).setZero();                           // a plane through it
-  if (kind == 3) one.inputs.rowwise() = one.inputs.row(0).eval();       // one input
-  if (kind == 4) one.inputs.row(0) = -one.inputs.row(m - 1);            // symmetric
+  if (kind == 1)
+    one.inputs.col(0).set_constant(random.nonzero(-1, 1));    // a plane beside the origin
+  if (kind == 2) one.inputs.col(0).set_zero();                // a plane through it
+  if (kind == 3) one.inputs.each_row() = one.inputs.row(0);   // one input
+  if (kind == 4) one.inputs.row(0) = -one.inputs.row(m - 1);  // symmetric
   const int weights = index / 5 % 5;
-  if (weights == 1) one.key.setZero();
-  if (weights == 2) one.bias.setZero();
-  if (weights == 3) one.key.row(width - 1).setZero();
+  if (weights == 1) one.key.set_zero();
+  if (weights == 2) one.bias.set_zero();
+  if (weights == 3) one.key.row(width - 1).set_zero();
   return one;
 }
 
 std::vector<QueryCase> query_cases(std::uint64_t seed) {
   const NormOutput shifted{
-      Norm::kLayer, Vector<Rational>::Constant(2, 1), Vector<Rational>::Unit(2, 0)};
+      Norm::kLayer, Vector<Rational>::constant(2, 1), Vector<Rational>::unit(2, 0)};
   std::vector<QueryCase> cases;
-  cases.push_back({rows({{0}, {1}}), rows({{0}}), rows({{1}}), Vector<Rational>::Unit(1, 0)});
+  cases.push_back({rows({{0}, {1}}), rows({{0}}), rows({{1}}), Vector<Rational>::unit(1, 0)});
   cases.push_back({shifted.samples(), rows({{0}, {0}}), rows({{1}, {0}}), cases[0].bias});
   Random random(seed);
   for (int i = 0; i < 2500; ++i) cases.push_back(drawn_query(i, random));
@@ -107,16 +106,16 @@ std::vector<NormOutput> norm_outputs(std::uint64_t seed) {
     cases.push_back({Norm::kRms, gain, shift});
   };
   for (const Index d : {2, 3}) {
-    const Vector<Rational> ones = Vector<Rational>::Constant(d, 1);
+    const Vector<Rational> ones = Vector<Rational>::constant(d, 1);
     add(ones, ones * Rational(0));
-    add(ones, Vector<Rational>::Unit(d, 0));
+    add(ones, Vector<Rational>::unit(d, 0));
   }
   Random random(seed);
   for (int i = 0; i < 1200; ++i) {
     const Index d = random.integer(1, 4);
     Vector<Rational> gain = draw_vector(d, 2, random), shift = draw_vector(d, 2, random);
-    if (i % 3 == 0) gain = gain.unaryExpr([](const Rational& g) { return g == 0 ? 1 : g; });
-    if (i % 4 == 1) shift.setZero();
+    if (i % 3 == 0) gain = gain.map([](const Rational& g) { return g == 0 ? 1 : g; });
+    if (i % 4 == 1) shift.set_zero();
     if (i % 8 == 2) shift(d - 1) -= shift.sum();
     add(gain, shift);
   }
@@ -191,21 +190,21 @@ Matrix<Rational> NormOutput::samples() const {
   const Index width = gain.size();
   std::vector<Vector<Rational>> inputs;
   for (Index i = 0; i < width; ++i) {
-    const Vector<Rational> unit = Vector<Rational>::Unit(width, i);
+    const Vector<Rational> unit = Vector<Rational>::unit(width, i);
     if (norm == Norm::kRms) {
       inputs.push_back(unit);
       inputs.push_back(-unit);
     }
     for (Index j = 0; norm == Norm::kLayer && j < width; ++j) {
-      if (j != i) inputs.push_back(unit - Vector<Rational>::Unit(width, j));
+      if (j != i) inputs.push_back(unit - Vector<Rational>::unit(width, j));
     }
   }
-  if (inputs.empty()) inputs.push_back(Vector<Rational>::Zero(width));  // LayerNorm of one feature
+  if (inputs.empty()) inputs.push_back(Vector<Rational>::zero(width));  // LayerNorm of one feature
   const Rational epsilon = 1 - inputs[0].dot(inputs[0]) / Rational(width);
   Matrix<Rational> out(static_cast<Index>(inputs.size()), width);
   for (Index i = 0; i < out.rows(); ++i) {
     const auto& h = inputs[static_cast<std::size_t>(i)];
-    out.row(i) = (normalise(norm, h, epsilon).value().cwiseProduct(gain) + shift).transpose();
+    out.row(i) = (normalise(norm, h, epsilon).value().cwise_product(gain) + shift).transpose();
   }
   return out;
 }
@@ -220,7 +219,7 @@ std::optional<bool> norm_makes_constants(const NormOutput& one) {
     if (one.gain(j) == 0 && one.shift(j) != 0) return true;
   }
   if (one.norm == Norm::kRms || has_zero(one.gain)) return false;
-  return one.shift.cwiseQuotient(one.gain).sum() != 0;
+  return one.shift.cwise_quotient(one.gain).sum() != 0;
 }
 
 Verdict check_bias_reading_norm(const NormStatement& makes_bias, std::uint64_t seed) {
@@ -243,7 +242,7 @@ AttentionBlock<Rational> absorb_shift(AttentionBlock<Rational> block,
   auto moved = block;
   moved.value_bias = block.value.transpose() * shift;
   block.query_bias -= block.query.transpose() * shift;
-  block.output_bias -= value_bias_output(moved).colwise().sum().transpose();
+  block.output_bias -= value_bias_output(moved).sum_of_rows().transpose();
   return block;
 }
 

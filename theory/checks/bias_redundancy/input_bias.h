@@ -38,7 +38,7 @@ Verdict check_query_bias(const QueryStatement& replaceable, std::uint64_t seed);
 
 /// What a norm, its gain and its shift make.
 struct NormOutput {
-  Norm norm;
+  Norm norm{};
   Vector<Rational> gain, shift;  ///< γ, β [width]
 
   /// norm(h)∘γ + β in the rows, for h that span all outputs: ±e_i, or e_i - e_j for LayerNorm,

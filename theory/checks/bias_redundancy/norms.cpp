@@ -24,12 +24,12 @@ Vector<Scalar> Normalised<Scalar>::value() const {
 
 template <typename Scalar>
 Normalised<Scalar> rms_norm(const Vector<Scalar>& z, const Scalar& epsilon) {
-  return {z, mean<Scalar>(z.cwiseProduct(z)) + epsilon};
+  return {z, mean<Scalar>(z.cwise_product(z)) + epsilon};
 }
 
 template <typename Scalar>
 Normalised<Scalar> layer_norm(const Vector<Scalar>& z, const Scalar& epsilon) {
-  return rms_norm<Scalar>(z - Vector<Scalar>::Constant(z.size(), mean(z)), epsilon);
+  return rms_norm<Scalar>(z - Vector<Scalar>::constant(z.size(), mean(z)), epsilon);
 }
 
 template struct Normalised<double>;
@@ -40,7 +40,7 @@ template Normalised<double> layer_norm(const Vector<double>&, const double&);
 template Normalised<Rational> layer_norm(const Vector<Rational>&, const Rational&);
 
 bool same(const Normalised<Rational>& a, const Normalised<Rational>& b) {
-  for (Eigen::Index i = 0; i < a.numerator.size(); ++i) {
+  for (Index i = 0; i < a.numerator.size(); ++i) {
     const Rational &x = a.numerator(i), &y = b.numerator(i);
     if (sign(x) != sign(y) || x * x * b.square != y * y * a.square) return false;
   }

@@ -36,8 +36,8 @@ Comparison compare(const BlockCase<Rational>& one, const AttentionBlock<Rational
 }
 
 Witness witness(const BlockCase<Rational>& one, const Comparison& found) {
-  Eigen::Index row = found.with.rows() - 1;
-  for (Eigen::Index i = row; i >= 0 && !found.same; --i) {
+  Index row = found.with.rows() - 1;
+  for (Index i = row; i >= 0 && !found.same; --i) {
     if (found.with(i, 0) != found.without(i, 0)) row = i;
   }
   return {fmt::format("{} (weights ∝ 2^score): output {} {}",
@@ -53,8 +53,8 @@ double largest_gap(const BlockCase<double>& one, const AttentionBlock<double>& o
   for (const auto& input : one.inputs) {
     const Matrix<double> with = attention(one.block, input, one.masks);
     const Matrix<double> without = attention(other, input, one.masks);
-    const double scale = std::max(with.cwiseAbs().maxCoeff(), without.cwiseAbs().maxCoeff());
-    gap = std::max(gap, (with - without).cwiseAbs().maxCoeff() / scale);
+    const double scale = std::max(with.largest_magnitude(), without.largest_magnitude());
+    gap = std::max(gap, (with - without).largest_magnitude() / scale);
   }
   return gap;
 }
@@ -63,20 +63,20 @@ double largest_gap(const BlockCase<double>& one, const AttentionBlock<double>& o
 
 Reparametrisation without_key_bias() {
   return reparametrisation([](auto block) {
-    block.key_bias.setZero();
+    block.key_bias.set_zero();
     return block;
   });
 }
 
 Reparametrisation value_bias_moved_to_output() {
   return reparametrisation([](auto block) {
-    const auto moved = value_bias_output(block).colwise().sum().transpose().eval();
+    const auto moved = value_bias_output(block).sum_of_rows().transpose();
     if (block.output_bias.size() == 0) {
       block.output_bias = moved;
     } else {
       block.output_bias += moved;
     }
-    block.value_bias.setZero();
+    block.value_bias.set_zero();
     return block;
   });
 }

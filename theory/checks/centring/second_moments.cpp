@@ -50,10 +50,10 @@ ProductTerms terms_of(const TokenLaw& law, Activation activation) {
   for (const auto& [probability, x] : law.outcomes) {
     const Matrix<Rational> u = x * law.up, g = x * law.gate;
     Enclosure largest, product;
-    for (Eigen::Index i = 0; i < g.size(); ++i) {
-      const auto a2 = square(activated(g.reshaped()(i), activation));
+    for (Index i = 0; i < g.size(); ++i) {
+      const auto a2 = square(activated(g(i), activation));
       largest = {std::max(largest.lower, a2.lower), std::max(largest.upper, a2.upper)};
-      product = product + a2 * Enclosure(u.reshaped()(i) * u.reshaped()(i));
+      product = product + a2 * Enclosure(u(i) * u(i));
     }
     const Enclosure weight(probability), u2(squared_norm(u));
     terms.u2 = terms.u2 + weight * u2;

@@ -13,10 +13,10 @@ namespace {
 
 /// The given values of one token with one feature, each equally probable, and unit weights.
 TokenLaw scalar_law(const std::vector<Rational>& values) {
-  TokenLaw law{{}, Matrix<Rational>::Ones(1, 1), Matrix<Rational>::Ones(1, 1)};
+  TokenLaw law{{}, Matrix<Rational>::ones(1, 1), Matrix<Rational>::ones(1, 1)};
   const Rational each(std::size_t{1}, values.size());
   for (const auto& value : values) {
-    law.outcomes.push_back({each, Matrix<Rational>::Constant(1, 1, value)});
+    law.outcomes.push_back({each, Matrix<Rational>::constant(1, 1, value)});
   }
   return law;
 }
@@ -32,12 +32,12 @@ TokenLaw draw_law(int kind, Random& random) {
   }
   for (auto& outcome : law.outcomes) outcome.probability /= total;
   if (kind == 1) law = law.centred();
-  if (kind == 2) law.up.setZero();
+  if (kind == 2) law.up.set_zero();
   // A row orthogonal to the mean, so that W_u sends the mean to zero.
   const Matrix<Rational> mean = law.mean_row();
   if (kind == 3 && d == 2) {
     const Matrix<Rational> column = (Matrix<Rational>(2, 1) << mean(0, 1), -mean(0, 0)).finished();
-    law.up = column * Matrix<Rational>::Ones(1, f);
+    law.up = column * Matrix<Rational>::ones(1, f);
   }
   return law;
 }
@@ -45,9 +45,9 @@ TokenLaw draw_law(int kind, Random& random) {
 }  // namespace
 
 Matrix<Rational> TokenLaw::mean_row() const {
-  Matrix<Rational> sum = Matrix<Rational>::Zero(1, up.rows());
+  Matrix<Rational> sum = Matrix<Rational>::zero(1, up.rows());
   for (const auto& outcome : outcomes) {
-    const Matrix<Rational> row = outcome.x.colwise().sum();
+    const Matrix<Rational> row = outcome.x.sum_of_rows();
     sum += row * outcome.probability;
   }
   return sum / Rational(tokens());
@@ -56,7 +56,7 @@ Matrix<Rational> TokenLaw::mean_row() const {
 TokenLaw TokenLaw::centred() const {
   TokenLaw law = *this;
   const Matrix<Rational> mean = mean_row();
-  for (auto& outcome : law.outcomes) outcome.x.rowwise() -= mean.row(0);
+  for (auto& outcome : law.outcomes) outcome.x.each_row() -= mean.row(0);
   return law;
 }
 
@@ -90,7 +90,7 @@ std::vector<TokenLaw> token_laws(std::uint64_t seed, int draws) {
                              scalar_law({0, -2}),
                              scalar_law({-1, 0, 1})};
   auto two_tokens = scalar_law({1});
-  two_tokens.outcomes.front().x = Matrix<Rational>::Ones(2, 1);
+  two_tokens.outcomes.front().x = Matrix<Rational>::ones(2, 1);
   laws.push_back(two_tokens);
   Random random(seed);
   for (int i = 0; i < draws; ++i) laws.push_back(draw_law(i % 8, random));

@@ -22,7 +22,7 @@ struct TokenLaw {
   std::vector<TokenOutcome> outcomes;  ///< probabilities add up to one
   Matrix<Rational> up, gate;           ///< [d, f]
 
-  [[nodiscard]] Eigen::Index tokens() const { return outcomes.front().x.rows(); }
+  [[nodiscard]] Index tokens() const { return outcomes.front().x.rows(); }
   /// [1, d] μ̄, the average over tokens of E X.
   [[nodiscard]] Matrix<Rational> mean_row() const;
   /// X - 1μ̄ in place of X.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
+#include "theory/tools/eigen.h"
 #include "theory/tools/random.h"
 #include "theory/tools/tally.h"
 
@@ -24,13 +24,13 @@ constexpr int kDraws = 2000;
 constexpr double kTie = 1e-9;
 
 CorrectionCase diagonal_case(
-    std::int64_t first, std::int64_t second, Eigen::Index in, Eigen::Index out, std::int64_t size) {
+    std::int64_t first, std::int64_t second, Index in, Index out, std::int64_t size) {
   CorrectionCase one;
   one.sigma = Vector<Rational>(2);
   one.sigma << Rational(first), Rational(second);
-  one.weight = one.sigma.asDiagonal();
-  one.b_in = Vector<Rational>::Unit(2, in);
-  one.b_out = Vector<Rational>::Unit(2, out) * Rational(size);
+  one.weight = one.sigma.as_diagonal();
+  one.b_in = Vector<Rational>::unit(2, in);
+  one.b_out = Vector<Rational>::unit(2, out) * Rational(size);
   one.correction_norm = size < 0 ? -size : size;
   return one;
 }
@@ -41,17 +41,17 @@ struct Reflection {
   Rational factor;
 };
 
-Reflection draw_reflection(Eigen::Index n, Random& random) {
+Reflection draw_reflection(Index n, Random& random) {
   Vector<Rational> axis(n);
   for (auto& entry : axis) entry = random.nonzero(-2, 2);
   const Rational factor = axis.dot(axis);
   const Matrix<Rational> outer = axis * axis.transpose();
-  return {Matrix<Rational>::Identity(n, n) * factor - outer * Rational(2), factor};
+  return {Matrix<Rational>::identity(n, n) * factor - outer * Rational(2), factor};
 }
 
 /// A vector whose length is whole: along one axis, or 3 and 4 along two.
-std::pair<Vector<Rational>, Rational> draw_whole_length(Eigen::Index n, Random& random) {
-  Vector<Rational> vector = Vector<Rational>::Zero(n);
+std::pair<Vector<Rational>, Rational> draw_whole_length(Index n, Random& random) {
+  Vector<Rational> vector = Vector<Rational>::zero(n);
   const std::int64_t scale = random.nonzero(-3, 3);
   const auto first = random.integer(0, n - 1), second = random.integer(0, n - 1);
   if (first == second) {
@@ -66,13 +66,13 @@ std::pair<Vector<Rational>, Rational> draw_whole_length(Eigen::Index n, Random& 
 CorrectionCase draw_case(Random& random) {
   const auto m = random.integer(1, 4), d = random.integer(1, 4);
   const auto left = draw_reflection(m, random), right = draw_reflection(d, random);
-  const Eigen::Index r = std::min(m, d);
+  const Index r = std::min(m, d);
   CorrectionCase one;
   one.sigma = Vector<Rational>(r);
   for (auto& value : one.sigma) value = random.integer(1, 9);
   std::sort(one.sigma.begin(), one.sigma.end(), std::greater<>());
-  Matrix<Rational> middle = Matrix<Rational>::Zero(m, d);
-  middle.topLeftCorner(r, r) = one.sigma.asDiagonal();
+  Matrix<Rational> middle = Matrix<Rational>::zero(m, d);
+  middle.top_left(r, r) = one.sigma.as_diagonal();
   const Matrix<Rational> half = left.matrix * middle;
   one.weight = half * right.matrix.transpose();
   one.sigma *= left.factor * right.factor;
@@ -91,8 +91,8 @@ std::vector<CorrectionCase> correction_cases(std::uint64_t seed) {
   for (const std::int64_t first : {1, 2, 3}) {
     for (std::int64_t second = 1; second <= first; ++second) {
       for (const std::int64_t size : {1, -1, 2}) {
-        for (const Eigen::Index in : {0, 1}) {
-          for (const Eigen::Index out : {0, 1}) {
+        for (const Index in : {0, 1}) {
+          for (const Index out : {0, 1}) {
             cases.push_back(diagonal_case(first, second, in, out, size));
           }
         }
@@ -117,14 +117,12 @@ double kappa_of_ascending(double low, double high) {
 double kappa(const Matrix<Rational>& a) {
   const Matrix<Rational> square = gram(a);
   if (rank(square) < square.rows()) return std::numeric_limits<double>::infinity();
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(to_double(square),
-                                                             Eigen::EigenvaluesOnly);
-  const auto& values = solver.eigenvalues();
-  return kappa_of_ascending(values(0), values(values.size() - 1));
+  const auto values = eigenvalues(to_double(square));
+  return kappa_of_ascending(values.front(), values.back());
 }
 
 Matrix<Rational> shifted(const Matrix<Rational>& a, const Rational& shift) {
-  return a - Matrix<Rational>::Identity(a.rows(), a.cols()) * shift;
+  return a - Matrix<Rational>::identity(a.rows(), a.cols()) * shift;
 }
 
 }  // namespace
@@ -198,7 +196,7 @@ Verdict check_singular_bounds(const SingularBoundsFormula& formula, std::uint64_
 }
 
 SingularBounds interlacing_bounds(const CorrectionCase& one) {
-  const Eigen::Index r = one.sigma.size();
+  const Index r = one.sigma.size();
   const Rational& top = one.sigma(0);
   const Rational& bottom = one.sigma(r - 1);
   const Rational lowered = bottom - one.correction_norm;

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <array>
 #include <cmath>
 #include <numbers>
 
+#include "kappascope/core/statistics.h"
 #include "theory/exact/rational.h"
+#include "theory/tools/eigen.h"
 #include "theory/tools/random.h"
-#include "theory/tools/statistics.h"
 
 namespace kappascope::theory {
 namespace {
@@ -34,26 +34,24 @@ double input(Inputs inputs, Random& random) {
 
 Matrix<double> draw_features(Inputs inputs, int n, int d, Random& random) {
   const auto weights = [&]() -> Matrix<double> {
-    return Matrix<double>::NullaryExpr(
+    return Matrix<double>::drawn(
         kInputs, d, [&] { return gaussian(random) / std::sqrt(double{kInputs}); });
   };
   const auto up = weights(), gate = weights();
-  const Matrix<double> x =
-      Matrix<double>::NullaryExpr(n, kInputs, [&] { return input(inputs, random); });
+  const Matrix<double> x = Matrix<double>::drawn(n, kInputs, [&] { return input(inputs, random); });
   const Matrix<double> u = x * up, g = x * gate;
-  return u.binaryExpr(g, [](double a, double b) { return a * b / (1 + std::exp(-b)); });
+  return u.cwise_product(g.map([](double a) { return a / (1 + std::exp(-a)); }));
 }
 
 double kappa(const Matrix<double>& a) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(a, Eigen::EigenvaluesOnly);
-  const auto& values = solver.eigenvalues();
-  return values(values.size() - 1) / values(0);
+  const auto values = eigenvalues(a);
+  return values.back() / values.front();
 }
 
 bool so_in_one_draw(const KappaRelation& says, Inputs inputs, int n, int d, Random& random) {
   const Matrix<double> phi = draw_features(inputs, n, d, random);
-  const Vector<double> mu = phi.colwise().mean();
-  const Matrix<double> centred = phi.rowwise() - mu.transpose();
+  const Vector<double> mu = phi.mean_of_rows().transpose();
+  const Matrix<double> centred = phi.plus_row(-mu.transpose());
   const Matrix<double> sigma = centred.transpose() * centred / n;
   return says(kappa(sigma + mu * mu.transpose()), kappa(sigma));
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr int kDraws = 600, kSteps = 5;
 
 Matrix<Rational> number(std::int64_t value) {
-  return Matrix<Rational>::Constant(1, 1, value);
+  return Matrix<Rational>::constant(1, 1, value);
 }
 
 /// η as a multiple of 1/tr H, which is below 1/λmax.
@@ -34,28 +34,28 @@ std::vector<OffsetCase> offset_cases(std::uint64_t seed) {
       {zero, one.col(0), one.col(0), zero, 1},
       {spread, one.col(0), one.col(0), zero, Rational(1, 4)},
       {spread * Rational(2), one.col(0), one.col(0), zero, Rational(1, 5)},
-      {Matrix<Rational>::Zero(1, 2), Vector<Rational>::Unit(2, 0), one.col(0), across, 1}};
+      {Matrix<Rational>::zero(1, 2), Vector<Rational>::unit(2, 0), one.col(0), across, 1}};
   Random random(seed);
   for (int i = 0; i < kDraws; ++i) {
     const auto n = random.integer(1, 4), d = random.integer(1, 3), m = random.integer(1, 2);
     OffsetCase drawn{centred_rows(draw_matrix(n, d, 2, random)),
                      draw_vector(d, 2, random),
                      draw_vector(m, 2, random),
-                     Matrix<Rational>::Zero(m, d),
+                     Matrix<Rational>::zero(m, d),
                      0};
-    if (i % 5 == 0) drawn.x.setZero();
-    if (i % 7 == 0) drawn.b_in.setZero();
-    if (i % 5 == 1) drawn.x.col(0).setZero();
-    if (i % 5 == 1) drawn.b_in.tail(d - 1).setZero();
+    if (i % 5 == 0) drawn.x.set_zero();
+    if (i % 7 == 0) drawn.b_in.set_zero();
+    if (i % 5 == 1) drawn.x.col(0).set_zero();
+    if (i % 5 == 1) drawn.b_in.tail(d - 1).set_zero();
     if (i % 3 == 0) drawn.start = draw_matrix(m, d, 2, random);
-    if (i % 6 == 0) drawn.start *= drawn.hessian();  // on the range of H
+    if (i % 6 == 0) drawn.start = drawn.start * drawn.hessian();  // on the range of H
     cases.push_back(with_step(std::move(drawn), random.pick<Rational>({{1, 2}, 1, {3, 2}})));
   }
   return cases;
 }
 
 Matrix<Rational> regressors(const OffsetCase& one) {
-  return one.x.rowwise() + one.b_in.transpose();
+  return one.x.plus_row(one.b_in.transpose());
 }
 
 /// [m, d] the gradient of ½‖Δy - b_out‖² at one sample y.
@@ -68,8 +68,8 @@ Matrix<Rational> sample_gradient(const OffsetCase& one,
 
 Matrix<Rational> gradient(const OffsetCase& one, const Matrix<Rational>& delta) {
   const Matrix<Rational> rows = regressors(one);
-  Matrix<Rational> sum = Matrix<Rational>::Zero(delta.rows(), delta.cols());
-  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+  Matrix<Rational> sum = Matrix<Rational>::zero(delta.rows(), delta.cols());
+  for (Index i = 0; i < rows.rows(); ++i) {
     sum += sample_gradient(one, delta, rows.row(i).transpose());
   }
   return sum / Rational(rows.rows());
@@ -134,9 +134,9 @@ Verdict check_iterates(const Iterate& formula, std::uint64_t seed) {
 Matrix<Rational> derived_iterate(const OffsetCase& one, int t) {
   const Matrix<Rational> target = one.least_norm(), h = one.hessian();
   const Matrix<Rational> contraction =
-      Matrix<Rational>::Identity(h.rows(), h.cols()) - h * one.step;
+      Matrix<Rational>::identity(h.rows(), h.cols()) - h * one.step;
   Matrix<Rational> error = one.start - target;
-  for (int i = 0; i < t; ++i) error *= contraction;
+  for (int i = 0; i < t; ++i) error = error * contraction;
   return target + error;
 }
 
@@ -193,7 +193,7 @@ Verdict check_rest(const OffsetPrediction& says, std::uint64_t seed) {
   for (const auto& one : offset_cases(seed)) {
     const Matrix<Rational> target = one.least_norm(), rows = regressors(one);
     Rational largest = 0;
-    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    for (Index i = 0; i < rows.rows(); ++i) {
       const Rational size = squared_norm(sample_gradient(one, target, rows.row(i).transpose()));
       if (size > largest) largest = size;
     }
@@ -212,9 +212,9 @@ Verdict check_rest(const OffsetPrediction& says, std::uint64_t seed) {
 std::optional<bool> one_map_fits_all(const OffsetCase& one) {
   const Matrix<Rational> rows = regressors(one);
   Matrix<Rational> wanted(rows.rows(), one.b_out.size());
-  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+  for (Index i = 0; i < rows.rows(); ++i) {
     // A zero row asks for nothing.
-    wanted.row(i) = is_zero(rows.row(i)) ? Matrix<Rational>::Zero(1, wanted.cols())
+    wanted.row(i) = is_zero(rows.row(i)) ? Matrix<Rational>::zero(1, wanted.cols())
                                          : Matrix<Rational>(one.b_out.transpose());
   }
   return solve(rows, wanted).has_value();

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <cstddef>
 
 #include "theory/checks/proposition1/block_hessian.h"
 #include "theory/exact/enclosure.h"
 #include "theory/exact/linalg.h"
+#include "theory/tools/eigen.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -31,27 +31,23 @@ std::vector<GramCase> regular_cases(std::uint64_t seed, std::size_t stride) {
   return regular;
 }
 
-Vector<double> spectrum(const Matrix<double>& a) {
-  return Eigen::SelfAdjointEigenSolver<Matrix<double>>(a, Eigen::EigenvaluesOnly).eigenvalues();
-}
-
 double kappa(const Matrix<Rational>& a) {
-  const auto values = spectrum(to_double(a));
-  return values(values.size() - 1) / values(0);
+  const auto values = eigenvalues(to_double(a));
+  return values.back() / values.front();
 }
 
 Matrix<Rational> shifted(const Matrix<Rational>& a, const Rational& shift) {
-  return a - Matrix<Rational>::Identity(a.rows(), a.cols()) * shift;
+  return a - Matrix<Rational>::identity(a.rows(), a.cols()) * shift;
 }
 
 }  // namespace
 
 Matrix<Rational> joint_hessian_of(const GramCase& one) {
-  const Eigen::Index d = one.dimension();
+  const Index d = one.dimension();
   Matrix<Rational> joint(d + 1, d + 1);
-  joint.topLeftCorner(d, d) = one.second_moment();
-  joint.topRightCorner(d, 1) = one.mu;
-  joint.bottomLeftCorner(1, d) = one.mu.transpose();
+  joint.top_left(d, d) = one.second_moment();
+  joint.top_right(d, 1) = one.mu;
+  joint.bottom_left(1, d) = one.mu.transpose();
   joint(d, d) = 1;
   return joint;
 }
@@ -61,16 +57,16 @@ Matrix<Rational> weight_block(const GramCase& one) {
 }
 
 Matrix<Rational> centred_problem(const GramCase& one) {
-  const Eigen::Index d = one.dimension();
-  Matrix<Rational> centred = Matrix<Rational>::Identity(d + 1, d + 1);
-  centred.topLeftCorner(d, d) = one.sigma;
+  const Index d = one.dimension();
+  Matrix<Rational> centred = Matrix<Rational>::identity(d + 1, d + 1);
+  centred.top_left(d, d) = one.sigma;
   return centred;
 }
 
 Matrix<Rational> sheared_centred(const GramCase& one) {
-  const Eigen::Index d = one.dimension();
-  Matrix<Rational> shear = Matrix<Rational>::Identity(d + 1, d + 1);
-  shear.topRightCorner(d, 1) = one.mu;
+  const Index d = one.dimension();
+  Matrix<Rational> shear = Matrix<Rational>::identity(d + 1, d + 1);
+  shear.top_right(d, 1) = one.mu;
   const Matrix<Rational> half = shear * centred_problem(one);
   return half * shear.transpose();
 }
@@ -123,8 +119,8 @@ std::vector<SpectrumPair> bias_beside_block(std::uint64_t seed) {
   std::vector<SpectrumPair> pairs;
   for (const auto& one : unconstrained_cases(seed, 100)) {
     const Matrix<Rational> joint = joint_hessian(one);
-    const Eigen::Index block = one.weight.size();
-    pairs.push_back({one.text(), joint, joint.topLeftCorner(block, block)});
+    const Index block = one.weight.size();
+    pairs.push_back({one.text(), joint, joint.top_left(block, block)});
   }
   return pairs;
 }
@@ -137,17 +133,17 @@ Verdict check_ends_enclose(const std::vector<SpectrumPair>& pairs) {
     const bool above = definiteness(shifted(-pair.wide, -ends.max.lower)) == Definiteness::kNeither;
     const bool below = definiteness(shifted(pair.wide, ends.min.upper)) == Definiteness::kNeither;
     tally.record(above && below, [&] {
-      const auto found = spectrum(to_double(pair.wide));
+      const auto found = eigenvalues(to_double(pair.wide));
       return Witness{
           fmt::format("{}: the ends are {:.6g} and {:.6g} of {}, {:.6g} and {:.6g} of {}",
                       pair.text,
-                      found(0),
-                      found(found.size() - 1),
+                      found.front(),
+                      found.back(),
                       text(pair.wide),
                       ends.min.middle(),
                       ends.max.middle(),
                       text(pair.narrow)),
-          found(found.size() - 1),
+          found.back(),
           ends.max.middle()};
     });
   }
@@ -168,13 +164,12 @@ Verdict check_joint_identity(const CaseMatrix& formula, std::uint64_t seed) {
 }
 
 int steps_to_converge(const Matrix<double>& hessian) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(hessian);
-  const auto& values = solver.eigenvalues();
+  const auto [values, vectors] = eigen_basis(hessian);
   const double step = 2 / (values(0) + values(values.size() - 1));
-  Vector<double> error = solver.eigenvectors().col(0);
+  Vector<double> error = vectors.col(0);
   int steps = 0;
   for (constexpr int kEnough = 1'000'000; error.norm() > kReached && steps < kEnough; ++steps) {
-    error -= step * (hessian * error).eval();
+    error -= step * (hessian * error);
   }
   return steps;
 }

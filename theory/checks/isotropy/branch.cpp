@@ -15,31 +15,30 @@ namespace {
 
 bool any_centred(const BranchCase& one) {
   const Matrix<Rational> rows = one.centred();
-  return std::any_of(
-      rows.reshaped().begin(), rows.reshaped().end(), [](const auto& x) { return x != 0; });
+  return std::any_of(rows.begin(), rows.end(), [](const auto& x) { return x != 0; });
 }
 
 BranchCase plain(std::string kind, Matrix<Rational> weights, Matrix<Rational> tokens) {
-  const Eigen::Index k = weights.rows();
-  return {std::move(kind), std::move(weights), std::move(tokens), Vector<Rational>::Ones(k), 0};
+  const Index k = weights.rows();
+  return {std::move(kind), std::move(weights), std::move(tokens), Vector<Rational>::ones(k), 0};
 }
 
-Matrix<Rational> one_to(Eigen::Index n) {
+Matrix<Rational> one_to(Index n) {
   Matrix<Rational> column(n, 1);
-  for (Eigen::Index i = 0; i < n; ++i) column(i, 0) = i + 1;
+  for (Index i = 0; i < n; ++i) column(i, 0) = i + 1;
   return column;
 }
 
 /// (1, ..., 0, ..., -1): what is left of the mean is nothing.
-Matrix<Rational> slope(Eigen::Index k) {
-  Matrix<Rational> column = Matrix<Rational>::Zero(k, 1);
+Matrix<Rational> slope(Index k) {
+  Matrix<Rational> column = Matrix<Rational>::zero(k, 1);
   column(0, 0) = 1;
   column(k - 1, 0) = -1;
   return column;
 }
 
 BranchCase draw_case(Random& random, int kind) {
-  const Eigen::Index k = random.integer(2, 5), d = random.integer(1, 4), n = random.integer(2, 6);
+  const Index k = random.integer(2, 5), d = random.integer(1, 4), n = random.integer(2, 6);
   const auto weights = draw_matrix(k, d, 3, random), tokens = draw_matrix(n, d, 3, random);
   auto one = plain("generic", weights, tokens);
   switch (kind) {
@@ -53,7 +52,7 @@ BranchCase draw_case(Random& random, int kind) {
       break;
     case 2:
       one.kind = "tokens in one point";
-      one.tokens = Matrix<Rational>::Ones(n, 1) * draw_matrix(1, d, 3, random);
+      one.tokens = Matrix<Rational>::ones(n, 1) * draw_matrix(1, d, 3, random);
       break;
     case 3:
       one.kind = "gains";
@@ -72,21 +71,22 @@ BranchCase draw_case(Random& random, int kind) {
 
 Matrix<Rational> BranchCase::centred() const {
   Matrix<Rational> rows = tokens * weights.transpose();
-  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+  for (Index i = 0; i < rows.rows(); ++i) {
     const Rational mean = rows.row(i).sum() / dimension();
-    for (auto& entry : rows.row(i)) entry -= mean;
+    for (Index j = 0; j < rows.cols(); ++j) rows(i, j) -= mean;
   }
   return rows;
 }
 
 Matrix<Rational> BranchCase::second_moment() const {
-  const Eigen::Index k = dimension();
+  const Index k = dimension();
   const Matrix<Rational> rows = centred();
-  Matrix<Rational> sum = Matrix<Rational>::Zero(k, k);
-  for (const auto& row : rows.rowwise()) {
+  Matrix<Rational> sum = Matrix<Rational>::zero(k, k);
+  for (Index i = 0; i < rows.rows(); ++i) {
+    const Matrix<Rational> row = rows.row(i);
     const Rational length = row.dot(row) + k * epsilon;
     if (length == 0) continue;
-    const Vector<Rational> scaled = row.transpose().cwiseProduct(gain);
+    const Vector<Rational> scaled = row.transpose().cwise_product(gain);
     sum += scaled * scaled.transpose() * Rational(k / length);
   }
   return sum / Rational(rows.rows());
@@ -102,10 +102,10 @@ std::string BranchCase::text() const {
 
 std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
   std::vector<BranchCase> cases;
-  for (Eigen::Index k = 2; k <= 5; ++k) {
+  for (Index k = 2; k <= 5; ++k) {
     cases.push_back(plain("W_iso of rank one", slope(k), one_to(2)));
     cases.push_back(
-        plain("generic", Matrix<Rational>::Identity(k, k), one_to(k) * one_to(k).transpose()));
+        plain("generic", Matrix<Rational>::identity(k, k), one_to(k) * one_to(k).transpose()));
   }
   for (auto& one : even_cases()) cases.push_back(std::move(one));
   Random random(seed);
@@ -118,8 +118,8 @@ std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
 
 std::vector<BranchCase> even_cases() {
   std::vector<BranchCase> cases;
-  for (Eigen::Index k = 2; k <= 5; ++k) {
-    const Matrix<Rational> identity = Matrix<Rational>::Identity(k, k);
+  for (Index k = 2; k <= 5; ++k) {
+    const Matrix<Rational> identity = Matrix<Rational>::identity(k, k);
     Matrix<Rational> tokens(2 * k, k);
     tokens << identity, -identity;
     cases.push_back(plain("± every axis", identity, tokens));
@@ -129,19 +129,19 @@ std::vector<BranchCase> even_cases() {
 
 std::vector<BranchCase> concentrated_cases() {
   std::vector<BranchCase> cases;
-  for (Eigen::Index k = 2; k <= 5; ++k) {
-    for (Eigen::Index n = 2; n <= 4; ++n) {
+  for (Index k = 2; k <= 5; ++k) {
+    for (Index n = 2; n <= 4; ++n) {
       cases.push_back(plain("tokens on a ray", slope(k), one_to(n)));
       const Matrix<Rational> direction = one_to(k).transpose();
       cases.push_back(
-          plain("tokens on a ray", Matrix<Rational>::Identity(k, k), one_to(n) * direction));
+          plain("tokens on a ray", Matrix<Rational>::identity(k, k), one_to(n) * direction));
     }
   }
   return cases;
 }
 
 Enclosure derived_isotropy(const BranchCase& one) {
-  const Eigen::Index k = one.dimension();
+  const Index k = one.dimension();
   return {Rational(1) / k, Rational(rank(one.centred())) / k};
 }
 
@@ -150,7 +150,7 @@ Verdict check_isotropy(const IsotropyStatement& says, const std::vector<BranchCa
   for (const auto& one : cases) {
     const Matrix<Rational> moment = one.second_moment();
     const Rational trace = moment.trace();
-    const Rational isotropy = trace * trace / (one.dimension() * moment.squaredNorm());
+    const Rational isotropy = trace * trace / (one.dimension() * moment.squared_norm());
     const Enclosure stated = says(one);
     tally.record(stated.lower <= isotropy && isotropy <= stated.upper, [&] {
       return Witness{fmt::format("{}: E zzᵀ = {}, (tr)²/(k tr²) = {}, the statement says {}",
@@ -170,8 +170,9 @@ Verdict check_mean_cosine(const Rational& stated) {
   for (const auto& one : concentrated_cases()) {
     const Matrix<Rational> rows = one.centred();
     Rational sum = 0;
-    for (const auto& a : rows.rowwise()) {
-      for (const auto& b : rows.rowwise()) {
+    for (Index i = 0; i < rows.rows(); ++i) {
+      for (Index j = 0; j < rows.rows(); ++j) {
+        const Matrix<Rational> a = rows.row(i), b = rows.row(j);
         const Rational product = a.dot(b);
         // Only then is the cosine the fraction ±1 (Cauchy and Schwarz).
         require(product * product == a.dot(a) * b.dot(b), "the tokens are not on one line");

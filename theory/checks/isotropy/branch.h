@@ -23,7 +23,7 @@ struct BranchCase {
   Vector<Rational> gain;     ///< γ: [k], no entry zero
   Rational epsilon;          ///< ε >= 0; a token with ĥ = 0 has z = 0
 
-  [[nodiscard]] Eigen::Index dimension() const { return weights.rows(); }
+  [[nodiscard]] Index dimension() const { return weights.rows(); }
   [[nodiscard]] Matrix<Rational> centred() const;        ///< rows ĥ: [n, k]
   [[nodiscard]] Matrix<Rational> second_moment() const;  ///< M: [k, k]
   [[nodiscard]] std::string text() const;

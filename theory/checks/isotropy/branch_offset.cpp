@@ -27,10 +27,10 @@ std::optional<Vector<Rational>> beta_for(const BranchLayer& layer, const Vector<
   const auto solution = solve(layer.branch * layer.temperature, offset);
   if (!solution) return std::nullopt;
   const Vector<Rational> beta = solution->col(0);
-  const Vector<Rational> none = Vector<Rational>::Zero(beta.size());
+  const Vector<Rational> none = Vector<Rational>::zero(beta.size());
   for (int token = 0; token < 4; ++token) {
     Vector<Rational> x(layer.dimension());
-    for (Eigen::Index i = 0; i < x.size(); ++i) x(i) = token * (i + 1) - i;
+    for (Index i = 0; i < x.size(); ++i) x(i) = token * (i + 1) - i;
     if (layer.output(x, beta) - layer.output(x, none) != offset) return std::nullopt;
   }
   return beta;
@@ -57,19 +57,19 @@ Witness describe(const BranchLayer& layer,
 Vector<Rational> BranchLayer::output(const Vector<Rational>& token,
                                      const Vector<Rational>& beta) const {
   const Vector<Rational> activated = gelu * token, values = gate * token;
-  const Vector<Rational> gated_path = values.cwiseProduct(activated.cwiseProduct(activated).eval());
+  const Vector<Rational> gated_path = values.cwise_product(activated.cwise_product(activated));
   const Vector<Rational> normal = normalised(iso * token);
-  const Vector<Rational> affine = (gain.cwiseProduct(normal) + beta) * temperature;
+  const Vector<Rational> affine = (gain.cwise_product(normal) + beta) * temperature;
   return gated * gated_path + branch * affine;
 }
 
 std::vector<BranchLayer> branch_layers(std::uint64_t seed, int draws) {
-  const Matrix<Rational> one = Matrix<Rational>::Constant(1, 1, 1);
+  const Matrix<Rational> one = Matrix<Rational>::constant(1, 1, 1);
   std::vector<BranchLayer> layers{
-      {one, one, Matrix<Rational>::Zero(1, 1), one, one * Rational(2), one, {1, 2}}};
+      {one, one, Matrix<Rational>::zero(1, 1), one, one * Rational(2), one, {1, 2}}};
   Random random(seed);
   for (int i = 0; i < draws; ++i) {
-    const Eigen::Index d = random.integer(1, 3), f = random.integer(1, 3), k = random.integer(1, 4);
+    const Index d = random.integer(1, 3), f = random.integer(1, 3), k = random.integer(1, 4);
     BranchLayer layer{draw_matrix(f, d, 2, random),
                       draw_matrix(f, d, 2, random),
                       draw_matrix(d, f, 2, random),
@@ -78,8 +78,8 @@ std::vector<BranchLayer> branch_layers(std::uint64_t seed, int draws) {
                       draw_matrix(k, 1, 2, random),
                       Rational(random.integer(1, 7)) / 8};
     if (i % 4 == 0) layer.branch = draw_rank_one(d, k, 2, random);
-    if (i % 4 == 1) layer.gated.setZero();
-    if (i % 40 == 2) layer.branch.setZero();
+    if (i % 4 == 1) layer.gated.set_zero();
+    if (i % 40 == 2) layer.branch.set_zero();
     layers.push_back(std::move(layer));
   }
   return layers;
@@ -97,7 +97,7 @@ Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
   BothSides sides;
   for (const auto& layer : branch_layers(seed, kLayers)) {
     Vector<Rational> offset = draw_vector(layer.dimension(), 2, random);
-    if (tally.cases() == 0) offset.setOnes();
+    if (tally.cases() == 0) offset.set_ones();
     const auto beta = beta_for(layer, offset);
     sides.see(beta.has_value());
     const bool stated = says(layer, offset);
@@ -110,11 +110,11 @@ Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
   Tally tally;
   BothSides sides;
   for (const auto& layer : branch_layers(seed, kLayers)) {
-    const Eigen::Index d = layer.dimension();
-    Vector<Rational> offset = Vector<Rational>::Unit(d, 0);
+    const Index d = layer.dimension();
+    Vector<Rational> offset = Vector<Rational>::unit(d, 0);
     auto beta = beta_for(layer, offset);
-    for (Eigen::Index i = 1; i < d && beta; ++i) {
-      offset = Vector<Rational>::Unit(d, i);
+    for (Index i = 1; i < d && beta; ++i) {
+      offset = Vector<Rational>::unit(d, i);
       beta = beta_for(layer, offset);
     }
     sides.see(beta.has_value());

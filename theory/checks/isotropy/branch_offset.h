@@ -20,7 +20,7 @@ struct BranchLayer {
   Vector<Rational> gain;               ///< γ: [k]
   Rational temperature;                ///< σ(t), in (0, 1)
 
-  [[nodiscard]] Eigen::Index dimension() const { return branch.rows(); }
+  [[nodiscard]] Index dimension() const { return branch.rows(); }
   [[nodiscard]] Vector<Rational> output(const Vector<Rational>& token,
                                         const Vector<Rational>& beta) const;
 };

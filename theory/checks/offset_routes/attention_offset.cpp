@@ -14,18 +14,18 @@ namespace {
 
 constexpr int kPlain = 1000, kAltered = 1500, kRoutes = 2500;
 
-Matrix<Rational> ones(Eigen::Index rows, Eigen::Index cols) {
-  return Matrix<Rational>::Ones(rows, cols);
+Matrix<Rational> ones(Index rows, Index cols) {
+  return Matrix<Rational>::ones(rows, cols);
 }
 
 AttentionCase draw_plain(Random& random) {
   const auto t = random.integer(1, 4), d = random.integer(1, 3);
   Matrix<Rational> weights(t, t);
-  for (auto& weight : weights.reshaped()) {
+  for (auto& weight : weights) {
     weight = Rational(random.integer(1, 9), random.integer(1, 4));
   }
   if (random.integer(0, 1) == 0) {
-    for (Eigen::Index i = 0; i < t; ++i) weights.row(i).tail(t - 1 - i).setZero();  // causal
+    for (Index i = 0; i < t; ++i) weights.block(i, i + 1, 1, t - 1 - i).set_zero();  // causal
   }
   return {weights, 0, ones(t, t), draw_matrix(t, d, 3, random), draw_nonzero_vector(d, 3, random)};
 }
@@ -34,10 +34,10 @@ AttentionCase draw_altered(Random& random) {
   auto one = draw_plain(random);
   const auto kind = random.integer(0, 2);
   if (kind == 0) one.sink = Rational(random.integer(1, 4));
-  if (kind == 1) one.weights.row(random.integer(0, one.weights.rows() - 1)).setZero();
+  if (kind == 1) one.weights.row(random.integer(0, one.weights.rows() - 1)).set_zero();
   if (kind == 2) {
     const Rational scale = random.pick<Rational>({Rational(10, 9), Rational(2)});
-    for (auto& entry : one.dropout.reshaped()) {
+    for (auto& entry : one.dropout) {
       entry = random.integer(0, 2) == 0 ? Rational(0) : scale;
     }
   }
@@ -47,8 +47,8 @@ AttentionCase draw_altered(Random& random) {
 OutputRoute draw_route(Random& random) {
   auto source = draw_plain(random);
   const auto keep = random.pick<Rational>({Rational(1), Rational(9, 10), Rational(1, 2)});
-  const auto t = std::min<Eigen::Index>(source.weights.rows(), 3);
-  source.weights.conservativeResize(t, t);
+  const auto t = std::min<Index>(source.weights.rows(), 3);
+  source.weights = Matrix<Rational>(source.weights.top_left(t, t));
   source.dropout = ones(t, t);
   const auto d_v = random.integer(1, 3), d_model = random.integer(1, 3);
   Matrix<Rational> projection = draw_matrix(d_v, d_model, 2, random);
@@ -74,15 +74,16 @@ std::vector<std::pair<Rational, Rational>> row_sums(const Vector<Rational>& row,
 
 bool solved_for_all_masks(const OutputRoute& route) {
   std::vector<Rational> sums;
-  for (const auto& row : route.probabilities.rowwise()) {
-    for (const auto& sum : row_sums(row.transpose(), route.keep)) sums.push_back(sum.second);
+  for (Index i = 0; i < route.probabilities.rows(); ++i) {
+    const Vector<Rational> row = route.probabilities.row(i).transpose();
+    for (const auto& sum : row_sums(row, route.keep)) sums.push_back(sum.second);
   }
-  const Eigen::Index outputs = route.wanted.size();
-  const auto copies = static_cast<Eigen::Index>(sums.size());
+  const Index outputs = route.wanted.size();
+  const auto copies = static_cast<Index>(sums.size());
   Matrix<Rational> left(copies * outputs, route.projection.rows());
   Vector<Rational> right(copies * outputs);
-  for (Eigen::Index i = 0; i < copies; ++i) {
-    left.middleRows(i * outputs, outputs) =
+  for (Index i = 0; i < copies; ++i) {
+    left.middle_rows(i * outputs, outputs) =
         sums[static_cast<std::size_t>(i)] * route.projection.transpose();
     right.segment(i * outputs, outputs) = route.wanted;
   }
@@ -93,11 +94,11 @@ bool solved_for_all_masks(const OutputRoute& route) {
 
 Matrix<Rational> AttentionCase::probabilities() const {
   Matrix<Rational> p = weights;
-  for (Eigen::Index i = 0; i < p.rows(); ++i) {
+  for (Index i = 0; i < p.rows(); ++i) {
     const Rational total = sink + weights.row(i).sum();
     if (total != 0) p.row(i) /= total;
   }
-  return p.cwiseProduct(dropout);
+  return p.cwise_product(dropout);
 }
 
 std::string AttentionCase::text() const {
@@ -133,7 +134,7 @@ Matrix<Rational> one_copy_a_row(const AttentionCase& one) {
 }
 
 Matrix<Rational> row_sums_of_weights(const AttentionCase& one) {
-  return one.probabilities().rowwise().sum() * one.offset.transpose();
+  return one.probabilities().sum_of_cols() * one.offset.transpose();
 }
 
 Verdict check_transmitted(const TransmittedOffset& states,
@@ -141,7 +142,7 @@ Verdict check_transmitted(const TransmittedOffset& states,
   Tally tally;
   for (const auto& one : cases) {
     const auto p = one.probabilities();
-    const Matrix<Rational> shifted = one.values.rowwise() + one.offset.transpose();
+    const Matrix<Rational> shifted = one.values.plus_row(one.offset.transpose());
     const Matrix<Rational> gained = p * shifted - p * one.values;
     const Matrix<Rational> stated = states(one);
     tally.record(gained == stated, [&] {
@@ -178,7 +179,7 @@ bool always_reconstructs(const OutputRoute& /*route*/) {
 }
 
 bool reconstructs(const OutputRoute& route) {
-  if (route.wanted == Vector<Rational>::Zero(route.wanted.size())) return true;
+  if (route.wanted == Vector<Rational>::zero(route.wanted.size())) return true;
   Matrix<Rational> extended(route.projection.rows() + 1, route.projection.cols());
   extended << route.projection, route.wanted.transpose();
   return route.keep == 1 && rank(extended) == rank(route.projection);
@@ -212,7 +213,7 @@ RowSumMoments inverted_row_sum(const Vector<Rational>& row, const Rational& keep
 Verdict check_row_sum(const RowSumFormula& states, const std::vector<OutputRoute>& routes) {
   Tally tally;
   for (const auto& route : routes) {
-    const Vector<Rational> row = route.probabilities.row(0);
+    const Vector<Rational> row = route.probabilities.row(0).transpose();
     Rational mean = 0, square = 0;
     for (const auto& [share, sum] : row_sums(row, route.keep)) {
       mean += share * sum;

@@ -30,11 +30,11 @@ Vector<Rational> made_by_bias(const GatedLayer& layer) {
   return layer.down.transpose() * layer.bias;
 }
 
-std::vector<Vector<Rational>> some_inputs(Eigen::Index d) {
-  std::vector<Vector<Rational>> inputs{Vector<Rational>::Zero(d)};
-  for (Eigen::Index i = 0; i < d; ++i) {
-    inputs.push_back(Vector<Rational>::Unit(d, i));
-    inputs.push_back(Vector<Rational>::Constant(d, Rational(Eigen::Index{-1}, i + 2)));
+std::vector<Vector<Rational>> some_inputs(Index d) {
+  std::vector<Vector<Rational>> inputs{Vector<Rational>::zero(d)};
+  for (Index i = 0; i < d; ++i) {
+    inputs.push_back(Vector<Rational>::unit(d, i));
+    inputs.push_back(Vector<Rational>::constant(d, Rational(Index{-1}, i + 2)));
   }
   return inputs;
 }
@@ -50,7 +50,7 @@ std::optional<Difference> difference(const GatedLayer& left,
                                      const std::vector<Vector<Rational>>& inputs) {
   for (const auto& x : inputs) {
     auto a = left(x), b = right(x);
-    for (std::size_t k = 0; k < b.size(); ++k) b[k] += c(static_cast<Eigen::Index>(k));
+    for (std::size_t k = 0; k < b.size(); ++k) b[k] += c(static_cast<Index>(k));
     if (a != b) return Difference{x, std::move(a), std::move(b)};
   }
   return std::nullopt;
@@ -68,7 +68,7 @@ bool is_replaced(const BiasRemoval& one, Random& random) {
   const auto d = one.layer.d();
   const auto inputs = one.normalised ? normalised_points(d, 6, random) : some_inputs(d);
   const auto replacement = candidate(one);
-  const Vector<Rational> none = Vector<Rational>::Zero(one.layer.d_model());
+  const Vector<Rational> none = Vector<Rational>::zero(one.layer.d_model());
   return replacement.d_ff() <= one.layer.d_ff() + one.extra &&
          !difference(one.layer, replacement, none, inputs);
 }
@@ -97,7 +97,7 @@ std::vector<BiasRemoval> bias_removals(std::uint64_t seed) {
         draw_layer(random.pick(gates()), d, random.integer(1, 3), random.integer(1, 2), random);
     if (random.integer(0, 3) == 0) {
       const auto silent = null_basis(layer.down.transpose());
-      layer.bias.setZero();
+      layer.bias.set_zero();
       if (silent.cols() > 0) layer.bias = silent.col(0);
     }
     const bool normalised = random.integer(0, 2) == 0;
@@ -123,7 +123,7 @@ Verdict check_replaceable(const Replaceable& says, std::uint64_t seed) {
     const bool replaced = is_replaced(one, random);
     sides.see(replaced);
     tally.record(replaced == says(one), [&] {
-      const Vector<Rational> zero = Vector<Rational>::Zero(one.layer.d());
+      const Vector<Rational> zero = Vector<Rational>::zero(one.layer.d());
       const auto with = one.layer(zero), without = without_bias(one.layer)(zero);
       return Witness{
           fmt::format(
@@ -193,7 +193,7 @@ Verdict check_absorbs_all(const AbsorbsAll& says, std::uint64_t seed) {
   for (const auto& one : output_biases(seed)) {
     const auto& down = one.layer.down;
     const bool all =
-        solve(down.transpose(), Matrix<Rational>::Identity(down.cols(), down.cols())).has_value();
+        solve(down.transpose(), Matrix<Rational>::identity(down.cols(), down.cols())).has_value();
     sides.see(all);
     tally.record(all == says(down), [&] {
       return Witness{fmt::format("W_d = {}: {} c has a b", text(down), all ? "every" : "not every"),
@@ -205,7 +205,7 @@ Verdict check_absorbs_all(const AbsorbsAll& says, std::uint64_t seed) {
 }
 
 GatedLayer one_more_unit(const OutputBias& one) {
-  const Matrix<Rational> silent = Matrix<Rational>::Zero(one.layer.d(), 1);
+  const Matrix<Rational> silent = Matrix<Rational>::zero(one.layer.d(), 1);
   return beside(one.layer,
                 {one.layer.gate, silent, silent, column({1}), Matrix<Rational>(one.c.transpose())});
 }

@@ -15,7 +15,7 @@ namespace kappascope::theory {
 struct BiasRemoval {
   GatedLayer layer;
   bool normalised = false;  ///< inputs: ‖x‖² = d, or all of R^d
-  Eigen::Index extra = 0;   ///< hidden units more than the layer has
+  Index extra = 0;          ///< hidden units more than the layer has
   [[nodiscard]] std::string text() const;
 };
 /// Hand-sized cases, then 2,000 seeded ones with d and d_ff up to 3: on all of R^d with any extra

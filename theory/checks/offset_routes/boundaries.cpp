@@ -28,7 +28,7 @@ std::vector<TwoLayers> layer_pairs(std::uint64_t seed) {
     const auto gate = random.pick<Gate>({Gate::kRelu, Gate::kSilu, Gate::kBilinear});
     const auto d_model = random.integer(1, 3);
     auto first = draw_layer(gate, random.integer(1, 3), random.integer(1, 3), d_model, random);
-    if (random.integer(0, 4) == 0) first.bias.setZero();
+    if (random.integer(0, 4) == 0) first.bias.set_zero();
     pairs.push_back({std::move(first), draw_matrix(d_model, random.integer(1, 2), 2, random)});
   }
   return pairs;
@@ -38,13 +38,13 @@ std::vector<TwoLayers> layer_pairs(std::uint64_t seed) {
 Values pre_activations(const TwoLayers& pair, Place place, const Vector<Rational>& x) {
   Values values;
   if (place == Place::kOwn) {
-    for (const auto& g : (pair.first.gates.transpose() * x).eval()) values.emplace_back(g);
+    for (const auto& g : pair.first.gates.transpose() * x) values.emplace_back(g);
     return values;
   }
   const auto z = pair.first(x);
-  for (const auto& gate : pair.next.colwise()) {
+  for (Index j = 0; j < pair.next.cols(); ++j) {
     FormalSum sum;
-    for (std::size_t k = 0; k < z.size(); ++k) sum += gate(static_cast<Eigen::Index>(k)) * z[k];
+    for (std::size_t k = 0; k < z.size(); ++k) sum += pair.next(static_cast<Index>(k), j) * z[k];
     values.push_back(std::move(sum));
   }
   return values;
@@ -67,7 +67,7 @@ std::string TwoLayers::text() const {
 }
 
 Vector<Rational> boundary_shift(const TwoLayers& one, Place place) {
-  if (place == Place::kOwn) return Vector<Rational>::Zero(one.first.d_ff());
+  if (place == Place::kOwn) return Vector<Rational>::zero(one.first.d_ff());
   return (one.first.down * one.next).transpose() * one.first.bias;
 }
 
@@ -77,10 +77,10 @@ Verdict check_boundary_shift(const BoundaryShift& states, std::uint64_t seed) {
     for (const auto place : {Place::kOwn, Place::kNext}) {
       const auto stated = states(pair, place);
       for (const int at : {0, 1, -2}) {
-        const Vector<Rational> x = Vector<Rational>::Constant(pair.first.d(), at);
+        const Vector<Rational> x = Vector<Rational>::constant(pair.first.d(), at);
         const auto actual = added(pair, place, x);
-        bool agrees = stated.size() == static_cast<Eigen::Index>(actual.size());
-        for (Eigen::Index k = 0; agrees && k < stated.size(); ++k) {
+        bool agrees = stated.size() == static_cast<Index>(actual.size());
+        for (Index k = 0; agrees && k < stated.size(); ++k) {
           agrees = actual[static_cast<std::size_t>(k)] == FormalSum(stated(k));
         }
         tally.record(agrees, [&] {
@@ -100,19 +100,19 @@ Verdict check_boundary_shift(const BoundaryShift& states, std::uint64_t seed) {
 }
 
 bool moves_with_bias(const TwoLayers& one, Place /*place*/) {
-  return one.first.bias != Vector<Rational>::Zero(one.first.d_ff());
+  return one.first.bias != Vector<Rational>::zero(one.first.d_ff());
 }
 
 bool boundary_moves(const TwoLayers& one, Place place) {
   const auto shift = boundary_shift(one, place);
-  return shift != Vector<Rational>::Zero(shift.size());
+  return shift != Vector<Rational>::zero(shift.size());
 }
 
 Verdict check_boundary_moves(const BoundaryMoves& says, Place place, std::uint64_t seed) {
   Tally tally;
   BothSides sides;
   for (const auto& pair : layer_pairs(seed)) {
-    const auto actual = added(pair, place, Vector<Rational>::Ones(pair.first.d()));
+    const auto actual = added(pair, place, Vector<Rational>::ones(pair.first.d()));
     const bool moves = std::any_of(
         actual.begin(), actual.end(), [](const auto& entry) { return !(entry == FormalSum()); });
     sides.see(moves);

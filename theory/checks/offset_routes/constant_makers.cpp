@@ -19,12 +19,12 @@ namespace {
 constexpr int kLayers = 1000;
 
 GatedLayer hidden(Gate gate, Matrix<Rational> up, Matrix<Rational> gates) {
-  const Eigen::Index units = up.cols();
+  const Index units = up.cols();
   return {gate,
           std::move(up),
           std::move(gates),
-          Vector<Rational>::Zero(units),
-          Matrix<Rational>::Zero(units, 1)};
+          Vector<Rational>::zero(units),
+          Matrix<Rational>::zero(units, 1)};
 }
 
 Matrix<Rational> mirrored(const Matrix<Rational>& columns) {
@@ -33,17 +33,17 @@ Matrix<Rational> mirrored(const Matrix<Rational>& columns) {
   return both;
 }
 
-Matrix<Rational> without_column(const Matrix<Rational>& a, Eigen::Index dropped) {
+Matrix<Rational> without_column(const Matrix<Rational>& a, Index dropped) {
   Matrix<Rational> kept(a.rows(), a.cols() - 1);
-  kept << a.leftCols(dropped), a.rightCols(a.cols() - 1 - dropped);
+  kept << a.middle_cols(0, dropped), a.middle_cols(dropped + 1, a.cols() - 1 - dropped);
   return kept;
 }
 
 /// Units whose products (u·x)(g·x) add up to ‖x‖²: u the columns of a basis, g those of its dual.
-GatedLayer draw_constant_maker(Gate gate, Eigen::Index d, Random& random) {
+GatedLayer draw_constant_maker(Gate gate, Index d, Random& random) {
   Matrix<Rational> basis = draw_matrix(d, d, 2, random);
-  if (rank(basis) < d) basis = Matrix<Rational>::Identity(d, d);
-  const Matrix<Rational> dual = solve(basis.transpose(), Matrix<Rational>::Identity(d, d)).value();
+  if (rank(basis) < d) basis = Matrix<Rational>::identity(d, d);
+  const Matrix<Rational> dual = solve(basis.transpose(), Matrix<Rational>::identity(d, d)).value();
   auto layer = hidden(gate, mirrored(basis), mirrored(dual));
   const auto kind = random.integer(0, 3);
   const auto unit = random.integer(0, 2 * d - 1);
@@ -55,7 +55,7 @@ GatedLayer draw_constant_maker(Gate gate, Eigen::Index d, Random& random) {
 }
 
 std::vector<GatedLayer> layers(std::uint64_t seed) {
-  const auto plane = mirrored(Matrix<Rational>::Identity(2, 2));
+  const auto plane = mirrored(Matrix<Rational>::identity(2, 2));
   std::vector<GatedLayer> all{hidden(Gate::kSilu, plane, plane),
                               hidden(Gate::kRelu, plane, plane),
                               hidden(Gate::kSilu, rows({{1}}), rows({{1}})),
@@ -63,7 +63,7 @@ std::vector<GatedLayer> layers(std::uint64_t seed) {
   Random random(seed);
   for (int i = 0; i < kLayers; ++i) {
     const auto gate = random.pick<Gate>({Gate::kRelu, Gate::kSilu});
-    const auto d = random.pick<Eigen::Index>({2, 2, 3});
+    const auto d = random.pick<Index>({2, 2, 3});
     auto layer = draw_constant_maker(gate, d, random);
     const auto extra = draw_layer(gate, d, random.integer(1, 3), 1, random);
     const auto kind = random.integer(0, 5);
@@ -86,7 +86,7 @@ std::vector<Vector<Rational>> telling_inputs(const GatedLayer& units, Random& ra
 
 /// Σ w_j S_j(x) = 1, a row for each input and, since symbols are independent, each symbol.
 std::optional<Matrix<Rational>> solved_for_down(const GatedLayer& units, Random& random) {
-  const Vector<Rational> nothing = Vector<Rational>::Zero(units.d_ff());
+  const Vector<Rational> nothing = Vector<Rational>::zero(units.d_ff());
   std::vector<Vector<Rational>> equations;
   std::vector<Rational> right;
   for (const auto& x : telling_inputs(units, random)) {
@@ -95,7 +95,7 @@ std::optional<Matrix<Rational>> solved_for_down(const GatedLayer& units, Random&
     for (std::size_t j = 0; j < s.size(); ++j) {
       for (const auto& [symbol, coefficient] : s[j].terms()) {
         auto& row = by_symbol.try_emplace(symbol, nothing).first->second;
-        row(static_cast<Eigen::Index>(j)) = coefficient;
+        row(static_cast<Index>(j)) = coefficient;
       }
     }
     for (auto& [symbol, row] : by_symbol) {
@@ -103,17 +103,19 @@ std::optional<Matrix<Rational>> solved_for_down(const GatedLayer& units, Random&
       right.emplace_back(symbol == 0 ? 1 : 0);
     }
   }
-  const auto count = static_cast<Eigen::Index>(right.size());
+  const auto count = static_cast<Index>(right.size());
   Matrix<Rational> left(count, units.d_ff());
-  for (Eigen::Index i = 0; i < count; ++i) {
+  for (Index i = 0; i < count; ++i) {
     left.row(i) = equations[static_cast<std::size_t>(i)].transpose();
   }
-  return solve(left, Eigen::Map<const Vector<Rational>>(right.data(), count));
+  Vector<Rational> target(count);
+  std::copy(right.begin(), right.end(), target.begin());
+  return solve(left, target);
 }
 
 /// The line of g, and its length on that line for a ReLU; for a SiLU g up to sign, and 1.
 std::pair<std::vector<Rational>, Rational> gate_class(Gate gate, const Vector<Rational>& g) {
-  Eigen::Index first = 0;
+  Index first = 0;
   while (g(first) == 0) ++first;
   const Rational& lead = g(first);
   const Rational size = lead < 0 ? -lead : lead;
@@ -125,10 +127,10 @@ std::pair<std::vector<Rational>, Rational> gate_class(Gate gate, const Vector<Ra
 
 }  // namespace
 
-GatedLayer mirrored_units(Gate gate, const Vector<Rational>& target, Eigen::Index d) {
-  const auto units = mirrored(Matrix<Rational>::Identity(d, d));
+GatedLayer mirrored_units(Gate gate, const Vector<Rational>& target, Index d) {
+  const auto units = mirrored(Matrix<Rational>::identity(d, d));
   auto layer = hidden(gate, units, units);
-  layer.down = Vector<Rational>::Ones(2 * d) * (target / Rational(d)).transpose();
+  layer.down = Vector<Rational>::ones(2 * d) * (target / Rational(d)).transpose();
   return layer;
 }
 
@@ -141,7 +143,7 @@ Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed)
                            const std::string& where) {
     const auto made = layer(x);
     bool agrees = layer.d_ff() == 2 * layer.d();
-    for (Eigen::Index k = 0; k < stated.size(); ++k) {
+    for (Index k = 0; k < stated.size(); ++k) {
       agrees = agrees && made[static_cast<std::size_t>(k)] == FormalSum(stated(k));
     }
     tally.record(agrees, [&] {
@@ -157,7 +159,7 @@ Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed)
     });
   };
   for (const auto gate : {Gate::kSilu, Gate::kRelu}) {
-    for (Eigen::Index d = 1; d <= 4; ++d) {
+    for (Index d = 1; d <= 4; ++d) {
       const Vector<Rational> target = d == 1 ? column({1}) : draw_vector(2, 3, random);
       const auto layer = build(gate, target, d);
       for (const auto& x : normalised_points(d, 20, random)) compare(layer, x, target, "");
@@ -181,35 +183,35 @@ std::optional<bool> no_constant(const GatedLayer& /*units*/) {
 }
 
 std::optional<bool> too_few_units(const GatedLayer& units) {
-  Eigen::Index live = 0;
-  for (Eigen::Index j = 0; j < units.d_ff(); ++j) {
+  Index live = 0;
+  for (Index j = 0; j < units.d_ff(); ++j) {
     live += is_zero(units.up.col(j)) || is_zero(units.gates.col(j)) ? 0 : 1;
   }
   return live < 2 * units.d() ? std::optional(false) : std::nullopt;
 }
 
 std::optional<bool> balanced(const GatedLayer& units) {
-  const Eigen::Index d = units.d(), n = units.d_ff();
+  const Index d = units.d(), n = units.d_ff();
   std::map<std::vector<Rational>, Matrix<Rational>> odd;  // class -> coefficients of w, [d, n]
-  Matrix<Rational> even = Matrix<Rational>::Zero(d * d, n);
-  for (Eigen::Index j = 0; j < n; ++j) {
+  Matrix<Rational> even = Matrix<Rational>::zero(d * d, n);
+  for (Index j = 0; j < n; ++j) {
     const Vector<Rational> u = units.up.col(j), g = units.gates.col(j);
     if (is_zero(g)) continue;
     const Matrix<Rational> product = u * g.transpose() + g * u.transpose();
     even.col(j) = product.reshaped();
     const auto [line, size] = gate_class(units.gate, g);
-    odd.try_emplace(line, Matrix<Rational>::Zero(d, n)).first->second.col(j) = size * u;
+    odd.try_emplace(line, Matrix<Rational>::zero(d, n)).first->second.col(j) = size * u;
   }
-  const auto groups = static_cast<Eigen::Index>(odd.size());
+  const auto groups = static_cast<Index>(odd.size());
   Matrix<Rational> left(d * d + d * groups, n);
-  left.topRows(d * d) = even;
-  Eigen::Index at = d * d;
+  left.middle_rows(0, d * d) = even;
+  Index at = d * d;
   for (const auto& group : odd) {
-    left.middleRows(at, d) = group.second;
+    left.middle_rows(at, d) = group.second;
     at += d;
   }
-  Vector<Rational> right = Vector<Rational>::Zero(left.rows());
-  right.head(d * d) = (Rational(Eigen::Index{4}, d) * Matrix<Rational>::Identity(d, d)).reshaped();
+  Vector<Rational> right = Vector<Rational>::zero(left.rows());
+  right.head(d * d) = (Rational(Index{4}, d) * Matrix<Rational>::identity(d, d)).reshaped();
   return solve(left, right).has_value();
 }
 

@@ -24,9 +24,9 @@ namespace kappascope::theory {
 
 /// A layer that makes target·‖x‖²/d of every x.
 using ConstantBuilder =
-    std::function<GatedLayer(Gate gate, const Vector<Rational>& target, Eigen::Index d)>;
+    std::function<GatedLayer(Gate gate, const Vector<Rational>& target, Index d)>;
 /// The 2d units (e_j, e_j) and (-e_j, -e_j).
-GatedLayer mirrored_units(Gate gate, const Vector<Rational>& target, Eigen::Index d);
+GatedLayer mirrored_units(Gate gate, const Vector<Rational>& target, Index d);
 
 /// For ReLU and SiLU (and GELU with it) and d up to 4: it has 2d units; on ‖x‖² = d it makes the
 /// target; and behind an RMSNorm with ε, x = v/√(ms + ε), it makes target·ms/(ms + ε).

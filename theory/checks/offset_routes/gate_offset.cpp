@@ -20,16 +20,16 @@ GatedLayer single(Gate gate, int u, int g) {
   return {gate, rows({{u}}), rows({{g}}), column({0}), rows({{1}})};
 }
 
-InputOffset draw_offset(Gate gate, Eigen::Index d_ff, Random& random) {
+InputOffset draw_offset(Gate gate, Index d_ff, Random& random) {
   const auto d = random.integer(1, 3), d_model = d_ff == 1 ? 1 : random.integer(1, 2);
   auto layer = without_bias(draw_layer(gate, d, d_ff, d_model, random));
-  if (d_ff == 1) layer.down.setOnes();
+  if (d_ff == 1) layer.down.set_ones();
   Vector<Rational> offset = draw_vector(d, 2, random);
   if (random.integer(0, 3) == 0) {
     // An offset that the first unit, or one of its factors, does not see.
     Matrix<Rational> seen(2, d);
     seen << layer.up.col(0).transpose(), layer.gates.col(0).transpose();
-    const auto unseen = null_basis(seen.topRows(random.integer(1, 2)));
+    const auto unseen = null_basis(seen.middle_rows(0, random.integer(1, 2)));
     if (unseen.cols() > 0) offset = unseen.col(0);
   }
   return {std::move(layer), std::move(offset)};
@@ -67,13 +67,13 @@ Witness witness_of(const InputOffset& one, const Sameness& same, const std::stri
 
 std::vector<Vector<Rational>> InputOffset::probes() const {
   if (inputs) return *inputs;
-  const Eigen::Index d = layer.d();
-  std::vector<Vector<Rational>> points{Vector<Rational>::Zero(d)};
+  const Index d = layer.d();
+  std::vector<Vector<Rational>> points{Vector<Rational>::zero(d)};
   for (const int multiple : {1, -1, 2, -3}) points.push_back(multiple * offset);
-  for (Eigen::Index i = 0; i < d; ++i) {
+  for (Index i = 0; i < d; ++i) {
     for (const int sign : {1, -1}) {
-      points.push_back(sign * Vector<Rational>::Unit(d, i));
-      Vector<Rational> generic = Vector<Rational>::Constant(d, Rational(sign, 3));
+      points.push_back(sign * Vector<Rational>::unit(d, i));
+      Vector<Rational> generic = Vector<Rational>::constant(d, Rational(sign, 3));
       generic(i) = Rational(7 * sign, 2);
       points.push_back(std::move(generic));
     }

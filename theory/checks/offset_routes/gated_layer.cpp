@@ -61,16 +61,16 @@ double norm(const Values& values) {
 Values GatedLayer::features(const Vector<Rational>& x) const {
   const Vector<Rational> u = up.transpose() * x, g = gates.transpose() * x;
   Values s;
-  for (Eigen::Index j = 0; j < d_ff(); ++j) s.push_back(u(j) * activate(gate, g(j)));
+  for (Index j = 0; j < d_ff(); ++j) s.push_back(u(j) * activate(gate, g(j)));
   return s;
 }
 
 Values GatedLayer::operator()(const Vector<Rational>& x) const {
   const auto s = features(x);
   Values z(static_cast<std::size_t>(d_model()));
-  for (Eigen::Index j = 0; j < d_ff(); ++j) {
+  for (Index j = 0; j < d_ff(); ++j) {
     const FormalSum y = s[static_cast<std::size_t>(j)] + FormalSum(bias(j));
-    for (Eigen::Index k = 0; k < d_model(); ++k) {
+    for (Index k = 0; k < d_model(); ++k) {
       if (down(j, k) != 0) z[static_cast<std::size_t>(k)] += down(j, k) * y;
     }
   }
@@ -88,13 +88,13 @@ std::string GatedLayer::text() const {
 }
 
 GatedLayer without_bias(GatedLayer layer) {
-  layer.bias.setZero();
+  layer.bias.set_zero();
   return layer;
 }
 
 GatedLayer beside(const GatedLayer& left, const GatedLayer& right) {
   assert(left.gate == right.gate && left.d() == right.d() && left.d_model() == right.d_model());
-  const Eigen::Index units = left.d_ff() + right.d_ff();
+  const Index units = left.d_ff() + right.d_ff();
   GatedLayer both{left.gate,
                   Matrix<Rational>(left.d(), units),
                   Matrix<Rational>(left.d(), units),
@@ -107,17 +107,16 @@ GatedLayer beside(const GatedLayer& left, const GatedLayer& right) {
   return both;
 }
 
-GatedLayer draw_layer(
-    Gate gate, Eigen::Index d, Eigen::Index d_ff, Eigen::Index d_model, Random& random) {
+GatedLayer draw_layer(Gate gate, Index d, Index d_ff, Index d_model, Random& random) {
   GatedLayer layer{gate,
                    draw_matrix(d, d_ff, 2, random),
                    draw_matrix(d, d_ff, 2, random),
                    draw_vector(d_ff, 2, random),
                    draw_matrix(d_ff, d_model, 2, random)};
-  for (Eigen::Index j = 0; j < d_ff; ++j) {
+  for (Index j = 0; j < d_ff; ++j) {
     const auto kind = random.integer(0, 9);
-    if (kind == 0) layer.up.col(j).setZero();
-    if (kind == 1) layer.gates.col(j).setZero();
+    if (kind == 0) layer.up.col(j).set_zero();
+    if (kind == 1) layer.gates.col(j).set_zero();
     if (kind == 2) layer.gates.col(j) = random.nonzero(-2, 2) * layer.up.col(j);
     if (kind >= 7 && j > 0) {
       layer.up.col(j) = layer.up.col(j - 1);
@@ -128,8 +127,8 @@ GatedLayer draw_layer(
   return layer;
 }
 
-std::vector<Vector<Rational>> normalised_points(Eigen::Index d, int count, Random& random) {
-  const Vector<Rational> ones = Vector<Rational>::Ones(d);
+std::vector<Vector<Rational>> normalised_points(Index d, int count, Random& random) {
+  const Vector<Rational> ones = Vector<Rational>::ones(d);
   std::vector<Vector<Rational>> points{ones};
   if (d == 1) return {ones, -ones};
   // Entries this large have many more directions than points are wanted; a zero entry would keep a

@@ -35,9 +35,9 @@ struct GatedLayer {
   Vector<Rational> bias;       ///< [d_ff] b
   Matrix<Rational> down;       ///< [d_ff, d_model] W_d
 
-  [[nodiscard]] Eigen::Index d() const { return up.rows(); }
-  [[nodiscard]] Eigen::Index d_ff() const { return up.cols(); }
-  [[nodiscard]] Eigen::Index d_model() const { return down.cols(); }
+  [[nodiscard]] Index d() const { return up.rows(); }
+  [[nodiscard]] Index d_ff() const { return up.cols(); }
+  [[nodiscard]] Index d_model() const { return down.cols(); }
 
   [[nodiscard]] Values features(const Vector<Rational>& x) const;    ///< [d_ff] S(x)
   [[nodiscard]] Values operator()(const Vector<Rational>& x) const;  ///< [d_model] Z(x)
@@ -51,10 +51,10 @@ GatedLayer beside(const GatedLayer& left, const GatedLayer& right);
 
 /// A layer with integer weights from -2 to 2; among its units are silent ones (u = 0 or g = 0),
 /// parallel ones (u and g dependent) and mirrored ones (the unit before it with -g).
-GatedLayer draw_layer(Gate gate, Eigen::Index d, Eigen::Index d_ff, Eigen::Index d_model, Random&);
+GatedLayer draw_layer(Gate gate, Index d, Index d_ff, Index d_model, Random&);
 
 /// RMS-normalised inputs: `count` rational points with ‖x‖² = d, different up to sign, images of
 /// (1, ..., 1) under reflections. In one dimension the two that there are.
-std::vector<Vector<Rational>> normalised_points(Eigen::Index d, int count, Random& random);
+std::vector<Vector<Rational>> normalised_points(Index d, int count, Random& random);
 
 }  // namespace kappascope::theory

@@ -32,20 +32,20 @@ std::vector<NoisyOffset> offsets_with(bool regular, std::uint64_t seed) {
 Matrix<Rational> outcomes(const NoisyOffset& one) {
   Matrix<Rational> all(2 * one.samples.rows(), one.samples.cols());
   all << one.samples, -one.samples;
-  return all.rowwise() + one.offsets.in.transpose();
+  return all.plus_row(one.offsets.in.transpose());
 }
 
 Rational mean_error(const Matrix<Rational>& inputs,
                     const Matrix<Rational>& map,
                     const Vector<Rational>& target) {
-  const Matrix<Rational> missed = (inputs * map.transpose()).rowwise() - target.transpose();
-  return missed.reshaped().dot(missed.reshaped()) / Rational(inputs.rows());
+  const Matrix<Rational> missed = (inputs * map.transpose()).plus_row(-target.transpose());
+  return missed.squared_norm() / Rational(inputs.rows());
 }
 
 LeastError fitted(const NoisyOffset& one) {
   const Matrix<Rational> inputs = outcomes(one);
   const Matrix<Rational> targets =
-      Vector<Rational>::Ones(inputs.rows()) * one.offsets.out.transpose();
+      Vector<Rational>::ones(inputs.rows()) * one.offsets.out.transpose();
   const auto weights = solve(inputs.transpose() * inputs, inputs.transpose() * targets);
   const Matrix<Rational> map = weights.value().transpose();
   return {map, mean_error(inputs, map, one.offsets.out), rank(inputs) == inputs.cols()};

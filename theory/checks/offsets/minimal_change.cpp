@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 #include <string>
 
 #include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
+#include "theory/tools/eigen.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -17,7 +17,7 @@ namespace {
 /// s²I - ΔᵀΔ
 Matrix<Rational> room_below(const Rational& s2, const Matrix<Rational>& map) {
   Matrix<Rational> room = -(map.transpose() * map);
-  for (Eigen::Index i = 0; i < room.rows(); ++i) room(i, i) += s2;
+  for (Index i = 0; i < room.rows(); ++i) room(i, i) += s2;
   return room;
 }
 
@@ -26,23 +26,22 @@ bool exceeds(const Matrix<Rational>& map, const Rational& s2) {
 }
 
 double operator_norm(const Matrix<Rational>& map) {
-  const Matrix<double> gram = to_double(map.transpose() * map);
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(gram, Eigen::EigenvaluesOnly);
-  return std::sqrt(solver.eigenvalues().maxCoeff());
+  const auto squares = eigenvalues(to_double(map.transpose() * map));
+  return std::sqrt(squares.back());
 }
 
 /// For each output δ: 2δ + λ b_in = 0 and δᵀb_in = β. Nothing when there is no fit.
 std::optional<Matrix<Rational>> solve_optimality(const OffsetPair& pair) {
-  const Eigen::Index n = pair.in.size(), m = pair.out.size();
-  Matrix<Rational> conditions = Matrix<Rational>::Zero(n + 1, n + 1);
-  for (Eigen::Index i = 0; i < n; ++i) conditions(i, i) = 2;
-  conditions.topRightCorner(n, 1) = pair.in;
-  conditions.bottomLeftCorner(1, n) = pair.in.transpose();
-  Matrix<Rational> right = Matrix<Rational>::Zero(n + 1, m);
-  right.bottomRows(1) = pair.out.transpose();
+  const Index n = pair.in.size(), m = pair.out.size();
+  Matrix<Rational> conditions = Matrix<Rational>::zero(n + 1, n + 1);
+  for (Index i = 0; i < n; ++i) conditions(i, i) = 2;
+  conditions.top_right(n, 1) = pair.in;
+  conditions.bottom_left(1, n) = pair.in.transpose();
+  Matrix<Rational> right = Matrix<Rational>::zero(n + 1, m);
+  right.row(n) = pair.out.transpose();
   const auto solution = solve(conditions, right);
   if (!solution) return std::nullopt;
-  return solution->topRows(n).transpose();
+  return solution->middle_rows(0, n).transpose();
 }
 
 std::string text_of(const std::optional<Matrix<Rational>>& map) {

@@ -17,7 +17,7 @@ constexpr int kPairs = 2000, kFits = 2500, kNoisy = 2000;
 Matrix<Rational> annihilator(const Vector<Rational>& v) {
   const Rational length = v.dot(v);
   Matrix<Rational> made = -(v * v.transpose());
-  for (Eigen::Index i = 0; i < v.size(); ++i) made(i, i) += length;
+  for (Index i = 0; i < v.size(); ++i) made(i, i) += length;
   return made;
 }
 
@@ -26,7 +26,7 @@ OffsetPair draw_pair(Random& random) {
   auto in = draw_nonzero_vector(n, 3, random);
   Vector<Rational> out = draw_vector(m, 3, random);
   const auto kind = random.integer(0, 5);
-  if (kind == 0) out.setZero();
+  if (kind == 0) out.set_zero();
   if (kind == 1 && m == n) out = in;
   return {std::move(in), std::move(out)};
 }
@@ -34,21 +34,21 @@ OffsetPair draw_pair(Random& random) {
 OffsetFit draw_fit(Random& random) {
   auto pair = draw_pair(random);
   Matrix<Rational> deviation = draw_matrix(pair.out.size(), pair.in.size(), 2, random);
-  deviation *= annihilator(pair.in);
+  deviation = deviation * annihilator(pair.in);
   if (random.integer(0, 1) == 0) deviation = annihilator(pair.out) * deviation;
   // Entries of E grow with the fourth power of those of b: small and large norms both occur.
   deviation /= Rational(random.pick<int>({1, 4, 16, 64, 256}));
   return {std::move(pair), std::move(deviation)};
 }
 
-Matrix<Rational> draw_samples(Eigen::Index n, Random& random) {
+Matrix<Rational> draw_samples(Index n, Random& random) {
   switch (random.integer(0, 4)) {
     case 0:
-      return Matrix<Rational>::Zero(1, n);
+      return Matrix<Rational>::zero(1, n);
     case 1:
       return draw_matrix(1, n, 3, random);
     case 2:
-      return Rational(random.integer(1, 3)) * Matrix<Rational>::Identity(n, n);
+      return Rational(random.integer(1, 3)) * Matrix<Rational>::identity(n, n);
     default:
       return draw_matrix(random.integer(1, 5), n, 3, random);
   }
@@ -59,7 +59,7 @@ NoisyOffset draw_noisy(Random& random) {
   Matrix<Rational> samples = draw_samples(pair.in.size(), random);
   const auto kind = random.integer(0, 5);
   if (kind < 2) pair.in = samples.row(0).transpose();  // an offset along the noise
-  if (kind == 2) pair.in.setZero();
+  if (kind == 2) pair.in.set_zero();
   return {std::move(pair), std::move(samples)};
 }
 

@@ -41,8 +41,8 @@ std::string map_text(const Vector<Rational>& z) {
 }
 
 /// The entry by which the two sides are shown: the first that differs, or the first.
-Eigen::Index telling_entry(const Vector<Rational>& a, const Vector<Rational>& b) {
-  for (Eigen::Index i = 0; i < a.size(); ++i) {
+Index telling_entry(const Vector<Rational>& a, const Vector<Rational>& b) {
+  for (Index i = 0; i < a.size(); ++i) {
     if (a(i) != b(i)) return i;
   }
   return 0;
@@ -73,7 +73,7 @@ Vector<Rational> limit_of_solution(const Matrix<Rational>& sigma0, const Vector<
   const auto factor = [&](const Rational& noise) {
     return moves ? (1 + pole) / (noise + pole) : Rational(1);
   };
-  for (Eigen::Index extra = 0; extra < b_in.size() + 2; ++extra) {
+  for (Index extra = 0; extra < b_in.size() + 2; ++extra) {
     const Rational noise(extra + 2);
     [[maybe_unused]] const bool confirmed = at(noise) == first * factor(noise);
     assert(confirmed);

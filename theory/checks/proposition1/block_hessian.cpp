@@ -31,13 +31,13 @@ Matrix<Rational> intercept_hessian(const RegressionCase& one) {
 /// The Hessian left for the first `kept` parameters when the others follow their minimum: the
 /// Schur complement. Nothing when the others have no minimum, because the loss falls without end
 /// along a direction in which it does not curve.
-std::optional<Matrix<Rational>> eliminate_tail(const Matrix<Rational>& hessian, Eigen::Index kept) {
-  const Eigen::Index rest = hessian.rows() - kept;
-  const Matrix<Rational> cross = hessian.bottomLeftCorner(rest, kept);
-  const auto response = solve(hessian.bottomRightCorner(rest, rest), cross);
+std::optional<Matrix<Rational>> eliminate_tail(const Matrix<Rational>& hessian, Index kept) {
+  const Index rest = hessian.rows() - kept;
+  const Matrix<Rational> cross = hessian.bottom_left(rest, kept);
+  const auto response = solve(hessian.bottom_right(rest, rest), cross);
   if (!response) return std::nullopt;
   const Matrix<Rational> lowered = cross.transpose() * *response;
-  return hessian.topLeftCorner(kept, kept) - lowered;
+  return hessian.top_left(kept, kept) - lowered;
 }
 
 void compare_exactly(const RegressionCase& one,
@@ -46,33 +46,33 @@ void compare_exactly(const RegressionCase& one,
                      Tally& tally) {
   const bool agrees = actual == stated;
   tally.record(agrees, [&] {
-    Eigen::Index at = 0;
-    while (!agrees && actual.reshaped()(at) == stated.reshaped()(at)) ++at;
+    Index at = 0;
+    while (!agrees && actual(at) == stated(at)) ++at;
     return Witness{fmt::format("{}: entry ({}, {}) is {}, the statement says {}",
                                one.text(),
                                at % actual.rows() + 1,
                                at / actual.rows() + 1,
-                               actual.reshaped()(at).text(),
-                               stated.reshaped()(at).text()),
-                   actual.reshaped()(at).to_double(),
-                   stated.reshaped()(at).to_double()};
+                               actual(at).text(),
+                               stated(at).text()),
+                   actual(at).to_double(),
+                   stated(at).to_double()};
   });
 }
 
 /// The loss is quadratic in W, so H V is a difference of two gradients, whatever the step.
 void compare_in_floating_point(const MomentFormula& formula, std::uint64_t seed, Tally& tally) {
   Random random(seed);
-  const auto draw = [&](Eigen::Index rows, Eigen::Index cols) -> Matrix<double> {
-    return Matrix<double>::NullaryExpr(rows, cols, [&] { return 2 * random.uniform() - 1; });
+  const auto draw = [&](Index rows, Index cols) -> Matrix<double> {
+    return Matrix<double>::drawn(rows, cols, [&] { return 2 * random.uniform() - 1; });
   };
   for (int i = 0; i < 200; ++i) {
     const auto n = random.integer(1, 60), d = random.integer(1, 24), m = random.integer(1, 8);
     Matrix<double> phi = draw(n, d);
     const double offset = i % 4 == 0 ? 0 : static_cast<double>(random.integer(1, 1000));
-    phi.rowwise() += offset * draw(1, d).row(0);
-    if (i % 5 == 0) phi.col(0).setConstant(offset);
-    const Vector<double> mu = phi.colwise().mean();
-    const Matrix<double> centred = phi.rowwise() - mu.transpose();
+    phi.each_row() += offset * draw(1, d).row(0);
+    if (i % 5 == 0) phi.col(0).set_constant(offset);
+    const Vector<double> mu = phi.mean_of_rows().transpose();
+    const Matrix<double> centred = phi.plus_row(-mu.transpose());
     const Matrix<double> sigma = centred.transpose() * centred / static_cast<double>(n);
     const Matrix<double> weight = draw(d, m), target = draw(n, m), step = draw(d, m);
     const auto gradient = [&](const Matrix<double>& w) -> Matrix<double> {
@@ -94,9 +94,9 @@ void compare_in_floating_point(const MomentFormula& formula, std::uint64_t seed,
 Verdict check_block(const MomentFormula& formula, std::uint64_t seed) {
   Tally tally;
   for (auto one : unconstrained_cases(seed, kDraws)) {
-    one.bias.setZero();
-    const Eigen::Index kept = one.weight.size();
-    const Matrix<Rational> block = bias_hessian(one).topLeftCorner(kept, kept);
+    one.bias.set_zero();
+    const Index kept = one.weight.size();
+    const Matrix<Rational> block = bias_hessian(one).top_left(kept, kept);
     compare_exactly(
         one, block, kron_identity(formula.exact(one.sigma(), one.mu()), one.d_model()), tally);
   }
@@ -117,17 +117,16 @@ Verdict check_intercept_schur(const MomentFormula& formula, std::uint64_t seed) 
 }
 
 Matrix<Rational> joint_hessian(const RegressionCase& one) {
-  const Eigen::Index d = one.d_ff(), m = one.d_model();
-  const Matrix<Rational> w = one.weight.unaryExpr([](auto value) { return Rational(value); });
+  const Index d = one.d_ff(), m = one.d_model();
+  const Matrix<Rational> w = exact(one.weight);
   const Vector<Rational> shifted = one.shifted_mean();
   const Vector<Rational> residual = one.mean_residual();
   Matrix<Rational> hessian(d * m + d, d * m + d);
-  hessian.topLeftCorner(d * m, d * m) =
-      kron_identity(one.sigma() + shifted * shifted.transpose(), m);
-  hessian.bottomRightCorner(d, d) = w * w.transpose();
-  for (Eigen::Index j = 0; j < d; ++j) {
-    for (Eigen::Index k = 0; k < m; ++k) {
-      for (Eigen::Index i = 0; i < d; ++i) {
+  hessian.top_left(d * m, d * m) = kron_identity(one.sigma() + shifted * shifted.transpose(), m);
+  hessian.bottom_right(d, d) = w * w.transpose();
+  for (Index j = 0; j < d; ++j) {
+    for (Index k = 0; k < m; ++k) {
+      for (Index i = 0; i < d; ++i) {
         Rational entry = shifted(j) * w(i, k);
         if (i == j) entry += residual(k);
         hessian(j * m + k, d * m + i) = entry;
@@ -147,9 +146,8 @@ Verdict check_joint(const JointFormula& formula, std::uint64_t seed) {
 }
 
 bool bias_absorbs_mean(const RegressionCase& one) {
-  const Matrix<Rational> w = one.weight.unaryExpr([](auto value) { return Rational(value); });
-  const auto zero = [](const Vector<Rational>& v) { return (v.array() == Rational(0)).all(); };
-  return rank(w) == one.d_model() || (zero(one.shifted_mean()) && zero(one.mean_residual()));
+  const Matrix<Rational> w = exact(one.weight);
+  return rank(w) == one.d_model() || (is_zero(one.shifted_mean()) && is_zero(one.mean_residual()));
 }
 
 Verdict check_bias_schur(const MomentFormula& formula,

@@ -17,7 +17,7 @@ struct MomentFormula {
   std::function<Matrix<Rational>(const Matrix<Rational>& sigma, const Vector<Rational>& mu)> exact;
   std::function<Matrix<double>(const Matrix<double>& sigma, const Vector<double>& mu)> rounded;
 };
-/// From one generic lambda: moment_formula([](const auto& sigma, const auto& mu) { ... .eval(); }).
+/// From one generic lambda: moment_formula([](const auto& sigma, const auto& mu) { ... ; }).
 template <typename Generic>
 MomentFormula moment_formula(const Generic& generic) {
   return {generic, generic};

@@ -14,14 +14,14 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 
 Vector<Rational> exact(const Integers& values) {
-  Vector<Rational> vector(static_cast<Eigen::Index>(values.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) vector(static_cast<Eigen::Index>(i)) = values[i];
+  Vector<Rational> vector(static_cast<Index>(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) vector(static_cast<Index>(i)) = values[i];
   return vector;
 }
 
 GramCase diagonal_case(const Integers& lambda, const Integers& mean) {
   GramCase out{exact(lambda), exact(mean), {}, {}};
-  out.sigma = out.lambda.asDiagonal();
+  out.sigma = out.lambda.as_diagonal();
   out.mu = out.mean;
   return out;
 }
@@ -29,15 +29,15 @@ GramCase diagonal_case(const Integers& lambda, const Integers& mean) {
 /// Rotates by the reflection s·(I - 2 v vᵀ / s), s = vᵀv, which is an integer matrix. Its factor s
 /// multiplies μ by s and Σ by s², which leaves every statement here as it was.
 GramCase rotated_case(const Integers& lambda, const Integers& mean, Random& random) {
-  const auto d = static_cast<Eigen::Index>(lambda.size());
+  const auto d = static_cast<Index>(lambda.size());
   Vector<Rational> axis(d);
   for (auto& entry : axis) entry = random.nonzero(-2, 2);
   const Rational length = axis.dot(axis);
   Matrix<Rational> q = axis * axis.transpose() * Rational(-2);
-  for (Eigen::Index i = 0; i < d; ++i) q(i, i) += length;
+  for (Index i = 0; i < d; ++i) q(i, i) += length;
 
   GramCase out{exact(lambda), exact(mean), {}, {}};
-  out.sigma = q * out.lambda.asDiagonal() * q.transpose();
+  out.sigma = q * out.lambda.as_diagonal() * q.transpose();
   out.mu = q * out.mean;
   out.lambda *= length * length;
   out.mean *= length;
@@ -153,19 +153,19 @@ Matrix<Rational> GramCase::second_moment() const {
   return sigma + mu * mu.transpose();
 }
 
-Eigen::Index GramCase::rank() const {
+Index GramCase::rank() const {
   return std::count_if(lambda.begin(), lambda.end(), [](const auto& value) { return value > 0; });
 }
 
 bool GramCase::mean_in_range() const {
-  for (Eigen::Index i = 0; i < dimension(); ++i) {
+  for (Index i = 0; i < dimension(); ++i) {
     if (lambda(i) == 0 && mean(i) != 0) return false;
   }
   return true;
 }
 
 bool GramCase::mean_in_kernel() const {
-  for (Eigen::Index i = 0; i < dimension(); ++i) {
+  for (Index i = 0; i < dimension(); ++i) {
     if (lambda(i) != 0 && mean(i) != 0) return false;
   }
   return true;

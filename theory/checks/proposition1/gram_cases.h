@@ -18,9 +18,9 @@ struct GramCase {
   Matrix<Rational> sigma;   ///< [d, d]
   Vector<Rational> mu;      ///< [d]
 
-  [[nodiscard]] Eigen::Index dimension() const { return lambda.size(); }
+  [[nodiscard]] Index dimension() const { return lambda.size(); }
   [[nodiscard]] Matrix<Rational> second_moment() const;  ///< Σ + μμᵀ
-  [[nodiscard]] Eigen::Index rank() const;               ///< of Σ: eigenvalues above zero
+  [[nodiscard]] Index rank() const;                      ///< of Σ: eigenvalues above zero
   [[nodiscard]] bool mean_in_range() const;              ///< μ in range Σ
   [[nodiscard]] bool mean_in_kernel() const;             ///< Σμ = 0
   [[nodiscard]] std::string text() const;                ///< "Σ = [2 0; 0 1], μ = (0, 1)"

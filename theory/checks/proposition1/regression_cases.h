@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Eigen/Core>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,6 +13,8 @@ namespace kappascope::theory {
 using IntegerMatrix = Matrix<std::int64_t>;
 using IntegerVector = Vector<std::int64_t>;
 
+Matrix<Rational> exact(const IntegerMatrix& a);
+
 /// A small regression in integers: ½ E‖(φ + b) W + c - t‖² over n equally likely samples.
 struct RegressionCase {
   IntegerMatrix phi;     ///< [n, d_ff]
@@ -21,8 +22,8 @@ struct RegressionCase {
   IntegerVector bias;    ///< [d_ff], the post-gating bias b
   IntegerMatrix target;  ///< [n, d_model]
 
-  [[nodiscard]] Eigen::Index d_ff() const { return weight.rows(); }
-  [[nodiscard]] Eigen::Index d_model() const { return weight.cols(); }
+  [[nodiscard]] Index d_ff() const { return weight.rows(); }
+  [[nodiscard]] Index d_model() const { return weight.cols(); }
 
   [[nodiscard]] Vector<Rational> mu() const;             ///< [d_ff]
   [[nodiscard]] Matrix<Rational> sigma() const;          ///< [d_ff, d_ff], divisor n, centred

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "theory/exact/linalg.h"
+#include "theory/tools/eigen.h"
 #include "theory/tools/random.h"
 #include "theory/tools/tally.h"
 
@@ -27,7 +27,7 @@ constexpr double kTie = 1e-9;
 
 Matrix<Rational> shifted(const Matrix<Rational>& a, const Rational& shift) {
   Matrix<Rational> out = -a;
-  for (Eigen::Index i = 0; i < a.rows(); ++i) out(i, i) += shift;
+  for (Index i = 0; i < a.rows(); ++i) out(i, i) += shift;
   return out;
 }
 
@@ -39,11 +39,6 @@ double kappa_of_ascending(const Values& values, Convention convention) {
     if (convention == Convention::kInfinite) return std::numeric_limits<double>::infinity();
   }
   return std::numeric_limits<double>::quiet_NaN();
-}
-
-std::vector<double> eigenvalues(const Matrix<double>& a) {
-  const Eigen::SelfAdjointEigenSolver<Matrix<double>> solver(a, Eigen::EigenvaluesOnly);
-  return {solver.eigenvalues().begin(), solver.eigenvalues().end()};
 }
 
 std::optional<std::vector<double>> exact_eigenvalues(const Matrix<Rational>& a) {
@@ -65,7 +60,7 @@ bool related(double updated, double original, Relation relation) {
 /// 1 + Σ m_i²/(λ_i - x) over the eigenvalues above zero: its roots are the moved eigenvalues.
 double secular(const GramCase& one, double x) {
   double sum = 1;
-  for (Eigen::Index i = 0; i < one.rank(); ++i) {
+  for (Index i = 0; i < one.rank(); ++i) {
     const double m = one.mean(i).to_double();
     if (m != 0) sum += m * m / (one.lambda(i).to_double() - x);
   }
@@ -77,7 +72,7 @@ double top_after_update(const GramCase& one) {
   const double top = one.lambda(0).to_double();
   if (!top_grows(one)) return top;
   double low = top, high = top;
-  for (Eigen::Index i = 0; i < one.rank(); ++i) high += std::pow(one.mean(i).to_double(), 2);
+  for (Index i = 0; i < one.rank(); ++i) high += std::pow(one.mean(i).to_double(), 2);
   while (high - low > 2 * kEpsilon * high) {
     const double middle = low + (high - low) / 2;
     if (middle <= low || middle >= high) break;
@@ -88,7 +83,7 @@ double top_after_update(const GramCase& one) {
 }
 
 bool kappa_at_least_on_range(const GramCase& one) {
-  const Eigen::Index last = one.rank() - 1;
+  const Index last = one.rank() - 1;
   if (last == 0 || one.mean(last) == 0 || one.lambda(last) == one.lambda(last - 1)) return true;
   const double bottom = one.lambda(last).to_double();
   const double s = top_after_update(one) * (bottom / one.lambda(0).to_double()) * (1 + kTie / 8);
@@ -100,29 +95,27 @@ bool kappa_at_least_on_range(const GramCase& one) {
 void compare_in_floating_point(const TopBound& bound, std::uint64_t seed, Tally& tally) {
   Random random(seed);
   for (int draw = 0; draw < 200; ++draw) {
-    const auto d = static_cast<Eigen::Index>(random.integer(6, 48));
+    const auto d = static_cast<Index>(random.integer(6, 48));
     Vector<double> lambda(d), mean(d);
     const double decades = static_cast<double>(random.integer(0, 12));
     for (auto& value : lambda) value = std::pow(10, -decades * random.uniform());
     std::sort(lambda.begin(), lambda.end(), std::greater<>());
     const double scale = std::pow(10, static_cast<double>(random.integer(-3, 3)));
     for (auto& value : mean) value = scale * (2 * random.uniform() - 1);
-    if (draw % 5 == 0) mean.tail(d - 1).setZero();
+    if (draw % 5 == 0) mean.tail(d - 1).set_zero();
     if (draw % 5 == 1) mean(0) = 0;
 
     // The statement is exact arithmetic's; rounding to 2⁻⁴⁰ makes the case one for both.
     GramCase one{Vector<Rational>(d), Vector<Rational>(d), {}, {}};
     constexpr double kUnit = 0x1p-40;
-    for (Eigen::Index i = 0; i < d; ++i) {
+    for (Index i = 0; i < d; ++i) {
       one.lambda(i) = Rational(std::llround(lambda(i) / kUnit), 1LL << 40);
       one.mean(i) = Rational(std::llround(mean(i) / kUnit), 1LL << 40);
     }
-    const Matrix<double> noise =
-        Matrix<double>::NullaryExpr(d, d, [&] { return random.uniform(); });
-    const Eigen::SelfAdjointEigenSolver<Matrix<double>> basis(noise + noise.transpose());
-    const Vector<double> mu = basis.eigenvectors() * to_double(one.mean);
-    const Matrix<double> sigma = basis.eigenvectors() * to_double(one.lambda).col(0).asDiagonal() *
-                                 basis.eigenvectors().transpose();
+    const Matrix<double> noise = Matrix<double>::drawn(d, d, [&] { return random.uniform(); });
+    const auto basis = eigen_basis(noise + noise.transpose()).vectors;
+    const Vector<double> mu = basis * to_double(one.mean);
+    const Matrix<double> sigma = basis * to_double(one.lambda).as_diagonal() * basis.transpose();
     const double top = eigenvalues(sigma + mu * mu.transpose()).back();
     const double stated = bound(one).to_double();
     // One-sided: only what the bound exceeds the eigenvalue by counts.
@@ -175,12 +168,11 @@ Verdict check_same_nullspace(const Prediction& says, std::uint64_t seed) {
     if (!predicted) continue;
     const Matrix<Rational> updated = one.second_moment();
     const Matrix<Rational> kernel = null_basis(one.sigma);
-    const Eigen::Index nullity = one.dimension() - rank(updated);
+    const Index nullity = one.dimension() - rank(updated);
     const Matrix<Rational> image = updated * kernel;
     const bool same =
-        nullity == kernel.cols() && std::all_of(image.reshaped().begin(),
-                                                image.reshaped().end(),
-                                                [](const auto& entry) { return entry == 0; });
+        nullity == kernel.cols() &&
+        std::all_of(image.begin(), image.end(), [](const auto& entry) { return entry == 0; });
     tally.record(same == *predicted, [&] {
       return Witness{one.text() + ": ker Σ has dimension " + std::to_string(kernel.cols()) +
                          ", ker(Σ+μμᵀ) has dimension " + std::to_string(nullity),
@@ -238,7 +230,7 @@ Verdict check_kappa(const Prediction& says,
 
 Rational published_top_bound(const GramCase& one) {
   Rational bound = one.lambda(0);
-  for (Eigen::Index i = 0; i < one.dimension(); ++i) {
+  for (Index i = 0; i < one.dimension(); ++i) {
     if (one.lambda(i) == one.lambda(0)) bound += one.mean(i) * one.mean(i);
   }
   return bound;
@@ -246,7 +238,7 @@ Rational published_top_bound(const GramCase& one) {
 
 bool top_grows(const GramCase& one) {
   Rational sum = 0;
-  for (Eigen::Index i = 0; i < one.dimension(); ++i) {
+  for (Index i = 0; i < one.dimension(); ++i) {
     if (one.mean(i) == 0) continue;
     if (one.lambda(i) == one.lambda(0)) return true;
     sum += one.mean(i) * one.mean(i) / (one.lambda(0) - one.lambda(i));
@@ -256,7 +248,7 @@ bool top_grows(const GramCase& one) {
 
 bool kappa_at_least(const GramCase& one, Convention convention) {
   assert(one.rank() > 0);
-  const Eigen::Index nullity = one.dimension() - one.rank();
+  const Index nullity = one.dimension() - one.rank();
   if (nullity == 0) return kappa_at_least_on_range(one);
   if (one.mean_in_range()) {
     return convention == Convention::kInfinite || kappa_at_least_on_range(one);

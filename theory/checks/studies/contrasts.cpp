@@ -6,21 +6,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kappascope/store/study/comparison.h"
+#include "kappascope/study/comparison.h"
 #include "theory/checks/studies/pairs.h"
 
 namespace kappascope::theory {
 namespace {
 
-constexpr double kLevel = 0.05;
-
 /// One contrast under one condition.
-struct Seen {
+struct ContrastResult {
   Contrast contrast;
-  store::Comparison found;
+  study::Comparison found;
 
   [[nodiscard]] const PairedDifference& difference() const { return found.difference; }
-  [[nodiscard]] bool is_certain() const { return found.corrected_p < kLevel; }
+  [[nodiscard]] bool is_significant() const { return found.is_significant(); }
   [[nodiscard]] bool as_expected() const {
     return (difference().mean < 0) == (contrast.expected == Direction::kLower);
   }
@@ -37,41 +35,42 @@ struct Seen {
   }
 };
 
-/// Every contrast under every condition, with p-values corrected over all of them; or what lacks.
-struct Sight {
-  std::vector<Seen> seen;
+/// Every contrast under every condition, with p-values corrected over all of them; or what the
+/// study lacks.
+struct ContrastResults {
+  std::vector<ContrastResult> results;
   std::string lacking;
 };
 
-Sight look(const StudyRuns& study, const std::vector<Contrast>& contrasts) {
-  Sight sight;
+ContrastResults compare_contrasts(const StudyRuns& study, const std::vector<Contrast>& contrasts) {
+  ContrastResults out;
   for (const auto& contrast : contrasts) {
     const auto pairs = compare_arms(study, contrast);
     if (!pairs.lacking.empty()) return {{}, pairs.lacking};
-    for (const auto& found : pairs.comparisons) sight.seen.push_back({contrast, found});
+    for (const auto& found : pairs.comparisons) out.results.push_back({contrast, found});
   }
   std::vector<double> p;
-  p.reserve(sight.seen.size());
-  for (const auto& one : sight.seen) p.push_back(one.difference().p);
+  p.reserve(out.results.size());
+  for (const auto& result : out.results) p.push_back(result.difference().p);
   const auto corrected = holm(p);
-  for (std::size_t i = 0; i < p.size(); ++i) sight.seen[i].found.corrected_p = corrected[i];
-  return sight;
+  for (std::size_t i = 0; i < p.size(); ++i) out.results[i].found.corrected_p = corrected[i];
+  return out;
 }
 
-std::string in_words(const std::vector<Seen>& seen) {
+std::string in_words(const std::vector<ContrastResult>& results) {
   std::string text;
-  for (const auto& one : seen) text += (text.empty() ? "" : "; ") + describe(one.found);
+  for (const auto& result : results) text += (text.empty() ? "" : "; ") + describe(result.found);
   return text;
 }
 
-/// The numbers of one contrast as those of the verdict: the most telling one.
-void report(const Seen& one, Verdict& verdict) {
-  const auto& d = one.difference();
+/// The numbers of one contrast as those of the verdict: the most telling result.
+void report(const ContrastResult& result, Verdict& verdict) {
+  const auto& d = result.difference();
   verdict.left = fmt::format("{} of {} minus {}{}",
-                             one.found.metric,
-                             one.found.arm,
-                             one.found.control,
-                             one.found.condition.empty() ? "" : ", " + one.found.condition);
+                             result.found.metric,
+                             result.found.arm,
+                             result.found.control,
+                             result.found.condition.empty() ? "" : ", " + result.found.condition);
   verdict.measured = d.mean;
   if (d.pairs >= 2 && !d.is_same_in_all()) {
     verdict.lower = d.lower;
@@ -80,23 +79,23 @@ void report(const Seen& one, Verdict& verdict) {
   verdict.margin = std::abs(d.mean - verdict.predicted);
 }
 
-Verdict begin(const Sight& sight, const std::string& right) {
+Verdict begin(const ContrastResults& compared, const std::string& right) {
   Verdict verdict;
   verdict.route = "study";
   verdict.right = right;
-  for (const auto& one : sight.seen) verdict.cases += one.difference().pairs;
-  if (!sight.seen.empty()) report(sight.seen.front(), verdict);
-  verdict.condition = sight.seen.empty() ? sight.lacking : in_words(sight.seen);
+  for (const auto& result : compared.results) verdict.cases += result.difference().pairs;
+  if (!compared.results.empty()) report(compared.results.front(), verdict);
+  verdict.condition = compared.results.empty() ? compared.lacking : in_words(compared.results);
   return verdict;
 }
 
-/// Why no verdict could be reached: the largest difference that one of the contrasts would miss.
-std::string what_would_tell(const std::vector<Seen>& seen) {
-  const Seen* coarsest = nullptr;
-  for (const auto& one : seen) {
-    const double missed = one.difference().detectable;
+/// Why the runs do not decide: the largest difference that one of the contrasts would miss.
+std::string why_undecided(const std::vector<ContrastResult>& results) {
+  const ContrastResult* coarsest = nullptr;
+  for (const auto& result : results) {
+    const double missed = result.difference().detectable;
     if (missed > 0 && (coarsest == nullptr || missed > coarsest->difference().detectable))
-      coarsest = &one;
+      coarsest = &result;
   }
   if (coarsest == nullptr) return "not to be told from these runs: ";
   return fmt::format(
@@ -107,8 +106,8 @@ std::string what_would_tell(const std::vector<Seen>& seen) {
 }
 
 /// Whether the whole interval lies beside the sizes from `first` to `second`.
-bool excludes(const Seen& one, const std::pair<double, double>& sizes) {
-  const auto& d = one.difference();
+bool excludes(const ContrastResult& result, const std::pair<double, double>& sizes) {
+  const auto& d = result.difference();
   return d.lower > sizes.second || d.upper < sizes.first;
 }
 
@@ -116,57 +115,61 @@ bool excludes(const Seen& one, const std::pair<double, double>& sizes) {
 
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question) {
   auto contrasts = question.claimed;
-  const auto sight = look(study, contrasts);
-  auto verdict = begin(sight, "the document");
+  const auto compared = compare_contrasts(study, contrasts);
+  auto verdict = begin(compared, "the document");
   if (question.size) verdict.predicted = (question.size->first + question.size->second) / 2;
-  if (sight.seen.empty()) return verdict;
+  if (compared.results.empty()) return verdict;
   verdict.margin = std::abs(verdict.measured - verdict.predicted);
-  const auto beside = look(study, question.beside);
-  const auto contrary = std::ranges::find_if(
-      sight.seen, [](const Seen& one) { return one.is_certain() && !one.as_expected(); });
+  const auto beside = compare_contrasts(study, question.beside);
+  const auto contrary = std::ranges::find_if(compared.results, [](const ContrastResult& result) {
+    return result.is_significant() && !result.as_expected();
+  });
   std::string size;
-  if (contrary != sight.seen.end()) {
+  if (contrary != compared.results.end()) {
     verdict.outcome = Outcome::kRefuted;
     report(*contrary, verdict);
     verdict.witness = describe(contrary->found);
-  } else if (std::ranges::all_of(sight.seen, &Seen::is_certain)) {
+  } else if (std::ranges::all_of(compared.results, &ContrastResult::is_significant)) {
     verdict.outcome = Outcome::kHoldsUnder;
     if (question.size) {
       const auto [from, to] = *question.size;
-      const bool possible = !excludes(sight.seen.front(), *question.size);
+      const bool possible = !excludes(compared.results.front(), *question.size);
       size = fmt::format(
           "the size that the document gives, {}, is {}; ",
           from == to ? fmt::format("{:g}", from) : fmt::format("{:g} to {:g}", from, to),
           possible ? "possible" : "not that of these runs");
     }
-  } else if (question.size && excludes(sight.seen.front(), *question.size)) {
+  } else if (question.size && excludes(compared.results.front(), *question.size)) {
     verdict.outcome = Outcome::kRefuted;
-    verdict.witness = describe(sight.seen.front().found);
+    verdict.witness = describe(compared.results.front().found);
     size = fmt::format("an effect of {:g} would have been seen; ", verdict.predicted);
   } else {
-    size = what_would_tell(sight.seen);
+    size = why_undecided(compared.results);
   }
-  verdict.condition = size + in_words(sight.seen);
-  if (!beside.seen.empty()) verdict.condition += "; beside it: " + in_words(beside.seen);
+  verdict.condition = size + in_words(compared.results);
+  if (!beside.results.empty()) verdict.condition += "; beside it: " + in_words(beside.results);
   return verdict;
 }
 
 Verdict check_no_effect(const StudyRuns& study,
                         const std::vector<Contrast>& claimed,
                         double margin) {
-  const auto sight = look(study, claimed);
-  auto verdict = begin(sight, fmt::format("0, to within {:g} % of the control", 100 * margin));
-  if (sight.seen.empty()) return verdict;
-  const auto effect = std::ranges::find_if(
-      sight.seen, [&](const Seen& one) { return one.is_certain() && one.beyond(margin); });
-  if (effect != sight.seen.end()) {
+  const auto compared = compare_contrasts(study, claimed);
+  auto verdict = begin(compared, fmt::format("0, to within {:g} % of the control", 100 * margin));
+  if (compared.results.empty()) return verdict;
+  const auto effect = std::ranges::find_if(compared.results, [&](const ContrastResult& result) {
+    return result.is_significant() && result.beyond(margin);
+  });
+  if (effect != compared.results.end()) {
     verdict.outcome = Outcome::kRefuted;
     report(*effect, verdict);
     verdict.witness = describe(effect->found);
-  } else if (std::ranges::all_of(sight.seen, [&](const Seen& one) { return one.within(margin); })) {
+  } else if (std::ranges::all_of(compared.results, [&](const ContrastResult& result) {
+               return result.within(margin);
+             })) {
     verdict.outcome = Outcome::kHoldsUnder;
   } else {
-    verdict.condition = what_would_tell(sight.seen) + verdict.condition;
+    verdict.condition = why_undecided(compared.results) + verdict.condition;
   }
   return verdict;
 }
@@ -174,27 +177,30 @@ Verdict check_no_effect(const StudyRuns& study,
 Verdict check_some_effect(const StudyRuns& study,
                           const std::vector<Contrast>& claimed,
                           double margin) {
-  const auto sight = look(study, claimed);
-  auto verdict = begin(sight, "0, no effect");
-  if (sight.seen.empty()) return verdict;
-  const auto by_certainty = [](const Seen& one) {
-    return std::isnan(one.found.corrected_p) ? 2.0 : one.found.corrected_p;
+  const auto compared = compare_contrasts(study, claimed);
+  auto verdict = begin(compared, "0, no effect");
+  if (compared.results.empty()) return verdict;
+  const auto by_p = [](const ContrastResult& result) {
+    return std::isnan(result.found.corrected_p) ? 2.0 : result.found.corrected_p;
   };
-  const auto clearest = std::ranges::min_element(sight.seen, {}, by_certainty);
+  const auto clearest = std::ranges::min_element(compared.results, {}, by_p);
   report(*clearest, verdict);
-  const auto certain = std::ranges::count_if(sight.seen, &Seen::is_certain);
+  const auto significant = std::ranges::count_if(compared.results, &ContrastResult::is_significant);
   std::string head;
-  if (certain > 0) {
+  if (significant > 0) {
     verdict.outcome = Outcome::kHoldsUnder;
-    head = fmt::format("a difference in {} of {} comparisons: ", certain, sight.seen.size());
-  } else if (std::ranges::all_of(sight.seen, [&](const Seen& one) { return one.within(margin); })) {
+    head =
+        fmt::format("a difference in {} of {} comparisons: ", significant, compared.results.size());
+  } else if (std::ranges::all_of(compared.results, [&](const ContrastResult& result) {
+               return result.within(margin);
+             })) {
     verdict.outcome = Outcome::kRefuted;
     verdict.witness =
         fmt::format("every interval lies within {:g} % of the control's value", 100 * margin);
   } else {
-    head = what_would_tell(sight.seen);
+    head = why_undecided(compared.results);
   }
-  verdict.condition = head + in_words(sight.seen);
+  verdict.condition = head + in_words(compared.results);
   return verdict;
 }
 

@@ -18,7 +18,7 @@ namespace kappascope::theory {
 
 enum class Direction { kLower, kHigher };
 
-/// One arm against another in one quantity (store::RunEnd::values).
+/// One arm against another in one quantity (study::RunEnd::values).
 struct Contrast {
   std::string metric, arm, control;
   Direction expected = Direction::kLower;

@@ -18,20 +18,20 @@ ArmPairs compare_arms(const StudyRuns& study, const Contrast& contrast) {
       two.runs.push_back(run);
   }
   for (const auto& arm : {contrast.arm, contrast.control}) {
-    if (std::ranges::find(two.runs, arm, &store::RunEnd::arm) == two.runs.end()) {
+    if (std::ranges::find(two.runs, arm, &study::RunEnd::arm) == two.runs.end()) {
       const auto where = contrast.condition.empty() ? "" : " under " + contrast.condition;
       return {{}, fmt::format("{} has no arm '{}'{}", study.name, arm, where)};
     }
   }
-  const bool recorded = std::ranges::all_of(two.runs, [&](const store::RunEnd& run) {
+  const bool recorded = std::ranges::all_of(two.runs, [&](const study::RunEnd& run) {
     return run.state == "failed" || run.values.contains(contrast.metric);
   });
   if (!recorded)
     return {{}, fmt::format("{} has not recorded {} in every run", study.name, contrast.metric)};
-  return {store::compare_runs(two.runs, contrast.control, {contrast.metric}), ""};
+  return {study::compare_runs(two.runs, contrast.control, {contrast.metric}), ""};
 }
 
-std::string describe(const store::Comparison& c) {
+std::string describe(const study::Comparison& c) {
   const auto& d = c.difference;
   auto text = fmt::format("{}{} of {} against {}",
                           c.metric,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/store/study/comparison.h"
+#include "kappascope/study/comparison.h"
 #include "kappascope/theory/claim.h"
 
 namespace kappascope::theory {
@@ -13,13 +13,13 @@ struct Contrast;
 
 /// What a study holds of a contrast: a comparison a condition, or what it lacks.
 struct ArmPairs {
-  std::vector<store::Comparison> comparisons;
+  std::vector<study::Comparison> comparisons;
   std::string lacking;
 };
 
 ArmPairs compare_arms(const StudyRuns& study, const Contrast& contrast);
 
 /// One comparison as a sentence: who against whom, by how much, with interval, pairs and p.
-std::string describe(const store::Comparison& comparison);
+std::string describe(const study::Comparison& comparison);
 
 }  // namespace kappascope::theory

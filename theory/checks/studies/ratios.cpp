@@ -8,9 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "kappascope/core/paired.h"
+#include "kappascope/core/statistics.h"
 #include "theory/checks/studies/pairs.h"
-#include "theory/tools/statistics.h"
 
 namespace kappascope::theory {
 namespace {
@@ -129,18 +128,18 @@ Verdict check_each_run(const StudyRuns& study,
   int without = 0;
   for (const auto& run : study.runs) {
     if (run.arm != arm) continue;
-    const auto one = check({.run = run.dir});
-    if (one.outcome == Outcome::kUndecided) {
+    const auto found = check({.run = run.dir});
+    if (found.outcome == Outcome::kUndecided) {
       ++without;
-      why = one.condition;
+      why = found.condition;
       continue;
     }
-    verdict.left = one.left;
-    verdict.right = one.right;
-    verdict.predicted = one.predicted;
-    verdict.cases += one.cases;
-    by_seed[run.seed].push_back(one.measured);
-    measured.push_back(one.measured);
+    verdict.left = found.left;
+    verdict.right = found.right;
+    verdict.predicted = found.predicted;
+    verdict.cases += found.cases;
+    by_seed[run.seed].push_back(found.measured);
+    measured.push_back(found.measured);
   }
   if (measured.empty()) {
     return undecided(without == 0 ? fmt::format("{} has no arm '{}'", study.name, arm) : why);

@@ -29,7 +29,7 @@ Rational least_loss(const ReadoutCase& one) {
   const Matrix<Rational> base = one.phi * one.weight - one.target;
   const auto over_c = quadratic_of(
       [&](const Vector<Rational>& c) -> Rational {
-        return squared_norm(base.rowwise() + c.transpose()) / Rational(2 * base.rows());
+        return squared_norm(base.plus_row(c.transpose())) / Rational(2 * base.rows());
       },
       base.cols());
   return over_c.at(over_c.stationary_point().value());

@@ -16,24 +16,24 @@ std::optional<Vector<Rational>> Quadratic::stationary_point() const {
   return found ? std::optional(Vector<Rational>(found->col(0))) : std::nullopt;
 }
 
-Vector<Rational> gradient_of(const ExactFunction& f, Eigen::Index n) {
+Vector<Rational> gradient_of(const ExactFunction& f, Index n) {
   Vector<Rational> gradient(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const Vector<Rational> step = Vector<Rational>::Unit(n, i);
+  for (Index i = 0; i < n; ++i) {
+    const Vector<Rational> step = Vector<Rational>::unit(n, i);
     gradient(i) = (f(step) - f(-step)) / 2;
   }
   return gradient;
 }
 
-Quadratic quadratic_of(const ExactFunction& f, Eigen::Index n) {
-  Quadratic out{f(Vector<Rational>::Zero(n)), Vector<Rational>(n), Matrix<Rational>(n, n)};
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const Vector<Rational> step = Vector<Rational>::Unit(n, i);
+Quadratic quadratic_of(const ExactFunction& f, Index n) {
+  Quadratic out{f(Vector<Rational>::zero(n)), Vector<Rational>(n), Matrix<Rational>(n, n)};
+  for (Index i = 0; i < n; ++i) {
+    const Vector<Rational> step = Vector<Rational>::unit(n, i);
     const Rational ahead = f(step), behind = f(-step);
     out.gradient(i) = (ahead - behind) / 2;
     out.hessian(i, i) = ahead + behind - 2 * out.constant;
-    for (Eigen::Index j = 0; j < i; ++j) {
-      const Vector<Rational> both = step + Vector<Rational>::Unit(n, j);
+    for (Index j = 0; j < i; ++j) {
+      const Vector<Rational> both = step + Vector<Rational>::unit(n, j);
       // f(e_i + e_j) less everything that is already known of it.
       out.hessian(i, j) = f(both) - out.constant - out.gradient(i) - out.gradient(j) -
                           (out.hessian(i, i) + out.hessian(j, j)) / 2;

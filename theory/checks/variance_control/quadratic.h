@@ -25,9 +25,9 @@ struct Quadratic {
 };
 
 /// Exact for a polynomial of degree two or less. 1 + 2n + n(n-1)/2 evaluations.
-Quadratic quadratic_of(const ExactFunction& f, Eigen::Index n);
+Quadratic quadratic_of(const ExactFunction& f, Index n);
 
 /// The gradient at zero alone, by central differences, which are exact there. 2n evaluations.
-Vector<Rational> gradient_of(const ExactFunction& f, Eigen::Index n);
+Vector<Rational> gradient_of(const ExactFunction& f, Index n);
 
 }  // namespace kappascope::theory

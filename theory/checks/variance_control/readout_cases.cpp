@@ -11,27 +11,27 @@
 namespace kappascope::theory {
 namespace {
 
-Matrix<Rational> draw_weight(Eigen::Index d, Eigen::Index m, Random& random) {
+Matrix<Rational> draw_weight(Index d, Index m, Random& random) {
   Matrix<Rational> weight = draw_matrix(d, m, 3, random);
   const auto kind = random.integer(0, 5);
-  if (kind == 0) weight.setZero();
+  if (kind == 0) weight.set_zero();
   if (kind == 1 && m > 1) weight.col(m - 1) = weight.col(0);
   if (kind == 2 && d > 1) weight.row(d - 1) = weight.row(0) * Rational(2);
   return weight;
 }
 
-Matrix<Rational> draw_features(Eigen::Index n, Eigen::Index d, Random& random) {
+Matrix<Rational> draw_features(Index n, Index d, Random& random) {
   Matrix<Rational> phi = draw_matrix(n, d, 3, random);
   const auto kind = random.integer(0, 7);
-  if (kind == 0) phi.rowwise() = phi.row(0).eval();
-  if (kind == 1) phi.row(n - 1) -= phi.colwise().sum().eval();  // mean zero
+  if (kind == 0) phi.each_row() = phi.row(0);
+  if (kind == 1) phi.row(n - 1) -= phi.sum_of_rows();  // mean zero
   return phi;
 }
 
 /// Rows that add up to zero.
-Matrix<Rational> draw_centred(Eigen::Index n, Eigen::Index m, Random& random) {
+Matrix<Rational> draw_centred(Index n, Index m, Random& random) {
   Matrix<Rational> rows = draw_matrix(n, m, 3, random);
-  rows.row(n - 1) -= rows.colwise().sum().eval();
+  rows.row(n - 1) -= rows.sum_of_rows();
   return rows;
 }
 
@@ -41,13 +41,13 @@ ReadoutCase with_residuals(Matrix<Rational> phi,
                            Vector<Rational> bias,
                            const Matrix<Rational>& residuals) {
   ReadoutCase one{std::move(phi), std::move(weight), std::move(bias), residuals};
-  one.target.setZero();
+  one.target.set_zero();
   one.target = one.residuals() - residuals;
   return one;
 }
 
 Matrix<Rational> number(std::int64_t value) {
-  return Matrix<Rational>::Constant(1, 1, value);
+  return Matrix<Rational>::constant(1, 1, value);
 }
 
 /// Each row of `phi` with each row of `noise`.
@@ -55,9 +55,12 @@ ReadoutCase crossed(const Matrix<Rational>& phi,
                     Matrix<Rational> weight,
                     Vector<Rational> bias,
                     const Matrix<Rational>& noise) {
-  const Matrix<Rational> all_phi = phi.replicate(noise.rows(), 1);
+  Matrix<Rational> all_phi(phi.rows() * noise.rows(), phi.cols());
   Matrix<Rational> residuals(all_phi.rows(), noise.cols());
-  for (Eigen::Index i = 0; i < residuals.rows(); ++i) residuals.row(i) = noise.row(i / phi.rows());
+  for (Index i = 0; i < residuals.rows(); ++i) {
+    all_phi.row(i) = phi.row(i % phi.rows());
+    residuals.row(i) = noise.row(i / phi.rows());
+  }
   return with_residuals(all_phi, std::move(weight), std::move(bias), residuals);
 }
 
@@ -76,7 +79,7 @@ Vector<Rational> ReadoutCase::intercept() const {
   return mean_target() - weight.transpose() * mu();
 }
 Matrix<Rational> ReadoutCase::residuals() const {
-  const Matrix<Rational> y = phi.rowwise() + bias.transpose();
+  const Matrix<Rational> y = phi.plus_row(bias.transpose());
   return y * weight - target;
 }
 std::string ReadoutCase::text() const {
@@ -92,7 +95,7 @@ Rational ReadoutCase::loss() const {
 }
 
 std::vector<ReadoutCase> readout_cases(std::uint64_t seed, int draws) {
-  const Vector<Rational> no_bias = Vector<Rational>::Zero(1);
+  const Vector<Rational> no_bias = Vector<Rational>::zero(1);
   const Matrix<Rational> wide = (Matrix<Rational>(1, 2) << 1, 0).finished();
   const Matrix<Rational> across = (Matrix<Rational>(1, 2) << 0, 1).finished();
   std::vector<ReadoutCase> cases;
@@ -107,7 +110,7 @@ std::vector<ReadoutCase> readout_cases(std::uint64_t seed, int draws) {
     const auto weight = draw_weight(d, m, random);
     const auto phi = draw_features(n, d, random);
     const auto target = i % 4 == 0 ? draw_centred(n, m, random) : draw_matrix(n, m, 3, random);
-    cases.push_back({phi, weight, Vector<Rational>::Zero(d), target});
+    cases.push_back({phi, weight, Vector<Rational>::zero(d), target});
   }
   return cases;
 }
@@ -124,9 +127,9 @@ std::vector<ReadoutCase> optimal_cases(std::uint64_t seed, int draws) {
     const auto phi = draw_features(n, d, random);
     const auto weight = draw_weight(d, m, random);
     Vector<Rational> bias = draw_vector(d, 3, random);
-    if (i % 4 == 0) bias = -phi.colwise().sum().transpose() / Rational(n);
+    if (i % 4 == 0) bias = -phi.sum_of_rows().transpose() / Rational(n);
     Matrix<Rational> residuals = draw_centred(n, m, random);
-    if (i % 4 == 1) residuals.setZero();
+    if (i % 4 == 1) residuals.set_zero();
     cases.push_back(with_residuals(phi, weight, bias, residuals));
   }
   return cases;
@@ -145,7 +148,7 @@ std::vector<ReadoutCase> independent_cases(std::uint64_t seed, int draws) {
     const auto weight = draw_weight(d, m, random);
     Vector<Rational> bias = draw_vector(d, 3, random);
     if (i % 2 == 0) {
-      const Vector<Rational> sum = phi.colwise().sum().transpose();
+      const Vector<Rational> sum = phi.sum_of_rows().transpose();
       bias = sum * Rational(random.integer(-5, 2), std::int64_t{2} * n);  // c from -3/2 to 2
     }
     cases.push_back(crossed(phi, weight, bias, draw_centred(random.integer(2, 3), m, random)));

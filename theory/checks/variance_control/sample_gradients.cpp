@@ -15,9 +15,9 @@ constexpr int kDraws = 2000, kCovarianceDraws = 600;
 
 /// The gradient in W of each sample's own loss, [n, d·m], W column by column.
 Matrix<Rational> sample_gradients(const ReadoutCase& one) {
-  const Eigen::Index d = one.weight.rows(), m = one.weight.cols();
+  const Index d = one.weight.rows(), m = one.weight.cols();
   Matrix<Rational> gradients(one.phi.rows(), d * m);
-  for (Eigen::Index i = 0; i < one.phi.rows(); ++i) {
+  for (Index i = 0; i < one.phi.rows(); ++i) {
     ReadoutCase single{one.phi.row(i), one.weight, one.bias, one.target.row(i)};
     const ExactFunction at = [&](const Vector<Rational>& step) {
       single.weight = one.weight + step.reshaped(d, m);
@@ -31,11 +31,11 @@ Matrix<Rational> sample_gradients(const ReadoutCase& one) {
 /// The outer product of each row of `regressors` with the residual of its sample, [n, d·m].
 Matrix<Rational> outer_products(const Matrix<Rational>& regressors,
                                 const Matrix<Rational>& residuals) {
-  const Eigen::Index d = regressors.cols(), m = residuals.cols();
+  const Index d = regressors.cols(), m = residuals.cols();
   Matrix<Rational> out(regressors.rows(), d * m);
-  for (Eigen::Index k = 0; k < m; ++k) {
-    for (Eigen::Index j = 0; j < d; ++j) {
-      out.col(k * d + j) = regressors.col(j).cwiseProduct(residuals.col(k));
+  for (Index k = 0; k < m; ++k) {
+    for (Index j = 0; j < d; ++j) {
+      out.col(k * d + j) = regressors.col(j).cwise_product(residuals.col(k));
     }
   }
   return out;
@@ -43,8 +43,8 @@ Matrix<Rational> outer_products(const Matrix<Rational>& regressors,
 
 Matrix<Rational> kronecker(const Matrix<Rational>& a, const Matrix<Rational>& b) {
   Matrix<Rational> out(a.rows() * b.rows(), a.cols() * b.cols());
-  for (Eigen::Index i = 0; i < a.rows(); ++i) {
-    for (Eigen::Index j = 0; j < a.cols(); ++j) {
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < a.cols(); ++j) {
       out.block(i * b.rows(), j * b.cols(), b.rows(), b.cols()) = b * a(i, j);
     }
   }
@@ -120,7 +120,7 @@ Verdict check_gradient_covariance(const GradientCovariance& formula, std::uint64
 Verdict check_covariance_falls(const ReadoutPrediction& says, std::uint64_t seed) {
   ConditionTally tally;
   for (const auto& one : independent_cases(seed, 4 * kCovarianceDraws)) {
-    const Matrix<Rational> y = one.phi.rowwise() + one.bias.transpose();
+    const Matrix<Rational> y = one.phi.plus_row(one.bias.transpose());
     const Rational n(one.phi.rows());
     const Matrix<Rational> without = one.phi.transpose() * one.phi / n,
                            with = y.transpose() * y / n;
