@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kappascope/core/error.h"
+#include "store/schema/version1.h"
 
 namespace fs = std::filesystem;
 
@@ -22,7 +23,7 @@ constexpr const char* kSchema = R"sql(
   CREATE TABLE scalars(
     name TEXT NOT NULL, layer TEXT NOT NULL, step INTEGER NOT NULL,
     value REAL, lower REAL, upper REAL, n REAL, n_effective REAL, status TEXT NOT NULL,
-    PRIMARY KEY(name, layer, step)) WITHOUT ROWID;
+    attributes TEXT, PRIMARY KEY(name, layer, step)) WITHOUT ROWID;
   CREATE TABLE arrays(
     name TEXT NOT NULL, layer TEXT NOT NULL, step INTEGER NOT NULL,
     dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL,
@@ -158,32 +159,38 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
 
 Database::Database(const fs::path& dir, Access access)
     : file_(database_file(dir)), sql_(open(file_, access)) {
-  run("open", [&](SQLite::Database&) {
-    check_schema();
-    if (access == Access::kWrite) choose_journal();
+  run("open", [&](SQLite::Database&) { check_schema(); });
+  if (access == Access::kRead) return;
+  run("bring up to date", [](SQLite::Database& sql) {
+    if (version(sql) == 1) migrate_version1(sql);
   });
+  run("open", [&](SQLite::Database&) { choose_journal(); });
+}
+
+int Database::version(SQLite::Database& sql) {
+  return read_pragma(sql, "user_version");
 }
 
 void Database::check_schema() {
   const int application = read_pragma(sql_, "application_id");
-  const int version = read_pragma(sql_, "user_version");
+  const int found = version(sql_);
   require(application == kApplicationId,
           "cannot open ",
           file_.string(),
           ": it is a SQLite database, but not one of Kappascope; name the directory of a run");
-  require(version <= kSchemaVersion,
+  require(found <= kSchemaVersion,
           "cannot open ",
           file_.string(),
           ": its schema version is ",
-          version,
+          found,
           " and this program reads up to ",
           kSchemaVersion,
           "; use the newer Kappascope that wrote it");
-  require(version == kSchemaVersion,
+  require(found >= 1,
           "cannot open ",
           file_.string(),
           ": its schema version ",
-          version,
+          found,
           " never existed, so it is damaged; restore it from a copy");
 }
 

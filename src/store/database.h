@@ -15,7 +15,7 @@ namespace kappascope::store {
 inline constexpr const char* kDatabaseName = "run.sqlite";
 inline constexpr int kApplicationId =
     0x4B415053;  ///< "KAPS"; `file` and SQLite tell our files by it
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 /// The database file of the run in `dir`.
 std::filesystem::path database_file(const std::filesystem::path& dir);
@@ -28,7 +28,8 @@ class Database {
   enum class Access { kRead, kWrite };
 
   /// Opens the existing database of `dir`, and refuses what is not a run that this program knows.
-  /// A writer also gets the write-ahead log where the file system has one.
+  /// A writer also gets the write-ahead log where the file system has one, and an older schema is
+  /// brought up to date for it; a reader leaves the file as it is.
   Database(const std::filesystem::path& dir, Access access);
 
   /// Throws an Error that says what is missing unless `dir` is a directory with a database.
@@ -47,6 +48,9 @@ class Database {
       fail(file_, action, exception);
     }
   }
+
+  /// The schema version that the file has at this moment.
+  static int version(SQLite::Database& sql);
 
  private:
   [[noreturn]] static void fail(const std::filesystem::path& file,

@@ -11,6 +11,7 @@
 
 #include "kappascope/core/error.h"
 #include "store/npz.h"
+#include "store/schema/attributes.h"
 
 namespace kappascope::store {
 namespace {
@@ -53,7 +54,8 @@ void write_scalar(std::ostream& out, const StepValue& row) {
   set_number(object, "upper", row.scalar.upper);
   set_number(object, "n", row.scalar.n);
   set_number(object, "n_effective", row.scalar.n_effective);
-  object["status"] = row.scalar.status;
+  object["status"] = row.scalar.status.text();
+  if (!row.scalar.attributes.empty()) object["attributes"] = row.scalar.attributes;
   write_line(out, object);
 }
 
@@ -102,10 +104,14 @@ void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& r
     return numbers;
   };
   std::vector<std::int64_t> steps;
-  std::vector<std::string> statuses;
+  std::vector<std::string> statuses, attributes;
+  bool any_attributes = false;
   for (const StepValue& row : rows) {
     steps.push_back(row.step);
-    statuses.push_back(row.scalar.status);
+    statuses.emplace_back(row.scalar.status.text());
+    const bool has = !row.scalar.attributes.empty();
+    attributes.push_back(has ? attributes_text(row.scalar.attributes) : std::string());
+    any_attributes = any_attributes || has;
   }
   npz.add(name + ".step", steps);
   npz.add(name + ".value", {count}, column([](const Scalar& s) { return s.value; }));
@@ -114,6 +120,7 @@ void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& r
   npz.add(name + ".n", {count}, column([](const Scalar& s) { return s.n; }));
   npz.add(name + ".n_effective", {count}, column([](const Scalar& s) { return s.n_effective; }));
   npz.add(name + ".status", statuses);
+  if (any_attributes) npz.add(name + ".attributes", attributes);
 }
 
 void add_arrays(Npz& npz,
@@ -143,13 +150,15 @@ void add_arrays(Npz& npz,
 }  // namespace
 
 void export_csv(const RunReader& run, std::ostream& out) {
-  out << "step,name,layer,value,lower,upper,n,n_effective,status\r\n";
+  out << "step,name,layer,value,lower,upper,n,n_effective,status,attributes\r\n";
   for (const SeriesKey& key : run.series()) {
     for (const auto& [step, scalar] : run.scalars(key)) {
       out << step << ',' << csv_field(scalar.name) << ',' << csv_field(scalar.layer) << ','
           << csv_number(scalar.value) << ',' << csv_number(scalar.lower) << ','
           << csv_number(scalar.upper) << ',' << csv_number(scalar.n) << ','
-          << csv_number(scalar.n_effective) << ',' << csv_field(scalar.status) << "\r\n";
+          << csv_number(scalar.n_effective) << ',' << csv_field(std::string(scalar.status.text()))
+          << ',' << csv_field(scalar.attributes.empty() ? "" : attributes_text(scalar.attributes))
+          << "\r\n";
     }
   }
   require_written(out);

@@ -10,6 +10,8 @@
 #include "kappascope/core/error.h"
 #include "store/array_codec.h"
 #include "store/database.h"
+#include "store/schema/attributes.h"
+#include "store/schema/version1.h"
 #include "store/writer_lock.h"
 
 namespace fs = std::filesystem;
@@ -32,6 +34,19 @@ std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
     keys.push_back({query.getColumn(0).getString(), query.getColumn(1).getString()});
   }
   return keys;
+}
+
+/// Fills in what stands in the columns `status` and `attributes`. A word that is no status of this
+/// program, of a newer one say, becomes an attribute.
+void read_status(const SQLite::Column& status, const SQLite::Column& attributes, Scalar& out) {
+  if (!attributes.isNull()) out.attributes = parse_attributes(attributes.getString());
+  const std::string text = status.getString();
+  if (const auto known = Status::find(text)) {
+    out.status = *known;
+  } else {
+    out.status = Status::kOther;
+    out.attributes.emplace(attribute::kStatus, text);
+  }
 }
 
 Array decode(const SeriesKey& key, SQLite::Statement& row) {
@@ -110,9 +125,15 @@ std::vector<SeriesKey> RunReader::array_series() const {
 
 std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
   return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(sql,
-                            "SELECT step, value, lower, upper, n, n_effective, status FROM scalars "
-                            "WHERE name = ? AND layer = ? ORDER BY step");
+    // The version and the rows of one moment: a writer may bring the file up to date meanwhile.
+    const SQLite::Transaction transaction(sql);
+    const bool old = Database::version(sql) == 1;
+    SQLite::Statement query(
+        sql,
+        fmt::format("SELECT step, value, lower, upper, n, n_effective, {}, {} FROM scalars "
+                    "WHERE name = ? AND layer = ? ORDER BY step",
+                    old ? kStatusFromVersion1 : "status",
+                    old ? kAttributesFromVersion1 : "attributes"));
     query.bind(1, key.name);
     query.bind(2, key.layer);
     std::vector<StepValue> values;
@@ -125,8 +146,8 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
             number(query.getColumn(2)),
             number(query.getColumn(3)),
             number(query.getColumn(4)),
-            number(query.getColumn(5)),
-            query.getColumn(6).getString()}});
+            number(query.getColumn(5))}});
+      read_status(query.getColumn(6), query.getColumn(7), values.back().scalar);
     }
     return values;
   });
@@ -188,6 +209,13 @@ std::int64_t RunReader::last_step() const {
   return impl_->read([](SQLite::Database& sql) {
     const SQLite::Column last = sql.execAndGet("SELECT max(step) FROM snapshots");
     return last.isNull() ? std::int64_t{-1} : last.getInt64();
+  });
+}
+
+std::string RunReader::last_written() const {
+  return impl_->read([](SQLite::Database& sql) {
+    SQLite::Statement query(sql, "SELECT time FROM snapshots ORDER BY step DESC LIMIT 1");
+    return query.executeStep() ? query.getColumn(0).getString() : std::string();
   });
 }
 

@@ -10,8 +10,10 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
+#include "kappascope/store/schema/schema.h"
 #include "store/array_codec.h"
 #include "store/database.h"
+#include "store/schema/attributes.h"
 #include "store/writer_lock.h"
 
 namespace fs = std::filesystem;
@@ -39,7 +41,8 @@ void put_snapshot(SQLite::Database& sql, std::int64_t step, const std::string& t
 void put_scalars(SQLite::Database& sql, std::int64_t step, const std::vector<Scalar>& scalars) {
   SQLite::Statement put(sql,
                         "INSERT OR REPLACE INTO scalars(name, layer, step, value, lower, upper, n, "
-                        "n_effective, status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                        "n_effective, status, attributes) "
+                        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const Scalar& scalar : scalars) {
     put.bindNoCopy(1, scalar.name);
     put.bindNoCopy(2, scalar.layer);
@@ -49,7 +52,12 @@ void put_scalars(SQLite::Database& sql, std::int64_t step, const std::vector<Sca
     bind_number(put, 6, scalar.upper);
     bind_number(put, 7, scalar.n);
     bind_number(put, 8, scalar.n_effective);
-    put.bindNoCopy(9, scalar.status);
+    put.bind(9, std::string(scalar.status.text()));
+    if (scalar.attributes.empty()) {
+      put.bind(10);  // NULL
+    } else {
+      put.bind(10, attributes_text(scalar.attributes));
+    }
     put.exec();
     put.reset();
   }
@@ -98,6 +106,7 @@ void remove_after(SQLite::Database& sql, std::int64_t step) {
 void check(const Snapshot& snapshot) {
   for (const Scalar& scalar : snapshot.scalars) {
     require(!scalar.name.empty(), "a scalar of step ", snapshot.step, " has no name");
+    require_in_schema(scalar);
   }
   for (const Array& array : snapshot.arrays) {
     require(!array.name.empty(), "an array of step ", snapshot.step, " has no name");
@@ -109,6 +118,7 @@ void check(const Snapshot& snapshot) {
             " but ",
             array.data.size(),
             " numbers");
+    require_in_schema(array);
   }
 }
 
@@ -138,7 +148,7 @@ struct RunWriter::Impl {
     std::error_code ignored;
     require(!fs::exists(database_file(run), ignored),
             run.string(),
-            " already holds a run; choose another --out, or go on with it by --resume ",
+            " already holds a run; choose another --out, or continue it with --resume ",
             run.string());
     Database::create(run, facts);
     return {run, Database::Access::kWrite};

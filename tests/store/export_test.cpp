@@ -31,6 +31,9 @@ RunReader awkward_run(const fs::path& dir) {
     writer.write(
         {.step = step,
          .scalars = {{.name = "loss/train", .layer = "", .value = 0.1 * step},
+                     {.name = "features/products",
+                      .value = 3.0 * step,
+                      .attributes = {{"route", "factorisation"}}},
                      {.name = "kappa/sigma",
                       .layer = "a, \"b\"",
                       .value = step == 10 ? kInfinity : kNan,
@@ -38,8 +41,8 @@ RunReader awkward_run(const fs::path& dir) {
                       .upper = kInfinity,
                       .n = 100.0,
                       .status = "not_resolvable"}},
-         .arrays = {{"density", "", {2, 2}, {1, -kInfinity, kNan, 1.0 * step}},
-                    {"ritz", "blocks.0", {step / 10}, std::vector<double>(step / 10, 5.0)}},
+         .arrays = {{"user/density", "", {2, 2}, {1, -kInfinity, kNan, 1.0 * step}},
+                    {"user/ritz", "blocks.0", {step / 10}, std::vector<double>(step / 10, 5.0)}},
          .events = {{"odd", "not utf-8: \xff"}}});
   }
   writer.write_verdict({"P-L2", "holds", "", R"({"margin": 0.5})"});
@@ -99,11 +102,13 @@ TEST_CASE("CSV quotes what needs it, keeps every digit and leaves what is missin
   std::ostringstream out;
   export_csv(awkward_run(scratch.path()), out);
   CHECK(out.str() ==
-        "step,name,layer,value,lower,upper,n,n_effective,status\r\n"
-        "10,kappa/sigma,\"a, \"\"b\"\"\",inf,0.3333333333333333,inf,100,,not_resolvable\r\n"
-        "20,kappa/sigma,\"a, \"\"b\"\"\",,0.3333333333333333,inf,100,,not_resolvable\r\n"
-        "10,loss/train,,1,,,,,ok\r\n"
-        "20,loss/train,,2,,,,,ok\r\n");
+        "step,name,layer,value,lower,upper,n,n_effective,status,attributes\r\n"
+        "10,features/products,,30,,,,,ok,\"{\"\"route\"\":\"\"factorisation\"\"}\"\r\n"
+        "20,features/products,,60,,,,,ok,\"{\"\"route\"\":\"\"factorisation\"\"}\"\r\n"
+        "10,kappa/sigma,\"a, \"\"b\"\"\",inf,0.3333333333333333,inf,100,,not_resolvable,\r\n"
+        "20,kappa/sigma,\"a, \"\"b\"\"\",,0.3333333333333333,inf,100,,not_resolvable,\r\n"
+        "10,loss/train,,1,,,,,ok,\r\n"
+        "20,loss/train,,2,,,,,ok,\r\n");
 }
 
 TEST_CASE("JSON lines hold everything, and say what JSON has no number for") {
@@ -119,8 +124,9 @@ TEST_CASE("JSON lines hold everything, and say what JSON has no number for") {
         std::vector<Json>{{{"type", "run"}, {"state", "finished"}, {"last_step", 20}}});
   CHECK(lines["fact"].at(0) ==
         Json{{"type", "fact"}, {"key", "label"}, {"value", "a \"quoted\"\nname"}});
-  REQUIRE(lines["scalar"].size() == 4);
-  CHECK(lines["scalar"][0] == Json{{"type", "scalar"},
+  REQUIRE(lines["scalar"].size() == 6);
+  CHECK(lines["scalar"][0]["attributes"] == Json{{"route", "factorisation"}});
+  CHECK(lines["scalar"][2] == Json{{"type", "scalar"},
                                    {"step", 10},
                                    {"name", "kappa/sigma"},
                                    {"layer", "a, \"b\""},
@@ -130,14 +136,14 @@ TEST_CASE("JSON lines hold everything, and say what JSON has no number for") {
                                    {"n", 100.0},
                                    {"nonfinite", {{"value", "inf"}, {"upper", "inf"}}},
                                    {"status", "not_resolvable"}});
-  CHECK(lines["scalar"][1]["value"].is_null());
-  CHECK(lines["scalar"][1]["nonfinite"] == Json{{"upper", "inf"}});
-  CHECK_FALSE(lines["scalar"][2].contains("nonfinite"));
-  CHECK_FALSE(lines["scalar"][2].contains("lower"));
+  CHECK(lines["scalar"][3]["value"].is_null());
+  CHECK(lines["scalar"][3]["nonfinite"] == Json{{"upper", "inf"}});
+  CHECK_FALSE(lines["scalar"][4].contains("nonfinite"));
+  CHECK_FALSE(lines["scalar"][4].contains("lower"));
   REQUIRE(lines["array"].size() == 4);
   CHECK(lines["array"][0] == Json{{"type", "array"},
                                   {"step", 10},
-                                  {"name", "density"},
+                                  {"name", "user/density"},
                                   {"layer", ""},
                                   {"shape", {2, 2}},
                                   {"data", {1.0, nullptr, nullptr, 10.0}},
@@ -164,7 +170,7 @@ TEST_CASE("npz holds a NumPy array for each column of each series") {
   const RunReader run = awkward_run(scratch / "run");
   export_npz(run, file);
   auto members = unzip(file);
-  CHECK(members.size() == 2 * 7 + 2 + 3);
+  CHECK(members.size() == 3 * 7 + 1 + 2 + 3);
   const auto member = [&](const std::string& name) { return parse_npy(members.at(name + ".npy")); };
 
   const Npy step = member("loss/train.step");
@@ -182,14 +188,18 @@ TEST_CASE("npz holds a NumPy array for each column of each series") {
   CHECK(status.header == "{'descr': '|S14', 'fortran_order': False, 'shape': (2,), }");
   CHECK(status.data == "not_resolvablenot_resolvable");
 
-  const Npy density = member("arrays/density.value");
+  const Npy attributes = member("features/products.attributes");
+  CHECK(attributes.data == R"({"route":"factorisation"}{"route":"factorisation"})");
+  CHECK(members.count("loss/train.attributes.npy") == 0);
+
+  const Npy density = member("arrays/user/density.value");
   CHECK(density.header == "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2, 2), }");
   CHECK(density.as<double>().at(1) == -kInfinity);
   CHECK(density.as<double>().at(7) == 20);
-  CHECK(member("arrays/ritz@blocks.0.step").as<std::int64_t>() ==
+  CHECK(member("arrays/user/ritz@blocks.0.step").as<std::int64_t>() ==
         std::vector<std::int64_t>{10, 20});
-  CHECK(member("arrays/ritz@blocks.0.value.20").as<double>() == std::vector<double>{5, 5});
-  CHECK(members.count("arrays/ritz@blocks.0.value.npy") == 0);
+  CHECK(member("arrays/user/ritz@blocks.0.value.20").as<double>() == std::vector<double>{5, 5});
+  CHECK(members.count("arrays/user/ritz@blocks.0.value.npy") == 0);
 }
 
 TEST_CASE("the same run makes the same npz, and a failure to write it names the file") {
@@ -212,7 +222,7 @@ TEST_CASE("a run without a snapshot exports to files that open") {
   const RunReader run(scratch / "run");
   std::ostringstream csv;
   export_csv(run, csv);
-  CHECK(csv.str() == "step,name,layer,value,lower,upper,n,n_effective,status\r\n");
+  CHECK(csv.str() == "step,name,layer,value,lower,upper,n,n_effective,status,attributes\r\n");
   export_npz(run, scratch / "run.npz");
   CHECK(parse_npy(unzip(scratch / "run.npz").at("empty.npy")).data.empty());
 }

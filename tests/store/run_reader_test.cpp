@@ -42,21 +42,31 @@ TEST_CASE("series come by name and layer, their values by step, whatever the ord
   auto writer = RunWriter::create(scratch.path(), {});
   for (const int step : {20, 0, 10}) {
     writer.write({.step = step,
-                  .scalars = {{.name = "b", .layer = "", .value = 1.0 * step},
-                              {.name = "a", .layer = "y", .value = 2.0 * step},
-                              {.name = "a", .layer = "x", .value = 3.0 * step}},
-                  .arrays = {{"v", "", {1}, {1.0 * step}}}});
+                  .scalars = {{.name = "user/b", .layer = "", .value = 1.0 * step},
+                              {.name = "user/a", .layer = "y", .value = 2.0 * step},
+                              {.name = "user/a", .layer = "x", .value = 3.0 * step}},
+                  .arrays = {{"user/v", "", {1}, {1.0 * step}}}});
   }
   const RunReader reader(scratch.path());
-  CHECK(reader.series() == std::vector<SeriesKey>{{"a", "x"}, {"a", "y"}, {"b", ""}});
-  const auto values = reader.scalars({"a", "x"});
+  CHECK(reader.series() ==
+        std::vector<SeriesKey>{{"user/a", "x"}, {"user/a", "y"}, {"user/b", ""}});
+  const auto values = reader.scalars({"user/a", "x"});
   REQUIRE(values.size() == 3);
   for (int i = 0; i < 3; ++i) {
     CHECK(values[static_cast<std::size_t>(i)].step == 10 * i);
     CHECK(values[static_cast<std::size_t>(i)].scalar.value == 30.0 * i);
-    CHECK(reader.arrays({"v", ""})[static_cast<std::size_t>(i)].first == 10 * i);
+    CHECK(reader.arrays({"user/v", ""})[static_cast<std::size_t>(i)].first == 10 * i);
   }
   CHECK(reader.last_step() == 20);
+}
+
+TEST_CASE("the time of the last step is told, and none before there is one") {
+  const TemporaryFolder scratch;
+  auto writer = RunWriter::create(scratch.path(), {});
+  CHECK(RunReader(scratch.path()).last_written().empty());
+  for (const int step : {0, 10}) writer.write({.step = step});
+  change(scratch.path(), "UPDATE snapshots SET time = '2026-01-31T12:00:00Z' WHERE step = 10");
+  CHECK(RunReader(scratch.path()).last_written() == "2026-01-31T12:00:00Z");
 }
 
 TEST_CASE("a hundred thousand scalars are found by their key, not by a scan") {
@@ -97,7 +107,7 @@ TEST_CASE("a newer schema is refused with both versions named") {
   const TemporaryFolder scratch;
   make_run(scratch.path());
   change(scratch.path(), "PRAGMA user_version = 7");
-  const auto refusal = Contains("schema version is 7 and this program reads up to 1");
+  const auto refusal = Contains("schema version is 7 and this program reads up to 2");
   REQUIRE_THROWS_WITH(RunReader(scratch.path()), refusal);
   REQUIRE_THROWS_WITH(RunWriter::append(scratch.path()), refusal);
   change(scratch.path(), "PRAGMA user_version = 1");

@@ -34,7 +34,7 @@ TEST_CASE("what was written is read back, missing parts missing") {
                       .layer = "blocks.1.down_proj",
                       .value = kNan,
                       .status = "not_resolvable"}},
-         .arrays = {{"spectrum", "blocks.0.down_proj", {2, 3}, {1, 2, 3, 4, 5, kInfinity}}},
+         .arrays = {{"user/table", "blocks.0.down_proj", {2, 3}, {1, 2, 3, 4, 5, kInfinity}}},
          .events = {{"probe_skipped", "over budget"}}});
     writer.set_fact("device", "cpu");
     writer.set_state("finished");
@@ -69,8 +69,8 @@ TEST_CASE("what was written is read back, missing parts missing") {
   CHECK_FALSE(unresolved.n.has_value());
   CHECK(unresolved.status == "not_resolvable");
 
-  REQUIRE(reader.array_series() == std::vector<SeriesKey>{{"spectrum", "blocks.0.down_proj"}});
-  const auto arrays = reader.arrays({"spectrum", "blocks.0.down_proj"});
+  REQUIRE(reader.array_series() == std::vector<SeriesKey>{{"user/table", "blocks.0.down_proj"}});
+  const auto arrays = reader.arrays({"user/table", "blocks.0.down_proj"});
   REQUIRE(arrays.size() == 1);
   CHECK(arrays[0].first == 3);
   CHECK(arrays[0].second.shape == std::vector<std::int64_t>{2, 3});
@@ -130,17 +130,17 @@ TEST_CASE("the same name, layer and step written twice keeps the second") {
   const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch.path(), {});
   writer.write({.step = 1,
-                .scalars = {{.name = "trace", .layer = "", .value = 1, .lower = 0.5}},
-                .arrays = {{"density", "", {2}, {1, 2}}}});
+                .scalars = {{.name = "user/trace", .layer = "", .value = 1, .lower = 0.5}},
+                .arrays = {{"user/density", "", {2}, {1, 2}}}});
   writer.write({.step = 1,
-                .scalars = {{.name = "trace", .layer = "", .value = 2}},
-                .arrays = {{"density", "", {1}, {3}}}});
+                .scalars = {{.name = "user/trace", .layer = "", .value = 2}},
+                .arrays = {{"user/density", "", {1}, {3}}}});
   const RunReader reader(scratch.path());
-  const auto trace = reader.scalars({"trace", ""});
+  const auto trace = reader.scalars({"user/trace", ""});
   REQUIRE(trace.size() == 1);
   CHECK(trace[0].scalar.value == 2);
   CHECK_FALSE(trace[0].scalar.lower.has_value());
-  const auto density = reader.arrays({"density", ""});
+  const auto density = reader.arrays({"user/density", ""});
   REQUIRE(density.size() == 1);
   CHECK(density[0].second.data == std::vector<double>{3});
 }
@@ -191,7 +191,7 @@ TEST_CASE("appending to a finished run keeps its rows and its state") {
   CHECK(verdicts[0].json == "{}");
 }
 
-TEST_CASE("a snapshot that cannot be meant is refused whole") {
+TEST_CASE("an invalid snapshot is refused whole") {
   const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch.path(), {});
   Snapshot bad = snapshot(1);

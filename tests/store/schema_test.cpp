@@ -64,7 +64,7 @@ TEST_CASE("the documented queries run and find what they say") {
   writer.write(snapshot(10));
   writer.write({.step = 10,
                 .scalars = {{.name = "loss/train", .value = 0.5},
-                            {.name = "hessian/lambda_1", .value = 30}}});
+                            {.name = "hessian/lambda_1", .value = 30, .status = "converged"}}});
   SQLite::Database sql((scratch / "run.sqlite").string());
   const std::string text = readme();
   const auto rows_of = [&](const std::string& open, const std::string& close) {

@@ -11,10 +11,10 @@ namespace kappascope::store {
 /// `write` fills a file under a temporary name in the same directory ("FILE.partial"), which is
 /// then flushed to the disk and renamed to `file`. Readers see the old file or the new one.
 ///
-/// When `write` throws, or the disk refuses, the old file stays, the temporary one is removed and
-/// the error goes on to the caller (the system's as kappascope::Error with path and cause). A
-/// process that is killed leaves FILE.partial, which the next write replaces. One writer a file at
-/// a time. Costs the writing, and two flushes.
+/// When `write` throws, or the disk is full, the old file stays, the temporary one is removed and
+/// the error is passed on (a system error as kappascope::Error with path and cause). A killed
+/// process leaves FILE.partial, which the next write replaces. One writer per file at a time. Cost:
+/// the writing and two flushes.
 void write_atomically(const std::filesystem::path& file,
                       const std::function<void(const std::filesystem::path& temporary)>& write);
 

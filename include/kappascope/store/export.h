@@ -8,14 +8,17 @@
 
 namespace kappascope::store {
 
-/// Every scalar as one CSV row (step,name,layer,value,lower,upper,n,n_effective,status), RFC 4180
-/// (lines end with CR LF), by name, layer and step. Numbers read back exactly; a missing one is an
-/// empty field, an infinity is "inf" or "-inf", as pandas reads them. Throws when `out` fails.
+/// Every scalar as one CSV row
+/// (step,name,layer,value,lower,upper,n,n_effective,status,attributes), RFC 4180 (lines end with
+/// CR LF), by name, layer and step. Attributes are a JSON object, an empty field where there are
+/// none. Numbers read back exactly; a missing one is an empty field, an infinity is "inf" or
+/// "-inf", as pandas reads them. Throws when `out` fails.
 void export_csv(const RunReader& run, std::ostream& out);
 
-/// Everything as one JSON object a line, told apart by "type":
+/// Everything as one JSON object per line; "type" says of which kind:
 ///   {"type":"run","state","last_step"} (first)      {"type":"fact","key","value"}
-///   {"type":"scalar","step","name","layer","value","lower","upper","n","n_effective","status"}
+///   {"type":"scalar","step","name","layer","value","lower","upper","n","n_effective","status",
+///    "attributes":{key: text}}
 ///   {"type":"array","step","name","layer","shape","data"}   (data is flat, row-major)
 ///   {"type":"event","step","time","kind","message"}
 ///   {"type":"verdict","claim","outcome","condition","detail"}
@@ -25,10 +28,11 @@ void export_csv(const RunReader& run, std::ostream& out);
 void export_jsonl(const RunReader& run, std::ostream& out);
 
 /// Scalars and arrays as NumPy arrays in one .npz (a zip of .npy, numpy.load opens it). A series
-/// of scalars NAME (of a layer: NAME@LAYER) is one vector each: NAME.step (int64), NAME.value,
+/// of scalars NAME (of a layer: `NAME@LAYER`) is one vector each: NAME.step (int64), NAME.value,
 /// NAME.lower, NAME.upper, NAME.n, NAME.n_effective (float64, NaN where not known) and NAME.status
-/// (bytes). A series of arrays is arrays/NAME.step and arrays/NAME.value of shape [steps, shape...]
-/// or, where the shape changes over the run, one arrays/NAME.value.STEP each.
+/// (bytes); where any row has attributes, NAME.attributes (bytes, a JSON object or empty). A series
+/// of arrays is arrays/NAME.step and arrays/NAME.value of shape [steps, shape...] or, where the
+/// shape changes over the run, one arrays/NAME.value.STEP each.
 /// Written to a temporary name and renamed; holds the whole run in memory.
 void export_npz(const RunReader& run, const std::filesystem::path& file);
 

@@ -1,26 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kappascope/store/schema/series.h"
+#include "kappascope/store/schema/status.h"
+
 namespace kappascope::store {
 
 // Every field has an initializer so that {.name = "x", .value = 1} compiles without a warning.
 
-/// One number at one step, with what is known of its error. `value` = NaN is stored as NULL and
+/// What belongs to a number and is a text: the route that computed it, say. Keys of
+/// schema/series.h.
+using Attributes = std::map<std::string, std::string>;
+
+/// One number at one step, with its error where it is known. `value` = NaN is stored as NULL and
 /// means "not available", which `status` explains; ±infinity is stored as it is.
 struct Scalar {
-  std::string name{};   ///< "kappa/sigma", "loss/train": a slash parts the family from the quantity
+  std::string name{};  ///< of the schema (schema/series.h), or "user/..." for a series of one's own
   std::string layer{};  ///< "blocks.0.down_proj", empty for the whole model
   double value = 0;
   std::optional<double> lower{}, upper{};    ///< 95 % interval, where one was computed
   std::optional<double> n{}, n_effective{};  ///< samples behind the value; NaN means not known
-  std::string status = "ok";  ///< "ok", "resolved", "biased", "not_resolvable", "degenerate", ...
+  Status status{};  ///< kOk; the schema lists which others a series may have
+  Attributes attributes{};
 };
+
+/// Whether the number stands for what its name says; drawn hollow where it does not.
+inline bool is_resolved(const Scalar& scalar) {
+  return is_resolved(scalar.status);
+}
+
+/// Whether there is a number that may be compared with the same estimate of another run, layer or
+/// step. The only rule of what a comparison, a median over seeds or a measured claim may use.
+inline bool usable(const Scalar& scalar) {
+  return !std::isnan(scalar.value) && is_comparable(scalar.status);
+}
 
 /// A vector or a small table at one step; row-major doubles, as many as `shape` multiplies to.
 struct Array {
@@ -34,7 +55,7 @@ struct Event {
   std::string kind{}, message{};
 };
 
-/// What is written at once, in one transaction.
+/// What is written in one transaction.
 struct Snapshot {
   std::int64_t step = 0;
   std::vector<Scalar> scalars{};

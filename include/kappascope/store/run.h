@@ -5,3 +5,4 @@
 #include "kappascope/store/record.h"
 #include "kappascope/store/run_reader.h"
 #include "kappascope/store/run_writer.h"
+#include "kappascope/store/schema/schema.h"

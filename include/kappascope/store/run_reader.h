@@ -54,6 +54,8 @@ class RunReader {
   [[nodiscard]] std::vector<StepEvent> events() const;     ///< as they were written
   [[nodiscard]] std::vector<VerdictRow> verdicts() const;  ///< in the order of their first writing
   [[nodiscard]] std::int64_t last_step() const;            ///< -1 when nothing was written
+  /// When the last step was written, in UTC, ISO 8601; empty when nothing was written.
+  [[nodiscard]] std::string last_written() const;
 
  private:
   struct Impl;

@@ -17,8 +17,8 @@ namespace kappascope::store {
 /// process, keeps a second writer out; readers need no lock.
 ///
 /// Everything throws kappascope::Error with the path, the cause and what to do; what was written
-/// before a failure stays, and a writer can go on after one. One thread at a time. A writer must
-/// not be used in a child made by fork, which also shares its lock until the child ends.
+/// before a failure stays, and the writer can be used after one. One thread at a time. A writer
+/// must not be used in a child made by fork, which also shares its lock until the child ends.
 class RunWriter {
  public:
   /// Makes `dir` (parents too) and the database, in state "running". A run that is already in
@@ -26,7 +26,7 @@ class RunWriter {
   /// counts. Adds the fact "journal_mode": "wal", or "delete" on a file system that cannot share
   /// memory, where a reader can hold up the writer for moments.
   static RunWriter create(const std::filesystem::path& dir, const Facts& facts);
-  /// Opens an existing run to go on after `step`, in state "running": scalars, arrays and events
+  /// Opens an existing run to continue after `step`, in state "running": scalars, arrays and events
   /// of later steps are removed in one transaction (they will be written again), which is recorded
   /// as an event "resumed" at `step`. Facts and verdicts stay.
   static RunWriter resume(const std::filesystem::path& dir, std::int64_t step);
@@ -36,10 +36,10 @@ class RunWriter {
   RunWriter& operator=(RunWriter&&) noexcept;
   ~RunWriter();
 
-  /// All or nothing. A (name, layer, step) that is there already is replaced; events are added.
+  /// Writes all of it or nothing. An existing (name, layer, step) is replaced; events are appended.
   void write(const Snapshot& snapshot);
-  /// The same for several at once, in one transaction: a training loop that saves up the losses of
-  /// a second pays for one.
+  /// Writes several snapshots in one transaction: a training loop that buffers the losses of a
+  /// second pays for one.
   void write(std::span<const Snapshot> snapshots);
   void set_fact(const std::string& key, const std::string& value);
   /// A verdict on the same claim is replaced.
