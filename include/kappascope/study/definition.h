@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kappascope/store/schema/series.h"
+#include "kappascope/study/settings.h"
+
+namespace kappascope::study {
+
+/// What a study compares. An arm is a labelled variant of the training, a condition one choice of
+/// values from the grid; every arm is trained under every condition with every seed.
+struct StudyDefinition {
+  std::string name{};
+  std::vector<std::string> claims{};  ///< that the study decides, by id
+  std::vector<std::string> metrics = {
+      std::string(store::id::kLossTest)};              ///< what is compared (RunEnd::values)
+  std::int64_t seeds = 1;                              ///< seeds 1 to this
+  std::vector<std::pair<std::string, Settings>> arms;  ///< label, settings; the first: the control
+  /// Setting and its values.
+  std::vector<std::pair<std::string, std::vector<std::string>>> grid{};
+  Settings base{};  ///< of all runs
+};
+
+/// Reads a definition from an INI file, named after the file:
+///
+///   [train]                      every section but the next three: settings of all runs
+///   steps = 1000
+///   [study]
+///   seeds = 5
+///   metrics = loss/test accuracy/test
+///   claims = P-X3
+///   [arms]                       label = setting=value ..., the first is the control
+///   no bias = model.bias=none
+///   PGB = model.bias=post-gating
+///   [grid]                       setting = value value ...
+///   model.dropout = 0 0.1
+///
+/// Values in [arms] and [grid] hold no spaces. Names of settings are not checked. Throws UsageError
+/// naming the file: unreadable, no arms, no seeds, an arm that is no list of setting=value.
+StudyDefinition read_definition(const std::filesystem::path& file);
+
+/// Throws UsageError when there are no arms, two arms share a label, a grid has no values, there
+/// are no metrics, or `seeds` is below 1.
+void validate(const StudyDefinition& definition);
+
+}  // namespace kappascope::study

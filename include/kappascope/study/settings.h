@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kappascope::study {
+
+/// Settings of a run as text, name and value: {"train.batch", "128"}. A name may occur more than
+/// once; the last counts. What the names mean is known to whoever trains the run.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// "train.batch=128" as a setting. Throws UsageError, beginning with `where`, for other text.
+Settings::value_type parse_setting(const std::string& text, const std::string& where);
+
+/// Reads an INI file: `name = value` under `[section]` is the setting section.name; '#' begins a
+/// comment. Throws UsageError, beginning with `where`, for a line that is none of these.
+Settings parse_ini(const std::string& text, const std::string& where);
+
+/// The same as an INI file, of each name the last value: what parse_ini reads back. Throws
+/// UsageError for a value with '#' or a line break, which the format cannot hold.
+std::string to_ini(const Settings& settings);
+
+/// The first line in which two INI files differ, as "'batch = 1' there, 'batch = 2' now"; empty
+/// where they do not.
+std::string first_difference(const std::string& stored, const std::string& wanted);
+
+}  // namespace kappascope::study

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kappascope/store/record.h"
+
+namespace kappascope::study {
+
+enum class Outcome { kHolds, kHoldsUnder, kRefuted, kMeasured, kUndecided };
+
+/// "holds", "holds under a condition", "refuted", "measured", "undecided": as it is stored.
+const char* to_string(Outcome outcome);
+
+/// The decision on one claim, with evidence that anyone can recompute.
+struct Verdict {
+  Outcome outcome = Outcome::kUndecided;
+  /// For kHoldsUnder: the condition, necessary and sufficient where one exists.
+  std::string condition;
+  std::string left, right;  ///< what the two numbers are, in words or symbols
+  double measured = 0, predicted = 0;
+  std::optional<double> lower, upper;  ///< interval of `measured`, where it is statistical
+  /// Largest relative deviation (holds), or gap of the witness (refuted, measured).
+  double margin = 0;
+  double tolerance = 0;  ///< what margin may reach in a search in floating point; 0: exact only
+  std::int64_t cases = 0;
+  std::uint64_t seed = 0;
+  std::string witness;  ///< numbers small enough to check by hand; empty when it holds
+  std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run" | "study"
+  double seconds = 0;
+};
+
+/// A verdict with the texts of its claim: everything that a reader of a result needs.
+struct ClaimVerdict {
+  std::string claim{};  ///< its id: "P-X3"
+  std::string source{}, statement{}, assumptions{}, derivation{};
+  Verdict verdict{};
+  std::string study{};  ///< the study that decided it; empty where none did
+};
+
+/// One JSON object: the texts of the claim, then the evidence. NaN becomes null, an infinity the
+/// word "inf" or "-inf".
+std::string verdict_json(const ClaimVerdict& verdict);
+
+/// As a run store keeps it: claim, outcome and condition as columns, the whole as JSON.
+store::VerdictRow verdict_row(const ClaimVerdict& verdict);
+
+}  // namespace kappascope::study

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kappascope/core/error.h"
+
+namespace kappascope::study {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// JSON has no infinity: it becomes a word, where the library would write null.
+Json number(double value) {
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json number(const std::optional<double>& value) {
+  return value ? number(*value) : Json(nullptr);
+}
+
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+double to_number(const Json& json) {
+  if (json.is_null()) return kNaN;
+  if (json == "inf") return std::numeric_limits<double>::infinity();
+  if (json == "-inf") return -std::numeric_limits<double>::infinity();
+  return json.get<double>();
+}
+
+double to_number(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? kNaN : to_number(*found);
+}
+
+std::optional<double> to_optional(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional(to_number(json));
+}
+
+Outcome to_outcome(const std::string& word) {
+  for (const auto outcome : {Outcome::kHolds,
+                             Outcome::kHoldsUnder,
+                             Outcome::kRefuted,
+                             Outcome::kMeasured,
+                             Outcome::kUndecided}) {
+    if (word == to_string(outcome)) return outcome;
+  }
+  throw Error("no outcome of a claim is called '" + word + "'");
+}
+
+Json json_of(const ArmSummary& arm) {
+  Json json = {{"arm", arm.arm}, {"runs", arm.runs}, {"diverged", arm.diverged}};
+  if (arm.runs == 0) return json;
+  if (arm.parameters) json["parameters"] = *arm.parameters;
+  json["memory"] = finite(arm.memory);
+  json["probing"] = finite(arm.probing);
+  json["spikes"] = finite(arm.spikes);
+  return json;
+}
+
+ArmSummary arm_of(const Json& json) {
+  ArmSummary arm;
+  json.at("arm").get_to(arm.arm);
+  json.at("runs").get_to(arm.runs);
+  json.at("diverged").get_to(arm.diverged);
+  if (json.contains("parameters")) arm.parameters = json["parameters"].get<std::int64_t>();
+  arm.memory = to_number(json, "memory");
+  arm.probing = to_number(json, "probing");
+  arm.spikes = to_number(json, "spikes");
+  return arm;
+}
+
+Comparison comparison_of(const Json& json) {
+  Comparison c;
+  auto& d = c.difference;
+  json.at("arm").get_to(c.arm);
+  json.at("condition").get_to(c.condition);
+  json.at("control").get_to(c.control);
+  json.at("metric").get_to(c.metric);
+  c.arm_median = to_number(json.at("median"));
+  c.control_median = to_number(json.at("control_median"));
+  c.unpaired = json.value("unpaired", std::int64_t{0});
+  json.at("pairs").get_to(d.pairs);
+  d.left_out = json.value("left_out", std::int64_t{0});
+  d.mean = to_number(json.at("difference"));
+  d.lower = to_number(json.at("lower"));
+  d.upper = to_number(json.at("upper"));
+  d.p = to_number(json, "p");
+  d.effect = to_number(json, "effect");
+  d.detectable = to_number(json.at("detectable"));
+  c.corrected_p = to_number(json.at("p_holm"));
+  return c;
+}
+
+ClaimVerdict claim_verdict_of(const Json& json, const std::string& study) {
+  ClaimVerdict out;
+  auto& v = out.verdict;
+  out.study = study;
+  json.at("claim").get_to(out.claim);
+  json.at("source").get_to(out.source);
+  json.at("statement").get_to(out.statement);
+  out.assumptions = json.value("assumptions", "");
+  out.derivation = json.value("derivation", "");
+  v.outcome = to_outcome(json.at("outcome"));
+  json.at("condition").get_to(v.condition);
+  json.at("left").get_to(v.left);
+  v.right = json.value("right", "");
+  v.measured = to_number(json.at("measured"));
+  v.predicted = to_number(json.at("predicted"));
+  v.lower = to_optional(json.at("lower"));
+  v.upper = to_optional(json.at("upper"));
+  v.margin = to_number(json, "margin");
+  v.tolerance = to_number(json, "tolerance");
+  v.cases = json.value("cases", std::int64_t{0});
+  v.witness = json.value("witness", "");
+  v.route = json.value("route", "study");
+  return out;
+}
+
+}  // namespace
+
+Json json_of(const ClaimVerdict& verdict) {
+  const auto& v = verdict.verdict;
+  return {{"claim", verdict.claim},
+          {"source", verdict.source},
+          {"statement", verdict.statement},
+          {"assumptions", verdict.assumptions},
+          {"derivation", verdict.derivation},
+          {"outcome", to_string(v.outcome)},
+          {"condition", v.condition},
+          {"left", v.left},
+          {"right", v.right},
+          {"measured", number(v.measured)},
+          {"predicted", number(v.predicted)},
+          {"lower", number(v.lower)},
+          {"upper", number(v.upper)},
+          {"margin", number(v.margin)},
+          {"tolerance", number(v.tolerance)},
+          {"cases", v.cases},
+          {"seed", v.seed},
+          {"witness", v.witness},
+          {"route", v.route},
+          {"seconds", number(v.seconds)}};
+}
+
+// In the order of the alphabet, as results have been written from the first on.
+Json json_of(const Comparison& c) {
+  const auto& d = c.difference;
+  return {{"arm", c.arm},
+          {"condition", c.condition},
+          {"control", c.control},
+          {"control_median", finite(c.control_median)},
+          {"detectable", finite(d.detectable)},
+          {"difference", finite(d.mean)},
+          {"effect", finite(d.effect)},
+          {"left_out", d.left_out},
+          {"lower", finite(d.lower)},
+          {"median", finite(c.arm_median)},
+          {"metric", c.metric},
+          {"p", finite(d.p)},
+          {"p_holm", finite(c.corrected_p)},
+          {"pairs", d.pairs},
+          {"unpaired", c.unpaired},
+          {"upper", finite(d.upper)}};
+}
+
+Json json_of(const StudyResult& result) {
+  Json json = {{"study", result.name},
+               {"version", result.version},
+               {"command", result.command},
+               {"data", result.data},
+               {"steps", result.steps},
+               {"seeds", result.seeds},
+               {"runs", result.runs},
+               {"ended", result.ended},
+               {"arms", Json::array()},
+               {"comparisons", Json::array()},
+               {"verdicts", Json::array()}};
+  for (const auto& arm : result.arms) json["arms"].push_back(json_of(arm));
+  for (const auto& comparison : result.comparisons)
+    json["comparisons"].push_back(json_of(comparison));
+  for (const auto& verdict : result.verdicts) {
+    auto& entry = json["verdicts"].emplace_back(json_of(verdict));
+    entry.erase("seconds");
+    entry.erase("seed");
+  }
+  return json;
+}
+
+StudyResult result_of(const Json& json) {
+  StudyResult result;
+  json.at("study").get_to(result.name);
+  result.version = json.value("version", "");
+  json.at("command").get_to(result.command);
+  json.at("data").get_to(result.data);
+  json.at("steps").get_to(result.steps);
+  json.at("seeds").get_to(result.seeds);
+  json.at("runs").get_to(result.runs);
+  json.at("ended").get_to(result.ended);
+  for (const auto& arm : json.at("arms")) result.arms.push_back(arm_of(arm));
+  for (const auto& c : json.at("comparisons")) result.comparisons.push_back(comparison_of(c));
+  for (const auto& verdict : json.at("verdicts"))
+    result.verdicts.push_back(claim_verdict_of(verdict, result.name));
+  return result;
+}
+
+}  // namespace kappascope::study

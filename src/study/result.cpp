@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/result.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/statistics.h"
+#include "kappascope/core/version.h"
+#include "kappascope/store/run.h"
+#include "kappascope/store/schema/series.h"
+#include "study/json.h"
+
+namespace kappascope::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+double median_of(const std::vector<const RunEnd*>& runs, const std::string& quantity) {
+  std::vector<double> values;
+  for (const auto* run : runs) {
+    const auto found = run->values.find(quantity);
+    if (found != run->values.end()) values.push_back(found->second.value);
+  }
+  return median(values);
+}
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+ArmSummary summary_of(const std::string& arm, const std::vector<RunEnd>& all) {
+  std::vector<const RunEnd*> runs;
+  for (const auto& run : all) {
+    if (run.arm == arm) runs.push_back(&run);
+  }
+  ArmSummary summary;
+  summary.arm = arm;
+  summary.runs = std::ssize(runs);
+  summary.diverged = std::ranges::count(runs, std::string("failed"), &RunEnd::state);
+  if (runs.empty()) return summary;
+  summary.parameters = whole_number(runs.front()->fact("parameters"));
+  summary.memory = median_of(runs, store::id::kMemoryTraining);
+  summary.probing = median_of(runs, store::id::kCostTotal);
+  summary.spikes = median_of(runs, "spikes/count");
+  return summary;
+}
+
+}  // namespace
+
+StudyResult summarise(const std::vector<RunEnd>& runs,
+                      std::vector<std::string> arms,
+                      const std::vector<std::string>& metrics) {
+  std::set<std::string> data, seeds, steps;
+  for (const auto& run : runs) {
+    data.insert(run.data());
+    seeds.insert(run.seed);
+    steps.insert(run.fact("steps"));
+    if (std::ranges::find(arms, run.arm) == arms.end()) arms.push_back(run.arm);
+  }
+  StudyResult result;
+  result.version = version();
+  result.data = fmt::format("{}", fmt::join(data, "; "));
+  result.steps = fmt::format("{}", fmt::join(steps, ", "));
+  result.seeds = std::ssize(seeds);
+  result.runs = result.ended = std::ssize(runs);
+  for (const auto& arm : arms) result.arms.push_back(summary_of(arm, runs));
+  if (arms.size() > 1) result.comparisons = compare_runs(runs, arms.front(), metrics);
+  return result;
+}
+
+void write_result(const fs::path& folder, const StudyResult& result) {
+  const auto dir = folder / "study";
+  fs::remove_all(dir);
+  auto writer = store::RunWriter::create(
+      dir, {{"kind", "study"}, {"label", result.name}, {"result", result_json(result)}});
+  for (const auto& verdict : result.verdicts) writer.write_verdict(verdict_row(verdict));
+  writer.set_state("finished");
+}
+
+bool has_result(const fs::path& folder) {
+  const auto dir = folder / "study";
+  return fs::exists(dir / "run.sqlite") && store::RunReader(dir).fact("kind") == "study";
+}
+
+StudyResult read_result(const fs::path& folder) {
+  if (!has_result(folder)) {
+    throw Error(folder.string() +
+                " holds no result of a study: run its sweep to the end first (kappascope sweep)");
+  }
+  const auto dir = folder / "study";
+  const auto text = store::RunReader(dir).fact("result");
+  if (text.empty()) throw Error(dir.string() + " holds no result: run the sweep again");
+  try {
+    return result_of(nlohmann::ordered_json::parse(text));
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("the result in {} cannot be read: {}", dir.string(), error.what()));
+  }
+}
+
+std::string result_json(const StudyResult& result) {
+  return json_of(result).dump();
+}
+
+std::string results_json(const std::vector<StudyResult>& results, int indent) {
+  nlohmann::ordered_json json = {{"studies", nlohmann::ordered_json::array()}};
+  for (const auto& result : results) json["studies"].push_back(json_of(result));
+  return json.dump(indent);
+}
+
+std::string comparisons_json(const std::vector<Comparison>& comparisons) {
+  auto json = nlohmann::ordered_json::array();
+  for (const auto& comparison : comparisons) json.push_back(json_of(comparison));
+  return json.dump();
+}
+
+std::vector<StudyResult> parse_results(const std::string& text) {
+  std::vector<StudyResult> results;
+  try {
+    const auto json = nlohmann::ordered_json::parse(text);
+    for (const auto& study : json.at("studies")) results.push_back(result_of(study));
+  } catch (const std::exception& error) {
+    throw Error(std::string("these are no results of studies: ") + error.what());
+  }
+  return results;
+}
+
+}  // namespace kappascope::study

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/run_ends.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/spikes.h"
+#include "kappascope/core/statistics.h"
+#include "kappascope/store/run_reader.h"
+
+namespace kappascope::study {
+namespace {
+
+namespace fs = std::filesystem;
+namespace id = store::id;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kExplosion = 3;    // times the median before it
+constexpr std::int64_t kNear = 50;  // steps from a spike within which a measurement belongs to it
+
+/// Quantities of layers of which it is told what they do as the loss spikes.
+const std::map<std::string, std::string> kAroundSpikes = {
+    {id::kKappaSigma, "spikes/kappa"}, {id::kEffectiveRank, "spikes/effective_rank"}};
+
+using Values = std::map<std::string, RunEnd::Value>;
+
+bool is_run(const fs::path& dir) {
+  return fs::exists(dir / "run.sqlite");
+}
+
+double value_of(const store::Scalar& scalar) {
+  return store::usable(scalar) ? scalar.value : kNaN;
+}
+
+std::vector<double> numbers(const std::vector<store::StepValue>& points) {
+  std::vector<double> values;
+  values.reserve(points.size());
+  for (const auto& point : points) values.push_back(point.scalar.value);
+  return values;
+}
+
+/// The last value and the median over steps of one series, given as step and value.
+void add_series(const std::string& name,
+                const std::map<std::int64_t, double>& series,
+                Values& out) {
+  if (series.empty()) return;
+  const auto last = *series.rbegin();
+  std::vector<double> all;
+  all.reserve(series.size());
+  for (const auto& [step, value] : series) all.push_back(value);
+  out[name] = {last.second, last.first};
+  // One that cannot be used makes the median over steps one of other steps than its partner's.
+  const bool whole = std::none_of(all.begin(), all.end(), [](double v) { return std::isnan(v); });
+  out[store::median_over_steps(name)] = {whole ? median(all) : kNaN, last.first};
+}
+
+/// What a layered quantity does as the spikes begin: after over before, the median over spikes.
+double change_at(const std::vector<std::int64_t>& begins,
+                 const std::map<std::int64_t, double>& series) {
+  std::vector<double> changes;
+  for (const auto begin : begins) {
+    const auto after = series.lower_bound(begin);
+    if (after == series.begin() || after == series.end()) continue;
+    const auto before = std::prev(after);
+    if (after->first - begin <= kNear && begin - before->first <= kNear)
+      changes.push_back(after->second / before->second);
+  }
+  return median(changes);
+}
+
+/// Returns the steps at which they begin.
+std::vector<std::int64_t> add_spikes(const std::vector<store::StepValue>& losses, Values& out) {
+  const auto spikes = find_spikes(numbers(losses));
+  std::vector<std::int64_t> begins;
+  begins.reserve(spikes.size());
+  for (const auto& spike : spikes) begins.push_back(losses[spike.begin].step);
+  double steps = 0, height = 0;
+  for (const auto& spike : spikes) {
+    steps += static_cast<double>(spike.length);
+    height = std::max(height, spike.peak / spike.usual);
+  }
+  const auto count = static_cast<double>(spikes.size());
+  const auto last = losses.back().step;
+  out["spikes/count"] = {count, last};
+  out["spikes/steps"] = {steps, last};
+  out["spikes/length"] = {spikes.empty() ? kNaN : steps / count, last};
+  out["spikes/height"] = {spikes.empty() ? kNaN : height, last};
+  out["spikes/first"] = {spikes.empty() ? kNaN : static_cast<double>(begins.front()), last};
+  return begins;
+}
+
+RunEnd read_run_end(const fs::path& dir) {
+  const store::RunReader run(dir);
+  RunEnd end{dir, run.fact("label"), run.fact("condition"), run.fact("seed"), run.state(), {}, {}};
+  end.facts = run.facts();
+  std::map<std::string, std::map<std::int64_t, std::vector<double>>> of_layers;
+  std::vector<std::int64_t> spikes;
+  for (const auto& key : run.series()) {
+    const auto points = run.scalars(key);
+    if (points.empty()) continue;
+    if (!key.layer.empty()) {
+      for (const auto& [step, scalar] : points)
+        of_layers[key.name][step].push_back(value_of(scalar));
+      continue;
+    }
+    std::map<std::int64_t, double> series;
+    for (const auto& [step, scalar] : points) series[step] = value_of(scalar);
+    add_series(key.name, series, end.values);
+    if (key.name == id::kLossTrain) spikes = add_spikes(points, end.values);
+    if (key.name == id::kGradientNorm) {
+      const auto share = share_above_median(numbers(points), kExplosion);
+      end.values["explosions/share"] = {share, points.back().step};
+    }
+  }
+  for (const auto& [name, steps] : of_layers) {
+    std::map<std::int64_t, double> series;
+    for (const auto& [step, values] : steps) {
+      const bool whole =
+          std::none_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
+      series[step] = whole ? median(values) : kNaN;
+    }
+    add_series(name, series, end.values);
+    const auto around = kAroundSpikes.find(name);
+    if (around != kAroundSpikes.end() && end.values.contains("spikes/count"))
+      end.values[around->second] = {change_at(spikes, series), series.rbegin()->first};
+  }
+  return end;
+}
+
+}  // namespace
+
+std::string RunEnd::fact(const std::string& key) const {
+  const auto found = std::ranges::find(facts, key, &store::Facts::value_type::first);
+  return found == facts.end() ? "" : found->second;
+}
+
+std::string RunEnd::data() const {
+  const auto text = fact("data");
+  const auto slash = text.rfind('/', text.find(" ("));
+  return slash == std::string::npos ? text : text.substr(slash + 1);
+}
+
+std::vector<RunEnd> read_run_ends(const std::vector<fs::path>& paths) {
+  std::vector<RunEnd> ends;
+  for (const auto& path : paths) {
+    if (is_run(path)) {
+      ends.push_back(read_run_end(path));
+      continue;
+    }
+    require(fs::is_directory(path), path.string(), " is neither a run nor a folder of runs");
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      // A sweep leaves its result beside its runs.
+      if (is_run(entry.path()) && store::RunReader(entry.path()).fact("kind") != "study")
+        inside.push_back(entry.path());
+    }
+    require(!inside.empty(), path.string(), " holds no runs");
+    std::ranges::sort(inside);
+    for (const auto& dir : inside) ends.push_back(read_run_end(dir));
+  }
+  return ends;
+}
+
+}  // namespace kappascope::study

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kappascope/core/error.h"
+#include "kappascope/store/run_reader.h"
+
+namespace kappascope::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The state of the run's store; empty without one.
+std::string state_of(const StudyRun& run) {
+  if (!fs::exists(run.dir / "run.sqlite")) return "";
+  return store::RunReader(run.dir).state();
+}
+
+/// Empty when the run ended.
+std::string why_not_ended(const StudyRun& run, const TrainRun& train) {
+  try {
+    train(run);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  const auto state = state_of(run);
+  if (state.empty()) return "no run store was left in " + run.dir.string();
+  if (state == "finished" || state == "failed") return "";
+  return fmt::format("{} was left {}, not finished", run.dir.string(), state);
+}
+
+}  // namespace
+
+fs::path study_folder(const StudyDefinition& definition, const StudyOptions& options) {
+  return options.folder.empty() ? fs::path("runs") / definition.name : options.folder;
+}
+
+store::RunWriter begin_run(const StudyRun& run) {
+  if (fs::exists(run.dir / "run.sqlite")) return store::RunWriter::resume(run.dir, -1);
+  return store::RunWriter::create(run.dir,
+                                  {{"label", run.arm},
+                                   {"condition", run.condition},
+                                   {"seed", std::to_string(run.seed)},
+                                   {"config", to_ini(run.settings)}});
+}
+
+std::vector<RunEnd> ended_runs(const std::vector<StudyRun>& runs,
+                               const std::vector<RunFailure>& failures) {
+  std::vector<RunEnd> ends;
+  for (const auto& run : runs) {
+    if (run.progress == Progress::kConflict) continue;
+    const bool failed = std::ranges::find(failures, run.name, &RunFailure::run) != failures.end();
+    const auto state = state_of(run);
+    if (state == "failed" || (state == "finished" && !failed))
+      ends.push_back(read_run_ends({run.dir}).front());
+  }
+  return ends;
+}
+
+StudyResult conclude(const StudyDefinition& definition,
+                     const std::vector<StudyRun>& runs,
+                     const std::vector<RunFailure>& failures,
+                     const StudyOptions& options) {
+  const auto ends = ended_runs(runs, failures);
+  if (ends.empty()) {
+    throw Error(fmt::format("no run of {} has ended{}",
+                            definition.name,
+                            failures.empty() ? ""
+                                             : fmt::format("; the first, {}, failed: {}",
+                                                           failures.front().run,
+                                                           failures.front().why)));
+  }
+  std::vector<std::string> arms;
+  for (const auto& [label, settings] : definition.arms) arms.push_back(label);
+  auto result = summarise(ends, arms, definition.metrics);
+  result.name = definition.name;
+  result.command = options.command;
+  result.runs = std::ssize(runs);
+  if (options.decide) result.verdicts = options.decide(definition, ends);
+  for (auto& verdict : result.verdicts) verdict.study = definition.name;
+  write_result(study_folder(definition, options), result);
+  return result;
+}
+
+StudyOutcome run_study(const StudyDefinition& definition,
+                       const TrainRun& train,
+                       const StudyOptions& options) {
+  auto runs = plan_runs(definition, study_folder(definition, options), options.changes);
+  find_progress(runs);
+  std::vector<RunFailure> failures;
+  for (const auto& run : runs) {
+    if (run.progress == Progress::kEnded) continue;
+    const auto why = run.progress == Progress::kConflict ? run.conflict : why_not_ended(run, train);
+    if (!why.empty()) failures.push_back({run.name, why});
+  }
+  auto result = conclude(definition, runs, failures, options);
+  return {std::move(result), std::move(failures)};
+}
+
+}  // namespace kappascope::study

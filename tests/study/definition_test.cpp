@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/definition.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::study;
+using Catch::Contains;
+
+namespace {
+
+StudyDefinition read(const std::string& text) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "my-study.ini";
+  std::ofstream(file) << text;
+  return read_definition(file);
+}
+
+}  // namespace
+
+TEST_CASE("a study file has arms, a grid, seeds, metrics, claims and the settings of all runs") {
+  const auto study = read(
+      "[train]\nsteps = 12\n[study]\nseeds = 5\nmetrics = loss/test accuracy/test\nclaims = P-X3\n"
+      "[arms]\nno bias = model.bias=none\nPGB = model.bias=post-gating model.width=8\nplain =\n"
+      "[grid]\nmodel.dropout = 0 0.1\n");
+  CHECK(study.name == "my-study");
+  CHECK(study.seeds == 5);
+  CHECK(study.metrics == std::vector<std::string>{"loss/test", "accuracy/test"});
+  CHECK(study.claims == std::vector<std::string>{"P-X3"});
+  CHECK(study.base == Settings{{"train.steps", "12"}});
+  REQUIRE(study.arms.size() == 3);
+  CHECK(study.arms[0].first == "no bias");
+  CHECK(study.arms[1].second == Settings{{"model.bias", "post-gating"}, {"model.width", "8"}});
+  CHECK(study.arms[2].second.empty());
+  REQUIRE(study.grid.size() == 1);
+  CHECK(study.grid[0].first == "model.dropout");
+  CHECK(study.grid[0].second == std::vector<std::string>{"0", "0.1"});
+  const auto least = read("[arms]\na =\n");
+  CHECK(least.seeds == 1);
+  CHECK(least.metrics == std::vector<std::string>{"loss/test"});
+}
+
+TEST_CASE("a study file that is none is refused with its name and the fault") {
+  const auto refused = [](const std::string& text, const std::string& why) {
+    CHECK_THROWS_WITH(read(text), Contains("my-study.ini") && Contains(why));
+    CHECK_THROWS_AS(read(text), UsageError);
+  };
+  refused("[train]\nsteps = 3\n", "[arms]");
+  refused("[arms]\na = model.bias\n", "setting=value");
+  refused("[arms]\na =\na =\n", "two arms");
+  refused("[arms]\na =\n[grid]\nx =\n", "no values");
+  refused("[arms]\na =\n[study]\nseeds = 0\n", "at least 1");
+  refused("[arms]\na =\n[study]\nseeds = 3.7\n", "whole number");
+  refused("[arms]\na =\n[study]\nseed = 3\n", "no 'seed'");
+  CHECK_THROWS_AS(read_definition("/nowhere/study.ini"), UsageError);
+  CHECK_THROWS_AS(read_definition(std::filesystem::temp_directory_path()), UsageError);
+}
+
+TEST_CASE("every study in experiments/ is read") {
+  int read_files = 0;
+  for (const auto* scale : {"small", "paper"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(
+             std::filesystem::path(KAPPASCOPE_EXPERIMENTS) / scale)) {
+      CAPTURE(entry.path());
+      const auto study = read_definition(entry.path());
+      CHECK(study.arms.size() > 1);
+      CHECK(study.seeds >= 3);
+      ++read_files;
+    }
+  }
+  CHECK(read_files >= 20);
+}

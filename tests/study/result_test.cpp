@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/result.h"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/store/run.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::study;
+using Catch::Contains;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+RunEnd end_of(const std::string& arm, int seed, double loss) {
+  RunEnd end;
+  end.arm = arm;
+  end.seed = std::to_string(seed);
+  end.state = "finished";
+  end.facts = {{"parameters", arm == "none" ? "100" : "110"},
+               {"steps", "50"},
+               {"data", "/somewhere/mnist (60000 images)"}};
+  end.values["loss/test"] = {loss, 9};
+  end.values["memory/training"] = {1000.0 * seed, 9};
+  return end;
+}
+
+StudyResult small_result() {
+  auto result = summarise({end_of("PGB", 1, 2.5),
+                           end_of("none", 1, 3),
+                           end_of("PGB", 2, 3.5),
+                           end_of("none", 2, 4.125)},
+                          {"none"},
+                          {"loss/test"});
+  result.name = "a-study";
+  ClaimVerdict verdict{
+      .claim = "P-A", .source = "here", .statement = "|x| grows", .study = "a-study"};
+  verdict.verdict.outcome = Outcome::kRefuted;
+  verdict.verdict.measured = -std::numeric_limits<double>::infinity();
+  verdict.verdict.lower = -0.5;
+  verdict.verdict.seed = 7;
+  result.verdicts.push_back(verdict);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("runs are summarised by arm, the control first") {
+  const auto result = small_result();
+  CHECK(result.control() == "none");
+  REQUIRE(result.arms.size() == 2);
+  CHECK(result.arms[1].arm == "PGB");
+  CHECK(result.arms[1].runs == 2);
+  CHECK(result.arms[1].parameters == 110);
+  CHECK(result.arms[0].memory == 1500);
+  CHECK(std::isnan(result.arms[0].spikes));
+  CHECK(result.data == "mnist (60000 images)");
+  CHECK(result.steps == "50");
+  CHECK(result.seeds == 2);
+  REQUIRE(result.comparisons.size() == 1);
+  CHECK(result.comparisons[0].difference.mean == Approx(-0.5625));
+  CHECK(summarise({end_of("PGB", 1, 1)}, {}, {"loss/test"}).comparisons.empty());
+  CHECK_THROWS_AS(summarise({end_of("PGB", 1, 1)}, {"nobody"}, {"loss/test"}), UsageError);
+}
+
+TEST_CASE("a stored result reads back as the same value") {
+  const auto result = small_result();
+  const auto back = parse_results(results_json({result}));
+  REQUIRE(back.size() == 1);
+  CHECK(results_json(back) == results_json({result}));
+  const auto& verdict = back[0].verdicts.front();
+  CHECK(verdict.study == "a-study");
+  CHECK(verdict.verdict.outcome == Outcome::kRefuted);
+  CHECK(std::isinf(verdict.verdict.measured));
+  CHECK(verdict.verdict.lower == -0.5);
+  CHECK_FALSE(verdict.verdict.upper);
+  CHECK(verdict.verdict.seed == 0);  // not part of a result: the same runs give the same bytes
+  CHECK(back[0].comparisons[0].difference.lower == result.comparisons[0].difference.lower);
+  CHECK(std::isnan(back[0].arms[1].probing));
+  CHECK_THAT(verdict_json(result.verdicts[0]), Contains("\"seed\":7") && Contains("\"-inf\""));
+
+  const TemporaryFolder folder;
+  write_result(folder.path(), result);
+  write_result(folder.path(), result);  // takes the place of the first
+  CHECK(result_json(read_result(folder.path())) == result_json(result));
+}
+
+TEST_CASE("the results that earlier versions wrote read and write as they are") {
+  const auto file = std::filesystem::path(KAPPASCOPE_EXPERIMENTS) / "results.json";
+  const auto text = text_of(file);
+  const auto results = parse_results(text);
+  CHECK(results.size() >= 10);
+  CHECK(results_json(results, 1) + "\n" == text);
+}
+
+TEST_CASE("what is no result is refused") {
+  CHECK_THROWS_AS(parse_results("no JSON"), Error);
+  CHECK_THROWS_AS(parse_results("{}"), Error);
+  CHECK_THROWS_AS(parse_results(R"({"studies": [{"study": "a"}]})"), Error);
+  auto json = nlohmann::ordered_json::parse(results_json({small_result()}));
+  json["studies"][0]["verdicts"][0]["outcome"] = "maybe";
+  CHECK_THROWS_WITH(parse_results(json.dump()), Contains("maybe"));
+  const TemporaryFolder folder;
+  CHECK_FALSE(has_result(folder.path()));
+  store::RunWriter::create(folder.path() / "study", {{"kind", "study"}});
+  CHECK_THROWS_WITH(read_result(folder.path()), Contains("holds no result"));
+}

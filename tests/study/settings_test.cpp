@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/settings.h"
+
+#include "kappascope/core/error.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::study;
+using Catch::Contains;
+
+TEST_CASE("an INI file gives its settings in order, with sections in front of the names") {
+  const auto settings = parse_ini(
+      "label = my run  # a comment\n\n# another\n[train]\n steps=12 \nsteps = 13\n[a.b]\nc =\n"
+      "d = x = y\n",
+      "file.ini");
+  const Settings expected = {{"label", "my run"},
+                             {"train.steps", "12"},
+                             {"train.steps", "13"},
+                             {"a.b.c", ""},
+                             {"a.b.d", "x = y"}};
+  CHECK(settings == expected);
+  CHECK(parse_ini("", "file.ini").empty());
+  CHECK_THROWS_WITH(parse_ini("[train]\nsteps\n", "file.ini"),
+                    Contains("file.ini") && Contains("'steps'"));
+  CHECK_THROWS_AS(parse_ini("= 3\n", "file.ini"), UsageError);
+}
+
+TEST_CASE("settings as an INI file read back, the last of a name counting") {
+  const Settings settings = {{"train.steps", "12"}, {"label", "a b"}, {"train.steps", "13"}};
+  const auto text = to_ini(settings);
+  CHECK(text == "label = a b\n[train]\nsteps = 13\n");
+  CHECK(to_ini(parse_ini(text, "")) == text);
+  CHECK_THROWS_AS(to_ini({{"label", "a # b"}}), UsageError);
+  CHECK_THROWS_AS(to_ini({{"label", "a\nb"}}), UsageError);
+}
+
+TEST_CASE("a setting in one word, and the first line in which two files differ") {
+  CHECK(parse_setting("train.steps=12", "--set") == Settings::value_type{"train.steps", "12"});
+  CHECK(parse_setting("name=a=b", "--set").second == "a=b");
+  CHECK_THROWS_WITH(parse_setting("steps", "--set"), Contains("--set") && Contains("'steps'"));
+  CHECK_THROWS_AS(parse_setting("=3", "--set"), UsageError);
+  CHECK(first_difference("a = 1\nb = 2\n", "a = 1\nb = 2\n").empty());
+  CHECK(first_difference("a = 1\nb = 2\n", "a = 1\nb = 3\n") == "'b = 2' there, 'b = 3' now");
+  CHECK(first_difference("a = 1\n", "a = 1\nb = 3\n") == "nothing there, 'b = 3' now");
+}

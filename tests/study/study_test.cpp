@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/study/study.h"
+
+#include <stdexcept>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/store/run.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using namespace kappascope::study;
+using Catch::Contains;
+
+namespace {
+
+const StudyDefinition kDefinition = {
+    .name = "s",
+    .claims = {"C"},
+    .seeds = 4,
+    .arms = {{"control", {{"shift", "0"}}}, {"shifted", {{"shift", "0.5"}}}}};
+
+/// A training whose loss ends at the seed plus the arm's shift, give or take a little.
+void train(const StudyRun& run) {
+  auto store = begin_run(run);
+  const double shift = std::stod(run.settings.back().second);
+  const double noise = run.arm == "shifted" && run.seed % 2 == 0 ? 0.01 : 0;
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const auto left = static_cast<double>(2 - step);
+    store.write({.step = step,
+                 .scalars = {{.name = "loss/test",
+                              .value = static_cast<double>(run.seed) + shift + noise + left}}});
+  }
+  store.set_state("finished");
+}
+
+}  // namespace
+
+TEST_CASE("a study of a callback: runs are trained, paired, decided and stored") {
+  const TemporaryFolder folder;
+  StudyOptions options{.folder = folder.path(), .command = "my program"};
+  options.decide = [](const StudyDefinition& definition, const std::vector<RunEnd>& runs) {
+    ClaimVerdict verdict{.claim = definition.claims.front(), .statement = "it shifts"};
+    verdict.verdict.outcome = Outcome::kHoldsUnder;
+    verdict.verdict.cases = std::ssize(runs);
+    return std::vector{verdict};
+  };
+  int trained = 0;
+  const auto counting = [&](const StudyRun& run) {
+    ++trained;
+    train(run);
+  };
+  const auto [result, failures] = run_study(kDefinition, counting, options);
+  CHECK(trained == 8);
+  CHECK(failures.empty());
+  CHECK(result.name == "s");
+  CHECK(result.command == "my program");
+  CHECK(result.runs == 8);
+  CHECK(result.ended == 8);
+  CHECK(result.seeds == 4);
+  CHECK(result.control() == "control");
+  REQUIRE(result.comparisons.size() == 1);
+  const auto& c = result.comparisons.front();
+  CHECK(c.arm == "shifted");
+  CHECK(c.difference.pairs == 4);
+  CHECK(c.difference.mean == Approx(0.505));
+  CHECK(c.is_significant());
+  REQUIRE(result.verdicts.size() == 1);
+  CHECK(result.verdicts[0].study == "s");
+
+  // The result is a store beside the runs, which reads back as the same value.
+  CHECK(result_json(read_result(folder.path())) == result_json(result));
+  const auto rows = store::RunReader(folder.path() / "study").verdicts();
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].claim == "C");
+  CHECK(rows[0].outcome == "holds under a condition");
+
+  // Again: nothing is left to train, and the result is the same.
+  const auto again = run_study(kDefinition, counting, options);
+  CHECK(trained == 8);
+  CHECK(result_json(again.result) == result_json(result));
+}
+
+TEST_CASE("a run that fails is named and tried again, a diverged one is counted") {
+  const TemporaryFolder folder;
+  bool broken = true;
+  const auto sometimes = [&](const StudyRun& run) {
+    if (run.name == "shifted_seed-2" && broken) {
+      auto store = begin_run(run);
+      store.write({.step = 0, .scalars = {{.name = "loss/test", .value = 77}}});
+      throw std::runtime_error("the disk is full");
+    }
+    if (run.name == "shifted_seed-3") {
+      begin_run(run).set_state("failed");
+      return;
+    }
+    if (run.name == "control_seed-4" && broken) return;  // leaves nothing
+    train(run);
+  };
+  const StudyOptions options{.folder = folder.path()};
+  const auto first = run_study(kDefinition, sometimes, options);
+  REQUIRE(first.failures.size() == 2);
+  CHECK(first.failures[0].run == "shifted_seed-2");
+  CHECK(first.failures[0].why == "the disk is full");
+  CHECK_THAT(first.failures[1].why, Contains("no run store"));
+  CHECK(first.result.ended == 6);
+  CHECK(first.result.arms[1].diverged == 1);
+  CHECK(first.result.comparisons.front().difference.pairs == 1);
+  CHECK(first.result.comparisons.front().difference.left_out == 1);
+
+  broken = false;
+  const auto second = run_study(kDefinition, sometimes, options);
+  CHECK(second.failures.empty());
+  CHECK(second.result.ended == 8);
+  // What the broken run had written is gone.
+  const store::RunReader run(folder.path() / "shifted_seed-2");
+  CHECK(run.scalars({"loss/test", ""}).size() == 3);
+  CHECK(run.scalars({"loss/test", ""}).front().scalar.value != 77);
+}
+
+TEST_CASE("a study of which no run ended says why") {
+  const TemporaryFolder folder;
+  const auto never = [](const StudyRun&) { throw std::runtime_error("no such data"); };
+  CHECK_THROWS_WITH(run_study(kDefinition, never, {.folder = folder.path()}),
+                    Contains("no run of s has ended") && Contains("no such data"));
+  CHECK_FALSE(has_result(folder.path()));
+  CHECK_THROWS_WITH(read_result(folder.path()), Contains("holds no result"));
+}
