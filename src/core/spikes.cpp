@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "kappascope/core/error.h"
-#include "kappascope/core/paired.h"
+#include "kappascope/core/statistics.h"
 
 namespace kappascope {
 namespace {

@@ -14,7 +14,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A command line or a configuration that cannot be meant: the program exits with 2.
+/// An invalid command line or configuration: the program exits with 2.
 class UsageError : public Error {
   using Error::Error;
 };

@@ -5,11 +5,11 @@
 
 namespace kappascope {
 
-/// A new empty folder in the system's place for temporary files; it goes away, with what is in it,
-/// when the object does.
+/// A new empty folder in the system's folder for temporary files. The destructor removes it with
+/// its contents.
 class TemporaryFolder {
  public:
-  /// Throws kappascope::Error when it cannot be made.
+  /// Throws kappascope::Error when the folder cannot be created.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

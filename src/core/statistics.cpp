@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/paired.h"
+#include "kappascope/core/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/fisher_f.hpp>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
@@ -23,7 +25,41 @@ double variance(std::span<const double> values) {
   return squares / (n - 1);
 }
 
+void check_probability(double probability) {
+  require(0 < probability && probability < 1, "a quantile needs 0 < p < 1, got ", probability);
+}
+
 }  // namespace
+
+double normal_quantile(double probability) {
+  check_probability(probability);
+  return boost::math::quantile(boost::math::normal(), probability);
+}
+
+double student_quantile(double probability, double freedom) {
+  check_probability(probability);
+  if (!(freedom > 0)) return kNaN;
+  return boost::math::quantile(boost::math::students_t(freedom), probability);
+}
+
+double chi_squared_quantile(double probability, double freedom) {
+  check_probability(probability);
+  if (!(freedom > 0) || std::isinf(freedom)) return kNaN;
+  if (freedom > 1e8) {
+    // Boost's series stops short of this; Wilson and Hilferty's (1931) error is below 1e-11.
+    const double a = 2 / (9 * freedom), root = 1 - a + normal_quantile(probability) * std::sqrt(a);
+    return freedom * root * root * root;
+  }
+  return boost::math::quantile(boost::math::chi_squared(freedom), probability);
+}
+
+Interval wilson(double share, double n) {
+  if (n <= 0) return {0, 1};
+  const double z = normal_quantile(0.975), z2 = z * z;
+  const double centre = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = z / (1 + z2 / n) * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+}
 
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
   require(a.size() == b.size(),
@@ -64,7 +100,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
     return out;
   }
   const boost::math::students_t student(n - 1);
-  const double reach = boost::math::quantile(student, 0.975);
+  const double reach = student_quantile(0.975, n - 1);
   out.lower = out.mean - reach * error;
   out.upper = out.mean + reach * error;
   out.detectable = (reach + boost::math::quantile(student, 0.8)) * error;

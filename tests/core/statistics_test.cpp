@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/paired.h"
+#include "kappascope/core/statistics.h"
 
 #include <cmath>
 #include <random>
@@ -115,4 +115,46 @@ TEST_CASE("the ratio of variances has the interval of F") {
   CHECK(found.upper == Approx(0.25 * 9.6045).epsilon(1e-4));
   CHECK(std::isnan(variance_ratio(std::vector<double>{1}, b).ratio));
   CHECK(std::isinf(variance_ratio(a, std::vector<double>{1, 1, 1}).ratio));
+}
+
+TEST_CASE("the score interval satisfies its own equation at both ends") {
+  const double share = 0.3, n = 20;
+  const auto interval = wilson(share, n);
+  for (const double end : {interval.lower, interval.upper}) {
+    const double z = (share - end) / std::sqrt(end * (1 - end) / n);
+    CHECK(std::abs(z) == Approx(1.959963984540054));
+  }
+}
+
+TEST_CASE("the score interval is not empty at the ends and knows nothing without data") {
+  CHECK(wilson(1, 3).lower < 0.6);
+  CHECK(wilson(1, 3).upper == Approx(1));
+  CHECK(wilson(0, 3).lower == Approx(0).margin(1e-12));
+  CHECK(wilson(0.5, 0).lower == 0);
+  CHECK(wilson(0.5, 0).upper == 1);
+}
+
+TEST_CASE("quantiles agree with the tables") {
+  CHECK(normal_quantile(0.975) == Approx(1.959963985).epsilon(1e-9));
+  CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));
+  CHECK(student_quantile(0.975, 1) == Approx(12.7062).epsilon(1e-5));
+  CHECK(student_quantile(0.975, 30) == Approx(2.0423).epsilon(1e-4));
+  CHECK(student_quantile(0.975, 120) == Approx(1.9799).epsilon(1e-4));
+  CHECK(student_quantile(0.8, 4) == Approx(0.9410).epsilon(1e-3));
+  CHECK(chi_squared_quantile(0.95, 1) == Approx(3.8415).epsilon(1e-4));
+  CHECK(chi_squared_quantile(0.01, 10) == Approx(2.5582).epsilon(1e-4));
+  // On either side of where Boost's series gives way.
+  CHECK(chi_squared_quantile(0.99, 1.0001e8) / 1.0001e8 ==
+        Approx(chi_squared_quantile(0.99, 0.9999e8) / 0.9999e8).epsilon(1e-7));
+  CHECK(chi_squared_quantile(0.99, 1e12) / 1e12 - 1 == Approx(3.28995e-6).epsilon(1e-4));
+}
+
+TEST_CASE("a quantile without a distribution is no number, and one beyond 0 and 1 is refused") {
+  CHECK(std::isnan(student_quantile(0.975, 0)));
+  CHECK(std::isnan(student_quantile(0.975, -3)));
+  CHECK(std::isnan(chi_squared_quantile(0.5, 0)));
+  CHECK(std::isnan(chi_squared_quantile(0.5, INFINITY)));
+  CHECK_THROWS_AS(normal_quantile(1), Error);
+  CHECK_THROWS_AS(student_quantile(0, 3), Error);
+  CHECK_THROWS_AS(chi_squared_quantile(std::nan(""), 3), Error);
 }

@@ -5,7 +5,25 @@
 #include <span>
 #include <vector>
 
+/// The statistics of every layer; quantiles and tails are Boost.Math's.
 namespace kappascope {
+
+/// The x at or below which a variable lies with `probability`, of the standard normal.
+/// normal_quantile(0.975) = 1.96: half the width of a 95 % interval, in standard errors. All
+/// quantiles throw for a probability outside (0, 1).
+double normal_quantile(double probability);
+/// Of Student's t. NaN for freedom <= 0 (one value says nothing of its error).
+double student_quantile(double probability, double freedom);
+/// Of chi-squared. NaN for freedom that is not positive and finite.
+double chi_squared_quantile(double probability, double freedom);
+
+struct Interval {
+  double lower = 0, upper = 0;
+};
+
+/// The 95 % score interval of a share seen in n independent observations (Wilson 1927); n need not
+/// be whole. It stays inside [0, 1] and is not empty at a share of 0 or 1. n = 0 gives [0, 1].
+Interval wilson(double share, double n);
 
 /// What n differences between two arms of a study, paired by seed, say of their mean.
 struct PairedDifference {
