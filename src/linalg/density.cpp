@@ -15,12 +15,12 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 void check(const DensityOptions& options) {
-  require(options.steps >= 1 && options.probes >= 1 && options.points >= 2 &&
+  require(options.steps >= 1 && options.starts >= 1 && options.points >= 2 &&
               options.bandwidth > 0 && options.outlier_gap > 0,
-          "a density needs steps, probes >= 1, points >= 2, bandwidth and outlier_gap > 0, got ",
+          "a density needs steps, starts >= 1, points >= 2, bandwidth and outlier_gap > 0, got ",
           options.steps,
           ", ",
-          options.probes,
+          options.starts,
           ", ",
           options.points,
           ", ",
@@ -39,16 +39,17 @@ struct Cumulative {
 Cumulative cumulative(const Sample& sample, const Eigen::VectorXd& points) {
   Eigen::ArrayXXd value(points.size(), sample.count()), lower = value, upper = value;
   for (Eigen::Index p = 0; p < sample.count(); ++p) {
-    const Quadrature& probe = sample[p];
-    const Eigen::Index m = probe.nodes.size();
+    const Quadrature& quadrature = sample[p];
+    const Eigen::Index m = quadrature.nodes.size();
     Eigen::VectorXd sums = Eigen::VectorXd::Zero(m + 1);
-    std::partial_sum(probe.weights.begin(), probe.weights.end(), sums.begin() + 1);
+    std::partial_sum(quadrature.weights.begin(), quadrature.weights.end(), sums.begin() + 1);
     sums /= sums(m);
     const auto nodes_to = [&](double x) {
-      return std::upper_bound(probe.nodes.begin(), probe.nodes.end(), x) - probe.nodes.begin();
+      return std::upper_bound(quadrature.nodes.begin(), quadrature.nodes.end(), x) -
+             quadrature.nodes.begin();
     };
     // A node's own weight may lie on either side of it, unless nothing is left to see.
-    const Eigen::Index open = probe.residuals.maxCoeff() <= sample.slack() ? 0 : 1;
+    const Eigen::Index open = quadrature.residuals.maxCoeff() <= sample.slack() ? 0 : 1;
     for (Eigen::Index i = 0; i < points.size(); ++i) {
       value(i, p) = sums(nodes_to(points(i)));
       lower(i, p) = sums(std::max<Eigen::Index>(0, nodes_to(points(i) - sample.slack()) - open));
@@ -132,7 +133,7 @@ void add_outliers(const Sample& sample, Eigen::Index n, double share, Density& r
       (sample.batches() == 1 ? sample.share_error(mass.mean(0)) : mass.standard_error(0));
 }
 
-void add_trace(const Sample& sample, Eigen::Index n, int probes, Density& result) {
+void add_trace(const Sample& sample, Eigen::Index n, int starts, Density& result) {
   Eigen::ArrayXXd traces(1, sample.count());
   for (Eigen::Index p = 0; p < sample.count(); ++p)
     traces(0, p) = static_cast<double>(n) * sample[p].weights.dot(sample[p].nodes);
@@ -141,10 +142,10 @@ void add_trace(const Sample& sample, Eigen::Index n, int probes, Density& result
   result.trace_stderr = trace.standard_error(0);
   result.trace_lower = result.trace - sample.reach() * result.trace_stderr;
   result.trace_upper = result.trace + sample.reach() * result.trace_stderr;
-  // Batches are columns here, so that the spread within each is over its probes.
+  // Batches are columns here, so that the spread within each is over its starts.
   const auto batches = sample.batches();
-  const Spread within = over_columns(traces.reshaped(probes, batches).transpose());
-  result.probe_share = within.standard_error.square().sum() /
+  const Spread within = over_columns(traces.reshaped(starts, batches).transpose());
+  result.start_share = within.standard_error.square().sum() /
                        static_cast<double>(batches * batches) /
                        (result.trace_stderr * result.trace_stderr);
 }
@@ -167,26 +168,26 @@ Density density_from(const std::vector<Quadrature>& quadratures,
                      double product_noise,
                      const DensityOptions& options) {
   check(options);
-  require(!quadratures.empty(), "a density needs one probe at least");
+  require(!quadratures.empty(), "a density needs one start at least");
   Density result;
   result.reorthogonalisation = reorthogonalisation(n, options);
   Eigen::Index count = 0;
-  for (const Quadrature& probe : quadratures) {
-    result.products += probe.products;
-    count += probe.nodes.size();
-    if (!probe.finite) result.status = KrylovStatus::kNonFinite;
+  for (const Quadrature& quadrature : quadratures) {
+    result.products += quadrature.products;
+    count += quadrature.nodes.size();
+    if (!quadrature.finite) result.status = KrylovStatus::kNonFinite;
   }
   if (result.status == KrylovStatus::kNonFinite) {
     result.trace = result.trace_stderr = result.trace_lower = result.trace_upper = kNan;
     return result;
   }
-  require(std::ssize(quadratures) % options.probes == 0,
+  require(std::ssize(quadratures) % options.starts == 0,
           "a density needs ",
-          options.probes,
-          " probes of each batch, got ",
+          options.starts,
+          " starts of each batch, got ",
           quadratures.size(),
           " in all");
-  const Sample sample(quadratures, n, product_noise, options.probes);
+  const Sample sample(quadratures, n, product_noise, options.starts);
   result.batches = static_cast<int>(sample.batches());
   // A multiple of the identity has no range; its own size, or 1 for the zero operator, stands in.
   const double range = sample.high() > sample.low() ? sample.high() - sample.low()
@@ -220,7 +221,7 @@ Density density_from(const std::vector<Quadrature>& quadratures,
   result.cumulative = cumulated.value;
   result.cumulative_lower = cumulated.lower;
   result.cumulative_upper = cumulated.upper;
-  add_trace(sample, n, options.probes, result);
+  add_trace(sample, n, options.starts, result);
   add_shares(sample, result);
   add_outliers(sample, n, options.outlier_gap, result);
   return result;

@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "kappascope/linalg/quadrature_in.h"
-#include "kappascope/linalg/sampling.h"
 
 namespace kappascope::linalg {
 
@@ -25,11 +25,11 @@ inline Spread over_columns(const Eigen::ArrayXXd& values) {
   return spread;
 }
 
-/// The quadratures of a density, `probes` of each batch: a column each in arrays.
+/// The quadratures of a density, `starts` of each batch: a column each in arrays.
 class Sample {
  public:
-  Sample(const std::vector<Quadrature>& quadratures, Eigen::Index n, double noise, int probes)
-      : quadratures_(quadratures), n_(static_cast<double>(n)), probes_(probes) {
+  Sample(const std::vector<Quadrature>& quadratures, Eigen::Index n, double noise, int starts)
+      : quadratures_(quadratures), n_(static_cast<double>(n)), starts_(starts) {
     for (const Quadrature& q : quadratures) {
       low_ = std::min(low_, q.nodes.minCoeff());
       high_ = std::max(high_, q.nodes.maxCoeff());
@@ -42,29 +42,29 @@ class Sample {
   /// How far rounding moves a node.
   [[nodiscard]] double slack() const { return slack_; }
   [[nodiscard]] Eigen::Index count() const { return std::ssize(quadratures_); }
-  [[nodiscard]] Eigen::Index batches() const { return count() / probes_; }
+  [[nodiscard]] Eigen::Index batches() const { return count() / starts_; }
   [[nodiscard]] const Quadrature& operator[](Eigen::Index i) const {
     return quadratures_[static_cast<std::size_t>(i)];
   }
 
-  /// Columns that are independent draws of what the mean is over: batches, or probes of one batch.
+  /// Columns that are independent draws of what the mean is over: batches, or starts of one batch.
   [[nodiscard]] Eigen::ArrayXXd independent(const Eigen::ArrayXXd& values) const {
     if (batches() == 1) return values;
     Eigen::ArrayXXd means(values.rows(), batches());
     for (Eigen::Index b = 0; b < batches(); ++b)
-      means.col(b) = values.middleCols(b * probes_, probes_).rowwise().mean();
+      means.col(b) = values.middleCols(b * starts_, starts_).rowwise().mean();
     return means;
   }
   /// Student's factor for those; 1 where there is none to multiply.
   [[nodiscard]] double reach() const {
     const Eigen::Index columns = batches() > 1 ? batches() : count();
-    return columns > 1 ? student_quantile(static_cast<int>(columns) - 1) : 1;
+    return columns > 1 ? student_quantile(0.975, static_cast<int>(columns) - 1) : 1;
   }
-  /// Standard error of the mass `share`, which depends on nothing else for probes of one batch.
+  /// Standard error of the mass `share`, which depends on nothing else for starts of one batch.
   [[nodiscard]] double share_error(double share) const {
     return std::sqrt(2 * share * (1 - share) / (n_ + 2) / static_cast<double>(count()));
   }
-  /// 95 % quantile of the largest deviation of the mean of one batch's probes (Kolmogorov).
+  /// 95 % quantile of the largest deviation of the mean of one batch's starts (Kolmogorov).
   [[nodiscard]] double largest_deviation() const {
     return 1.3581 * std::sqrt(2 / (n_ + 2) / static_cast<double>(count()));
   }
@@ -72,7 +72,7 @@ class Sample {
  private:
   const std::vector<Quadrature>& quadratures_;
   double n_;
-  Eigen::Index probes_;
+  Eigen::Index starts_;
   double low_ = std::numeric_limits<double>::infinity(), high_ = -low_, slack_ = 0;
 };
 

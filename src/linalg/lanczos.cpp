@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/lanczos.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "kappascope/core/error.h"
@@ -29,6 +32,18 @@ const char* to_string(KrylovStatus status) {
       return "non_finite";
     case KrylovStatus::kInconsistent:
       return "inconsistent";
+  }
+  return "?";
+}
+
+const char* to_string(SpectrumEnd end) {
+  switch (end) {
+    case SpectrumEnd::kLargest:
+      return "largest";
+    case SpectrumEnd::kSmallest:
+      return "smallest";
+    case SpectrumEnd::kBoth:
+      return "both";
   }
   return "?";
 }
@@ -70,18 +85,117 @@ void HostBasis::rotate(const Eigen::MatrixXd& y) {
   columns_.leftCols(y.cols()) = (columns_.leftCols(y.rows()) * y).eval();
 }
 
-LanczosResult lanczos(const SymmetricOperator& op, const LanczosOptions& options) {
-  const Eigen::Index starts = options.start.size() == 0 ? 0 : options.start.cols();
-  require(starts == 0 || options.start.rows() == op.size,
+namespace detail {
+
+std::vector<Eigen::Index> wanted_ends(Eigen::Index m, Eigen::Index bottom, Eigen::Index top) {
+  std::vector<Eigen::Index> wanted;
+  for (Eigen::Index i = 0; i < m; ++i) {
+    if (i < bottom || i >= m - top) wanted.push_back(i);
+  }
+  return wanted;
+}
+
+bool separated(const Eigen::VectorXd& values,
+               const Eigen::VectorXd& residuals,
+               Eigen::Index bottom,
+               Eigen::Index top,
+               double goal) {
+  const Eigen::Index m = values.size();
+  if (bottom + top >= m) return true;
+  const Eigen::Index above = m - top - 1;
+  const bool high =
+      top == 0 || residuals(above) <= goal || values(above) + residuals(above) < values(above + 1);
+  const bool low = bottom == 0 || residuals(bottom) <= goal ||
+                   values(bottom) - residuals(bottom) > values(bottom - 1);
+  return high && low;
+}
+
+}  // namespace detail
+
+double ExtremeEigenvalues::magnitude() const {
+  const double found = eigenvalues.size() == 0 ? 0 : eigenvalues.cwiseAbs().maxCoeff();
+  return other_end ? std::max(found, std::abs(other_end->value)) : found;
+}
+
+bool ExtremeEigenvalues::other_end_dominates() const {
+  return other_end && eigenvalues.size() > 0 &&
+         std::abs(other_end->value) > eigenvalues.cwiseAbs().maxCoeff();
+}
+
+Eigen::VectorXd ExtremeEigenvalues::bounds() const {
+  if (eigenvalues.size() == 0) return {};
+  return residuals.array() + product_noise * magnitude();
+}
+
+namespace {
+
+std::string what_values_are_worth(const ExtremeEigenvalues& found, const OptionNames& names) {
+  switch (found.status) {
+    case KrylovStatus::kConverged:
+      return "Each value is within its +- of an eigenvalue: the length of A v - value v and the "
+             "rounding of a product.\n";
+    case KrylovStatus::kMaxProducts:
+      return fmt::format(
+          "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
+          "others may lie beyond it; raise {} or {}.\n",
+          names.max_products,
+          names.tolerance);
+    case KrylovStatus::kNonFinite:
+      return "No values: a product was not finite.\n";
+    case KrylovStatus::kInconsistent:
+      return "Do not trust these: products contradict each other, so the loss differs from call to "
+             "call or is noisier than its type allows.\n";
+  }
+  return {};
+}
+
+std::string at_the_other_end(const ExtremeEigenvalues& found, const OptionNames& names) {
+  if (!found.other_end) return {};
+  const bool low = found.which == SpectrumEnd::kLargest;
+  const auto [value, residual] = *found.other_end;
+  if (found.other_end_dominates()) {
+    return fmt::format(
+        "The most {} Ritz value of the same space, {:.6g} (residual {:.1e}), has the larger "
+        "magnitude; ask with {}.\n",
+        low ? "negative" : "positive",
+        value,
+        residual,
+        names.both_ends);
+  }
+  return fmt::format(
+      "The other end was not asked for: the same space reaches {} to {:.6g} (residual {:.1e}), and "
+      "the spectrum at least as far.\n",
+      low ? "down" : "up",
+      value,
+      residual);
+}
+
+}  // namespace
+
+std::string certificate(const ExtremeEigenvalues& found, const OptionNames& names) {
+  std::string text = what_values_are_worth(found, names);
+  if (found.eigenvalues.size() == 0) return text;
+  if (!found.multiplicity_checked) {
+    text += fmt::format(
+        "Multiplicity was not looked for: a repeated eigenvalue comes once; ask with {}.\n",
+        names.find_repeated);
+  }
+  return text + at_the_other_end(found, names);
+}
+
+LanczosResult lanczos(const SymmetricOperator& op,
+                      const LanczosOptions& options,
+                      const Eigen::MatrixXd& start) {
+  const Eigen::Index starts = start.size() == 0 ? 0 : start.cols();
+  require(starts == 0 || start.rows() == op.size,
           "start vectors of width ",
-          options.start.rows(),
+          start.rows(),
           " do not fit an operator of order ",
           op.size);
-  require(options.start.allFinite(), "a start vector has NaN or infinity in it");
+  require(start.allFinite(), "a start vector has NaN or infinity in it");
   HostBasis basis(op);
-  LanczosResult result = lanczos_in(basis, op.product_noise, options, starts, [&](Eigen::Index i) {
-    basis.load(options.start.col(i));
-  });
+  LanczosResult result{lanczos_in(
+      basis, op.product_noise, options, starts, [&](Eigen::Index i) { basis.load(start.col(i)); })};
   if (options.vectors) result.eigenvectors = basis.columns(result.eigenvalues.size());
   return result;
 }

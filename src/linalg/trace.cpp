@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kappascope/linalg/sampling.h"
+#include "kappascope/core/statistics.h"
 
 namespace kappascope::linalg {
 namespace detail {
@@ -16,7 +16,7 @@ TraceEstimate trace_estimate(double exact, const Eigen::VectorXd& forms) {
   if (forms.size() < 2) return estimate;
   const double squares = (forms.array() - mean).square().sum();
   estimate.standard_error = std::sqrt(squares / (count - 1) / count);
-  const double reach = student_quantile(estimate.vectors - 1) * estimate.standard_error;
+  const double reach = student_quantile(0.975, estimate.vectors - 1) * estimate.standard_error;
   estimate.lower = estimate.value - reach;
   estimate.upper = estimate.value + reach;
   return estimate;

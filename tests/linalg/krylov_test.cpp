@@ -14,26 +14,26 @@ namespace {
 template <typename Space>
 double broken_promises(const Eigen::MatrixXd& a, const HostBasis& basis, const Space& space) {
   const Eigen::Index m = space.expanded();
-  const Eigen::Index count = m + space.pending();
+  const Eigen::Index count = m + space.block();
   const Eigen::MatrixXd all = basis.columns(count);
   const Eigen::MatrixXd v = all.leftCols(m);
-  const Eigen::MatrixXd p = all.rightCols(space.pending());
+  const Eigen::MatrixXd p = all.rightCols(space.block());
   return (a * v - v * space.projection() - p * space.coupling()).norm() +
          (all.transpose() * all - Eigen::MatrixXd::Identity(count, count)).norm();
 }
 
 }  // namespace
 
-TEST_CASE("A V = V H + P C holds through products, injected columns and restarts") {
+TEST_CASE("A V = V H + P C holds through products, random and thick restarts") {
   const Eigen::MatrixXd a = with_spectrum(geometric_spectrum(60, 100), 1);
   const SymmetricOperator op = dense_operator(a);
   HostBasis basis(op);
   KrylovSpace<HostBasis> space(basis, op.product_noise, 5);
-  space.inject();
+  space.random_restart();
   for (int i = 0; i < 12; ++i) space.expand(0);
   CHECK(broken_promises(a, basis, space) < 1e-11);
-  space.inject();
-  CHECK(space.pending() == 2);
+  space.random_restart();
+  CHECK(space.block() == 2);
   for (Eigen::Index which : {1, 1, 0, 1, 0, 0}) space.expand(which);
   CHECK(broken_promises(a, basis, space) < 1e-11);
   const SymmetricEigen ritz = space.ritz();
@@ -45,7 +45,7 @@ TEST_CASE("A V = V H + P C holds through products, injected columns and restarts
   CHECK(space.products() == 27);
 }
 
-TEST_CASE("an invariant space has nothing pending, and a full one takes nothing more") {
+TEST_CASE("an invariant space has an empty residual block, and a full one takes nothing more") {
   const SymmetricOperator op = dense_operator(Eigen::MatrixXd::Identity(3, 3));
   HostBasis basis(op);
   KrylovSpace<HostBasis> space(basis, op.product_noise, 5);
@@ -55,11 +55,11 @@ TEST_CASE("an invariant space has nothing pending, and a full one takes nothing 
   CHECK(space.invariant());
   basis.load(Eigen::Vector3d(0, 0, 1));
   space.start_from_work();  // in the space already: a random one instead
-  CHECK(space.pending() == 1);
+  CHECK(space.block() == 1);
   space.expand(0);
-  space.inject();
+  space.random_restart();
   space.expand(0);
   CHECK(space.complete());
-  space.inject();
-  CHECK(space.pending() == 0);
+  space.random_restart();
+  CHECK(space.block() == 0);
 }

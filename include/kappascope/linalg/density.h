@@ -13,8 +13,8 @@
 namespace kappascope::linalg {
 
 struct DensityOptions {
-  int steps = 60;           ///< Lanczos steps a probe; the order of the operator bounds them
-  int probes = 4;           ///< random starts a batch; their spread makes the density's band
+  int steps = 60;  ///< Lanczos steps from each start vector; the order of the operator bounds them
+  int starts = 4;  ///< random start vectors a batch; their spread makes the density's band
   int points = 512;         ///< of the grid
   double bandwidth = 0.01;  ///< standard deviation of the smoothing, as a share of the range
   /// Vectors held at once, the work vector among them; 0: as many as there are steps, and one. When
@@ -51,44 +51,44 @@ struct Density {
   /// otherwise kConverged (a density has no residual: its error is the band).
   KrylovStatus status = KrylovStatus::kConverged;
   /// [points], smoothed by a Gaussian; the band is 95 % pointwise, mean ± t · standard error over
-  /// the probes, or over the means of batches where there are several (which holds the spread of
-  /// both), cut at 0. From one probe of one batch it is NaN: unknown is not zero.
+  /// the starts, or over the means of batches where there are several (which holds the spread of
+  /// both), cut at 0. From one start of one batch it is NaN: unknown is not zero.
   Eigen::VectorXd grid, density, lower, upper;
   /// [points] the share of the spectrum at or below each point, not smoothed. The band has two
-  /// parts, added up. What m steps leave open, for each probe by the inequalities of Chebyshev,
-  /// Markov and Stieltjes, within rounding of the product. And chance: for one batch the probe's
+  /// parts, added up. What m steps leave open, for each start by the inequalities of Chebyshev,
+  /// Markov and Stieltjes, within rounding of the product. And chance: for one batch the start's
   /// measure is Dirichlet with parameters 1/2 (Chen, Trogdon and Ubaru 2021), whose largest
   /// deviation over all points is Kolmogorov's, so the band holds for all points at once with
-  /// 95 %, from one probe on; for several batches it is Student's t over them, 95 % pointwise. Cut
+  /// 95 %, from one start on; for several batches it is Student's t over them, 95 % pointwise. Cut
   /// to [0, 1].
   Eigen::VectorXd cumulative, cumulative_lower, cumulative_upper;
-  Eigen::VectorXd nodes, weights;  ///< all probes' Ritz values; the weights sum to 1
+  Eigen::VectorXd nodes, weights;  ///< all starts' Ritz values; the weights sum to 1
   Share negative_mass;             ///< below -(10 · noise · largest magnitude)
   Share near_zero_mass;            ///< within 1e-3 of the largest magnitude
-  /// The bulk holds the median and goes on to either side as far as no gap between all probes' Ritz
+  /// The bulk holds the median and goes on to either side as far as no gap between all starts' Ritz
   /// values exceeds outlier_gap of their range.
   double bulk_low = std::numeric_limits<double>::quiet_NaN(), bulk_high = bulk_low;
   /// Eigenvalues outside the bulk, descending: Ritz values there with a bound below half of the
-  /// gap, those of several probes within each other's bounds once (of several batches: as often as
+  /// gap, those of several starts within each other's bounds once (of several batches: as often as
   /// they differ).
   std::vector<Outlier> outliers;
   /// How many eigenvalues lie outside the bulk, with their multiplicity: n times the mass there,
   /// and the standard error of that.
   double outlier_count = bulk_low, outlier_count_stderr = bulk_low;
   /// Of the operator: n times the mean of the density. The first moment of a quadrature is exact,
-  /// so this is Hutchinson's estimate over the same probes; its standard error is that over probes,
+  /// so this is Hutchinson's estimate over the same starts; its standard error is that over starts,
   /// or over batches where there are several (NaN for one of both).
   double trace = 0, trace_stderr = 0;
   double trace_lower = 0, trace_upper = 0;  ///< 95 %, Student's t; NaN where the error is
-  /// The part of trace_stderr² that more probes would lessen, the rest being that of batches; by
-  /// chance it may exceed 1. NaN for one probe.
-  double probe_share = bulk_low;
+  /// The part of trace_stderr² that more starts would lessen, the rest being that of batches; by
+  /// chance it may exceed 1. NaN for one start.
+  double start_share = bulk_low;
   int products = 0;
   int batches = 1;
   Reorthogonalisation reorthogonalisation = Reorthogonalisation::kPartial;
 };
 
-/// Cost: at most probes · steps products for each operator, and max_vectors · n numbers of memory.
+/// Cost: at most starts · steps products for each operator, and max_vectors · n numbers of memory.
 /// Throws when an option is not positive, max_vectors is 1 or 2, or orders differ.
 Density spectral_density(const SymmetricOperator& op, const DensityOptions& options = {});
 Density spectral_density(std::span<const SymmetricOperator> batches,
@@ -98,23 +98,23 @@ Density spectral_density(std::span<const SymmetricOperator> batches,
 Reorthogonalisation reorthogonalisation(Eigen::Index n, const DensityOptions& options);
 
 /// The two halves of spectral_density: products, with the vectors anywhere; and all the rest.
-/// Batches with other numbers have other probes. One that is not finite is the last.
+/// Batches with other numbers have other starts. One that is not finite is the last.
 template <KrylovBasis Basis>
 std::vector<Quadrature> quadratures_in(Basis& basis,
                                        double product_noise,
                                        const DensityOptions& options,
                                        int batch = 0) {
   const bool keep = reorthogonalisation(basis.size(), options) == Reorthogonalisation::kPartial;
-  std::vector<Quadrature> probes;
+  std::vector<Quadrature> quadratures;
   Random seeds(options.seed);
-  for (int skipped = 0; skipped < batch * options.probes; ++skipped) seeds.next();
-  for (int p = 0; p < options.probes; ++p) {
-    probes.push_back(quadrature_in(basis, product_noise, options.steps, keep, seeds.next()));
-    if (!probes.back().finite) break;
+  for (int skipped = 0; skipped < batch * options.starts; ++skipped) seeds.next();
+  for (int p = 0; p < options.starts; ++p) {
+    quadratures.push_back(quadrature_in(basis, product_noise, options.steps, keep, seeds.next()));
+    if (!quadratures.back().finite) break;
   }
-  return probes;
+  return quadratures;
 }
-/// `quadratures`: `probes` of the first batch, then of the next; fewer where one is not finite.
+/// `quadratures`: `starts` of the first batch, then of the next; fewer where one is not finite.
 Density density_from(const std::vector<Quadrature>& quadratures,
                      Eigen::Index n,
                      double product_noise,

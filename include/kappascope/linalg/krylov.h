@@ -44,11 +44,12 @@ concept KrylovBasis = requires(B basis,
 /// An orthonormal basis that grows by products with A, and A's projection on it. Plain algebra
 /// behind lanczos() and spectral_density(): what is asked of it and when to stop is theirs.
 ///
-/// V are the m expanded columns, P behind them the pending ones, whose product is still to come:
+/// V are the m expanded columns, P behind them the residual block, whose products are still to
+/// come:
 ///   A V = V H + P C,  [V P] orthonormal.
-/// Classic Lanczos has one pending column and one entry β in C; a second starting vector adds a
-/// second one. For u = V y, ‖A u - θ u‖ = ‖C y‖ without a product. All of H is computed, not only
-/// three diagonals: full orthogonalisation needs these projections anyway.
+/// Classic Lanczos has a residual block of one column and one entry β in C; a second starting
+/// vector adds a second one. For u = V y, ‖A u - θ u‖ = ‖C y‖ without a product. All of H is
+/// computed, not only three diagonals: full orthogonalisation needs these projections anyway.
 template <KrylovBasis Basis>
 class KrylovSpace {
  public:
@@ -57,11 +58,12 @@ class KrylovSpace {
       : basis_(basis), noise_(std::max(noise, 1e-15)), random_(seed) {}
 
   [[nodiscard]] Eigen::Index expanded() const { return h_.rows(); }
-  [[nodiscard]] Eigen::Index pending() const { return c_.rows(); }
+  /// Columns of the residual block.
+  [[nodiscard]] Eigen::Index block() const { return c_.rows(); }
   /// There is no direction left.
   [[nodiscard]] bool complete() const { return expanded() == basis_.size(); }
   /// No product leaves the space; the next direction would be a random one.
-  [[nodiscard]] bool invariant() const { return pending() == 0; }
+  [[nodiscard]] bool invariant() const { return block() == 0; }
   [[nodiscard]] bool finite() const { return finite_; }
   [[nodiscard]] int products() const { return products_; }
   /// The most that the products contradicted symmetry by, as seen in the space: for a symmetric
@@ -70,20 +72,20 @@ class KrylovSpace {
   [[nodiscard]] const Eigen::MatrixXd& projection() const { return h_; }
   [[nodiscard]] const Eigen::MatrixXd& coupling() const { return c_; }
 
-  /// Adds a random pending column, if there is a direction left for one.
-  void inject() {
+  /// Adds a random column to the residual block, if there is a direction left for one.
+  void random_restart() {
     while (finite_ && columns() < basis_.size()) {
       basis_.random(random_.next());
       if (add_orthogonal()) return;
     }
   }
-  /// Makes w a pending column; a random vector where w is zero or in the space already.
+  /// Adds w to the residual block; a random vector where w is zero or in the space already.
   void start_from_work() {
-    if (!add_orthogonal()) inject();
+    if (!add_orthogonal()) random_restart();
   }
 
-  /// One product, with pending column number `which`: it joins V, and what is new of its product
-  /// becomes the last pending column. Needs pending() > which.
+  /// One product, with column `which` of the residual block: it joins V, and what is new of its
+  /// product becomes the block's last column. Needs block() > which.
   void expand(Eigen::Index which) {
     const Eigen::Index m = expanded();
     if (which != 0) {
@@ -99,7 +101,7 @@ class KrylovSpace {
     column(m) = basis_.dot(m);
     const Eigen::VectorXd rest = basis_.subtract_project(column);
     double beta = basis_.subtract(rest);
-    // Not so where much of it lies along other pending columns.
+    // Not so where much of it lies along the rest of the block.
     if (rest.norm() > beta) beta = basis_.subtract(basis_.project(columns()));
     column += rest;
     finite_ = column.allFinite() && std::isfinite(beta);
@@ -109,41 +111,41 @@ class KrylovSpace {
     h_.conservativeResize(m + 1, m + 1);
     h_.col(m) = column.head(m + 1);
     h_.row(m) = column.head(m + 1).transpose();
-    const Eigen::Index left = pending() - 1;
+    const Eigen::Index left = block() - 1;
     Eigen::MatrixXd c(left, m + 1);
     c << c_.bottomRows(left), column.tail(left);
     c_ = std::move(c);
     if (beta <= noise_ * scale_ || columns() == basis_.size()) return;
     basis_.store(columns(), 1 / beta);
-    add_pending(beta);
+    append_to_block(beta);
   }
 
   /// Ritz values ascending, and coordinates of the Ritz vectors in V.
   [[nodiscard]] SymmetricEigen ritz() const { return symmetric_eigen(h_); }
 
   /// Thick restart (Wu and Simon 2000): keeps the Ritz vectors `y` (columns) with their values, and
-  /// every pending column.
+  /// the residual block.
   void restart(const Eigen::VectorXd& values, const Eigen::MatrixXd& y) {
     const Eigen::Index m = expanded();
     basis_.rotate(y);
-    for (Eigen::Index i = 0; i < pending() && m != y.cols(); ++i) {
+    for (Eigen::Index i = 0; i < block() && m != y.cols(); ++i) {
       basis_.swap(m + i, y.cols() + i);
     }
     h_ = values.asDiagonal();
     c_ = (c_ * y).eval();
   }
 
-  /// Gives up every pending column, so that the next one is free to lie in their directions. H
-  /// stays exact; the coupling no longer tells all of a residual, which takes a product from then
-  /// on.
-  void drop_pending() {
+  /// Gives up the residual block, so that the next column is free to lie in its directions. H stays
+  /// exact; the coupling no longer tells all of a residual: up to dropped() is missing.
+  void drop_block() {
     dropped_ += c_.norm();
     c_.resize(0, expanded());
   }
-  [[nodiscard]] bool knows_residuals() const { return dropped_ == 0; }
+  /// The norm of the coupling that was given up.
+  [[nodiscard]] double dropped() const { return dropped_; }
 
  private:
-  [[nodiscard]] Eigen::Index columns() const { return expanded() + pending(); }
+  [[nodiscard]] Eigen::Index columns() const { return expanded() + block(); }
 
   /// Makes w orthogonal to all columns and stores it behind them; "twice is enough" (Parlett 1998).
   /// False where nothing but rounding is left of it: then nothing is stored.
@@ -156,13 +158,13 @@ class KrylovSpace {
     finite_ = finite_ && std::isfinite(length);
     if (!(length > 1e-14 * before) || count == basis_.size()) return false;
     basis_.store(count, 1 / length);
-    add_pending(0);
+    append_to_block(0);
     return true;
   }
 
   /// The column just stored is reached from the last expanded one, with β.
-  void add_pending(double beta) {
-    const Eigen::Index rows = pending();
+  void append_to_block(double beta) {
+    const Eigen::Index rows = block();
     c_.conservativeResize(rows + 1, expanded());
     c_.row(rows).setZero();
     if (expanded() > 0) c_(rows, expanded() - 1) = beta;
@@ -175,7 +177,7 @@ class KrylovSpace {
   Eigen::MatrixXd c_ = Eigen::MatrixXd(0, 0);
   double scale_ = 0;
   double asymmetry_ = 0;
-  double dropped_ = 0;  // the norm of the coupling that was given up
+  double dropped_ = 0;
   int products_ = 0;
   bool finite_ = true;
 };

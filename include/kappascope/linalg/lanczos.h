@@ -4,6 +4,8 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "kappascope/linalg/krylov.h"
@@ -31,6 +33,7 @@ enum class KrylovStatus {
 const char* to_string(KrylovStatus status);
 
 enum class SpectrumEnd { kLargest, kSmallest, kBoth };  ///< by value, not by magnitude
+const char* to_string(SpectrumEnd end);                 ///< "largest", "smallest" or "both"
 
 /// How far an iteration has come, told after each look at the Ritz values.
 struct LanczosProgress {
@@ -42,54 +45,96 @@ struct LanczosProgress {
 
 struct LanczosOptions {
   int top = 5;  ///< pairs wanted at each asked end
-  SpectrumEnd which = SpectrumEnd::kBoth;
+  SpectrumEnd which = SpectrumEnd::kLargest;
   double tolerance =
       1e-3;  ///< on ‖A v - θ v‖ / max |θ|; where products are noisier, on their noise
   int max_products = 300;  ///< of the iteration
   int max_basis = 80;      ///< vectors kept before a thick restart; raised to what `top` needs
   std::uint64_t seed = 0;
   bool vectors = false;  ///< return the eigenvectors
-  /// A Krylov space holds one vector of each eigenspace. When on, converged pairs are challenged: a
-  /// random vector orthogonal to all that was found grows a dozen steps, until one of them brings
-  /// nothing new. Costs a dozen products, and as many again for every repeated eigenvalue.
-  bool find_repeated = true;
+  /// A Krylov space holds one vector of each eigenspace, so a repeated eigenvalue comes once. When
+  /// on, converged pairs are checked by deflation: a random vector orthogonal to all that was found
+  /// grows a dozen steps, until one of them brings nothing new. Costs a dozen products, and as many
+  /// again for every repeated eigenvalue. Symmetry of the problem repeats eigenvalues (I ⊗ S, a
+  /// linear layer); those of a generic loss are simple.
+  bool find_repeated = false;
   /// Measure each residual by a product of its own, instead of taking it from the projection of A,
   /// which tells it up to the noise of a product. Done in any case where the tolerance is within
   /// thirty times that noise.
   bool measure_residuals = false;
-  /// Start vectors, [n, s]; empty: a random one. The sum of the last snapshot's eigenvectors is
-  /// good. Several vectors take a product each before anything goes on from them: right where they
-  /// are the answer already, dearer than their sum where they are not.
-  Eigen::MatrixXd start = {};
   std::function<void(const LanczosProgress&)> progress = {};
 };
 
-struct LanczosResult {
-  KrylovStatus status = KrylovStatus::kMaxProducts;
-  Eigen::VectorXd eigenvalues = {};   ///< descending; the largest `top` and/or the smallest `top`
-  Eigen::VectorXd residuals = {};     ///< ‖A v - θ v‖ of each, up to the noise of a product
-  Eigen::MatrixXd eigenvectors = {};  ///< [n, k] orthonormal, when asked
-  int products = 0;                   ///< all of them
-
-  /// How far from an eigenvalue each value can be: its residual, and the error of a product.
-  [[nodiscard]] Eigen::VectorXd bounds(double product_noise) const {
-    if (eigenvalues.size() == 0) return {};
-    return residuals.array() + product_noise * eigenvalues.cwiseAbs().maxCoeff();
-  }
+/// A value of the projection of A: an eigenvalue lies within `residual` of it, up to the noise of a
+/// product.
+struct RitzValue {
+  double value = 0, residual = 0;
 };
+
+/// Eigenvalues at the ends of a spectrum, and what they are worth.
+struct ExtremeEigenvalues {
+  KrylovStatus status = KrylovStatus::kMaxProducts;
+  Eigen::VectorXd eigenvalues = {};  ///< descending; the largest `top` and/or the smallest `top`
+  Eigen::VectorXd residuals = {};    ///< ‖A v - θ v‖ of each, up to the noise of a product
+  int products = 0;                  ///< all of them
+  double product_noise = 0;          ///< relative error of one, as the operator stated it
+  SpectrumEnd which = SpectrumEnd::kLargest;  ///< the ends that were asked for
+  /// Each eigenvalue comes as often as it is there: find_repeated confirmed it, or the iteration
+  /// went through the whole space. Without it a repeated eigenvalue comes once.
+  bool multiplicity_checked = false;
+  /// Where one end was asked for: the extreme Ritz value at the other one, in the same space, for
+  /// no further product. The eigenvalue at that end is at this value or beyond it (Rayleigh and
+  /// Ritz). None where the space holds nothing but the wanted pairs.
+  std::optional<RitzValue> other_end = {};
+
+  /// The largest magnitude seen, other_end's among them: what tolerances are relative to.
+  [[nodiscard]] double magnitude() const;
+  /// The eigenvalue of largest magnitude lies at the end that was not asked for.
+  [[nodiscard]] bool other_end_dominates() const;
+  /// [k] how far from an eigenvalue each value can be: its residual, and the error of a product.
+  [[nodiscard]] Eigen::VectorXd bounds() const;
+};
+
+struct LanczosResult : ExtremeEigenvalues {
+  Eigen::MatrixXd eigenvectors = {};  ///< [n, k] orthonormal, when asked
+};
+
+/// How an interface calls the options that a certificate names.
+struct OptionNames {
+  const char* max_products = "max_products";
+  const char* tolerance = "tolerance";
+  const char* both_ends = "SpectrumEnd::kBoth";
+  const char* find_repeated = "find_repeated";
+};
+
+/// In words, a sentence a line: what each value is worth, whether multiplicity was looked for, and
+/// what the Krylov space shows of an end that was not asked for.
+std::string certificate(const ExtremeEigenvalues& found, const OptionNames& names = {});
 
 /// Extreme eigenpairs by Lanczos with full reorthogonalisation and thick restart (Wu and Simon
 /// 2000). n = 1, k = n, the zero operator and repeated eigenvalues are ordinary cases; where the
 /// two ends meet (n <= 2 top) all n values come once. Where products ran out early, fewer pairs
-/// than asked may come. kNonFinite comes without pairs: nothing is invented. Throws when top,
-/// max_products or n is below 1, or the start has another width. Cost: products, and 4 n · basis
-/// flops a product; memory n · (max_basis + 2) doubles.
-LanczosResult lanczos(const SymmetricOperator& op, const LanczosOptions& options = {});
+/// than asked may come. kNonFinite comes without pairs: nothing is invented.
+///
+/// `start`, [n, s]: start vectors; empty: a random one. The sum of the last snapshot's eigenvectors
+/// is good. Several vectors take a product each before anything goes on from them: pass several
+/// only where they are the answer already, and their sum otherwise.
+///
+///     const auto found = lanczos(dense_operator(matrix), {.top = 3, .tolerance = 1e-10});
+///     std::puts(certificate(found).c_str());
+///
+/// Throws when top, max_products or n is below 1, or the start has another width. Cost: products,
+/// and 4 n · basis flops a product; memory n · (max_basis + 2) doubles.
+LanczosResult lanczos(const SymmetricOperator& op,
+                      const LanczosOptions& options = {},
+                      const Eigen::MatrixXd& start = {});
 
 /// The columns of a KrylovBasis on the host, in double.
 class HostBasis {
  public:
+  /// `op` must outlive the basis.
   explicit HostBasis(const SymmetricOperator& op);
+  explicit HostBasis(const SymmetricOperator&&) = delete;
 
   [[nodiscard]] Eigen::Index size() const { return op_.size; }
   void load(Eigen::VectorXd vector) { work_ = std::move(vector); }
@@ -121,11 +166,11 @@ class HostBasis {
 /// eigenvectors are asked for, they are left in the first columns of the basis, in the order of the
 /// result.
 template <KrylovBasis Basis>
-LanczosResult lanczos_in(Basis& basis,
-                         double product_noise,
-                         const LanczosOptions& options,
-                         Eigen::Index starts = 0,
-                         const std::function<void(Eigen::Index)>& load = {});
+ExtremeEigenvalues lanczos_in(Basis& basis,
+                              double product_noise,
+                              const LanczosOptions& options,
+                              Eigen::Index starts = 0,
+                              const std::function<void(Eigen::Index)>& load = {});
 
 }  // namespace kappascope::linalg
 

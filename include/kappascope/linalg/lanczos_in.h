@@ -13,180 +13,281 @@ namespace kappascope::linalg {
 namespace detail {
 
 /// Which of m ascending Ritz values are wanted: the first `bottom` and the last `top`, each once.
-inline std::vector<Eigen::Index> wanted_ends(Eigen::Index m,
-                                             Eigen::Index bottom,
-                                             Eigen::Index top) {
-  std::vector<Eigen::Index> wanted;
-  for (Eigen::Index i = 0; i < m; ++i) {
-    if (i < bottom || i >= m - top) wanted.push_back(i);
-  }
-  return wanted;
-}
+std::vector<Eigen::Index> wanted_ends(Eigen::Index m, Eigen::Index bottom, Eigen::Index top);
 
-/// Whether a challenge may end: at every asked end the first Ritz pair behind the wanted ones has
-/// converged, or cannot reach in among them. `ritz` ascending; `residuals` of all pairs.
-inline bool separated(const SymmetricEigen& ritz,
-                      const Eigen::VectorXd& residuals,
-                      Eigen::Index bottom,
-                      Eigen::Index top,
-                      double goal) {
-  const Eigen::Index m = ritz.values.size();
-  if (bottom + top >= m) return true;
-  const Eigen::Index above = m - top - 1;
-  const bool high = top == 0 || residuals(above) <= goal ||
-                    ritz.values(above) + residuals(above) < ritz.values(above + 1);
-  const bool low = bottom == 0 || residuals(bottom) <= goal ||
-                   ritz.values(bottom) - residuals(bottom) > ritz.values(bottom - 1);
-  return high && low;
-}
+/// Whether deflation checks may end: at every asked end the first Ritz pair behind the wanted ones
+/// has converged, or cannot reach in among them. `values` ascending; `residuals` of all pairs.
+bool separated(const Eigen::VectorXd& values,
+               const Eigen::VectorXd& residuals,
+               Eigen::Index bottom,
+               Eigen::Index top,
+               double goal);
+
+/// One run of thick-restart Lanczos: expand by a product, look at the Ritz pairs, select the wanted
+/// ones; then accept them, check them by deflation, restart, or go on.
+template <KrylovBasis Basis>
+class ThickRestartLanczos {
+ public:
+  ThickRestartLanczos(Basis& basis, double product_noise, const LanczosOptions& options)
+      : basis_(basis),
+        options_(options),
+        noise_(product_noise),
+        top_(options.which == SpectrumEnd::kSmallest ? 0 : options.top),
+        bottom_(options.which == SpectrumEnd::kLargest ? 0 : options.top),
+        enough_(std::min<Eigen::Index>(basis.size(), top_ + bottom_)),
+        max_basis_(std::min<Eigen::Index>(
+            basis.size(), std::max<Eigen::Index>(options.max_basis, 2 * enough_ + kNewDirections))),
+        // A measured residual has two parts that know nothing of each other, that of the projection
+        // and the noise of the product: the first may take what the second leaves of the tolerance.
+        goal_(std::max(
+            std::sqrt(std::max(
+                0.0, options.tolerance * options.tolerance - product_noise * product_noise)),
+            product_noise / 2)),
+        space_(basis, product_noise, options.seed) {}
+
+  ExtremeEigenvalues run(Eigen::Index starts, const std::function<void(Eigen::Index)>& load) {
+    begin(starts, load);
+    while (space_.products() < options_.max_products) {
+      expand();
+      if (!space_.finite()) return non_finite();
+      if (!look_is_due()) continue;
+      look();
+      if (space_.complete()) return accept(KrylovStatus::kConverged);
+      const Selection selection = select();
+      if (selection == Selection::kAccepted) return accept(KrylovStatus::kConverged);
+      const bool check = selection == Selection::kUnchecked;
+      if (!check) choose_residual();
+      if (is_full() && !nearly_spanned() && !(check && check_.rounds > 0)) thick_restart();
+      if (check) check_by_deflation();
+    }
+    look();
+    return accept(KrylovStatus::kMaxProducts);
+  }
+
+ private:
+  /// Products that a deflation check grows before it is judged. A copy of an eigenvalue has a share
+  /// of 1/sqrt(n) in a random vector, and k steps raise it by T_k(1 + 2γ), Chebyshev's polynomial,
+  /// with γ the gap below the copy in units of the rest of the spectrum: T_12 is 900, the root of
+  /// n = 10⁶, at γ = 0.1. With a smaller gap the copy is not there yet but has moved the Ritz
+  /// values, and separated() keeps the check going.
+  static constexpr int kCheckSteps = 12;
+  /// A check after the first gives up the residual block. Ten of them, each with residuals below a
+  /// tenth of the goal, cannot add up to it.
+  static constexpr double kGivenUp = 0.1;
+  /// Between a look and the next m grows by a share of 1/24, so at most 4 % of the products are
+  /// taken after convergence. A look costs about 10 m³ flops, all looks up to m = 80 3·10⁷: less
+  /// than one product with 10⁷ parameters.
+  static constexpr Eigen::Index kLookShare = 24;
+  /// Room for new directions after a restart that keeps the wanted pairs twice over: a dozen, as a
+  /// deflation check needs, and some to select from.
+  static constexpr Eigen::Index kNewDirections = 16;
+  /// Two products contradict symmetry by up to 1 + sqrt(m) of their noise, as every v_j · A v_m
+  /// meets an older v_m · A v_j: ten at m = 80. Ritz values of two looks agree to no better.
+  static constexpr double kContradiction = 10;
+  /// Where the tolerance is this many times the noise, the noise moves a residual by 3 % at most,
+  /// and the projection tells it as well as a product.
+  static constexpr double kTellsResiduals = 30;
+  /// |projected residual + noise|² has a mixed term 2 |r| |e| cos(r, e) <= tolerance² cos(r, e).
+  /// Vectors of order n that know nothing of each other have |cos| < 2/sqrt(n) in 19 of 20 cases:
+  /// 0.2 at n = 100, and sqrt(1.2) = 1.1.
+  static constexpr double kMixedTerm = 1.1;
+  /// Rounding of a projection where products are exact: 1e-16 in each step of a sum over n = 10⁶
+  /// terms, which add up as their root.
+  static constexpr double kProjectionRounding = 1e-13;
+
+  enum class Selection {
+    kUnconverged,  ///< a wanted pair has not reached its residual, or a check is under way
+    kUnchecked,    ///< all have, and may hide a copy: to be checked by deflation
+    kAccepted,
+  };
+
+  /// Deflation checks so far.
+  struct DeflationCheck {
+    Eigen::VectorXd values;  ///< the wanted Ritz values before the last one
+    int rounds = 0;
+    int grows_until = 0;  ///< products up to which the last one grows
+  };
+
+  void begin(Eigen::Index starts, const std::function<void(Eigen::Index)>& load) {
+    for (Eigen::Index i = 0; i < starts && space_.block() < basis_.size(); ++i) {
+      load(i);
+      space_.start_from_work();
+    }
+    if (space_.block() == 0) space_.random_restart();
+    starts_left_ = space_.block() - 1;
+  }
+
+  /// One product. Start vectors have theirs first, then the newest column of the residual block.
+  void expand() {
+    space_.expand(next_);
+    if (!space_.finite()) return;
+    if (space_.invariant()) space_.random_restart();
+    next_ = starts_left_ > 0 ? 0 : std::max<Eigen::Index>(0, space_.block() - 1);
+    starts_left_ = std::max<Eigen::Index>(0, starts_left_ - 1);
+  }
+
+  [[nodiscard]] bool is_full() const { return space_.expanded() >= max_basis_; }
+  [[nodiscard]] bool is_growing() const { return space_.products() < check_.grows_until; }
+  /// Where the columns are most of the space, a deflation check has little of its own to grow from,
+  /// or nothing is left: the last products settle it.
+  [[nodiscard]] bool nearly_spanned() const {
+    const Eigen::Index n = basis_.size(), columns = space_.expanded() + space_.block();
+    return options_.find_repeated && (columns == n || (n <= max_basis_ && 2 * columns > n));
+  }
+  [[nodiscard]] bool look_is_due() const {
+    const Eigen::Index m = space_.expanded();
+    return m >= enough_ && (m % (1 + m / kLookShare) == 0 || is_full() || space_.complete());
+  }
+
+  /// Ritz pairs of the space, and the residuals of all of them.
+  void look() {
+    ritz_ = space_.ritz();
+    wanted_ = wanted_ends(space_.expanded(), bottom_, top_);
+    scale_ = ritz_.values.cwiseAbs().maxCoeff();
+    residuals_ = (space_.coupling() * ritz_.vectors).colwise().norm();
+    if (!options_.progress || space_.expanded() < enough_) return;
+    const Eigen::VectorXd residuals = residuals_(wanted_);
+    options_.progress({.products = space_.products(),
+                       .converged = static_cast<int>((residuals.array() <= goal_ * scale_).count()),
+                       .wanted = static_cast<int>(enough_),
+                       .residual = residuals.maxCoeff() / scale_});
+  }
+
+  [[nodiscard]] Selection select() const {
+    const double residual = residuals_(wanted_).maxCoeff(), goal = goal_ * scale_;
+    if (residual > goal || is_growing() || nearly_spanned()) return Selection::kUnconverged;
+    if (!options_.find_repeated) return Selection::kAccepted;
+    if (confirmed()) {
+      return separated(ritz_.values, residuals_, bottom_, top_, goal) ? Selection::kAccepted
+                                                                      : Selection::kUnconverged;
+    }
+    return check_.rounds == 0 || residual <= kGivenUp * goal ? Selection::kUnchecked
+                                                             : Selection::kUnconverged;
+  }
+  /// The last check has left the wanted values as they were.
+  [[nodiscard]] bool confirmed() const {
+    const double same = std::max(options_.tolerance, kContradiction * noise_) * scale_;
+    return check_.values.size() > 0 &&
+           (ritz_.values(wanted_) - check_.values).cwiseAbs().maxCoeff() <= same;
+  }
+
+  /// The next product goes to the column of the residual block that the wanted pairs miss most; a
+  /// deflation check is left to grow first.
+  void choose_residual() {
+    if (is_growing() || starts_left_ > 0 || next_ == 0) return;
+    const Eigen::MatrixXd parts = space_.coupling() * ritz_.vectors(Eigen::all, wanted_);
+    parts.rowwise().squaredNorm().maxCoeff(&next_);
+  }
+
+  /// Half of the room stays with the ends of the spectrum, shared as the wanted pairs are.
+  void thick_restart() {
+    const Eigen::Index keep = std::max(enough_, max_basis_ / 2);
+    const Eigen::Index keep_top = keep * top_ / (top_ + bottom_);
+    restart_with(wanted_ends(space_.expanded(), keep - keep_top, keep_top));
+  }
+  void restart_with(const std::vector<Eigen::Index>& kept) {
+    space_.restart(ritz_.values(kept), ritz_.vectors(Eigen::all, kept));
+  }
+
+  /// A copy may lie in the residual block of an earlier check, where no later column, orthogonal to
+  /// it, would see it: from the second check on, all but the wanted pairs is given up.
+  void check_by_deflation() {
+    check_.values = ritz_.values(wanted_);
+    if (check_.rounds++ > 0) {
+      restart_with(wanted_);
+      space_.drop_block();
+    }
+    check_.grows_until = space_.products() + kCheckSteps;
+    space_.random_restart();
+    next_ = space_.block() - 1;
+  }
+
+  [[nodiscard]] ExtremeEigenvalues non_finite(int more_products = 0) const {
+    return {.status = KrylovStatus::kNonFinite,
+            .products = space_.products() + more_products,
+            .product_noise = noise_,
+            .which = options_.which};
+  }
+
+  /// The wanted pairs of the last look as the result.
+  ExtremeEigenvalues accept(KrylovStatus status) {
+    ExtremeEigenvalues result{.status = status,
+                              .products = space_.products(),
+                              .product_noise = noise_,
+                              .which = options_.which,
+                              .other_end = other_end()};
+    std::reverse(wanted_.begin(), wanted_.end());
+    const bool measured = options_.measure_residuals || space_.dropped() > 0 ||
+                          options_.tolerance < kTellsResiduals * noise_;
+    if (options_.vectors || measured) basis_.rotate(ritz_.vectors(Eigen::all, wanted_));
+    result.eigenvalues = ritz_.values(wanted_);
+    result.residuals = residuals_(wanted_);
+    if (measured) measure(result);
+    if (!result.residuals.allFinite()) return non_finite(result.products - space_.products());
+    if (status == KrylovStatus::kConverged && contradicts(result, measured))
+      result.status = KrylovStatus::kInconsistent;
+    result.multiplicity_checked =
+        space_.complete() || (options_.find_repeated && result.status == KrylovStatus::kConverged);
+    return result;
+  }
+
+  [[nodiscard]] std::optional<RitzValue> other_end() const {
+    const Eigen::Index m = ritz_.values.size();
+    if (top_ > 0 && bottom_ > 0) return {};
+    const Eigen::Index i = top_ > 0 ? 0 : m - 1;
+    if (i == (top_ > 0 ? wanted_.front() : wanted_.back())) return {};
+    return RitzValue{ritz_.values(i), residuals_(i) + space_.dropped()};
+  }
+
+  /// Rayleigh quotients and residuals of the basis' first columns by a product each.
+  void measure(ExtremeEigenvalues& result) {
+    for (Eigen::Index i = 0; i < result.eigenvalues.size(); ++i) {
+      basis_.multiply(i);
+      ++result.products;
+      result.eigenvalues(i) = basis_.dot(i);
+      basis_.axpy(-result.eigenvalues(i), i);
+      result.residuals(i) = basis_.norm();
+    }
+  }
+
+  /// Whether the products contradict each other by more than their noise.
+  [[nodiscard]] bool contradicts(const ExtremeEigenvalues& result, bool measured) const {
+    const double noise = kContradiction * std::max(noise_, kProjectionRounding) * scale_;
+    return space_.asymmetry() > noise ||
+           (measured &&
+            result.residuals.maxCoeff() > kMixedTerm * options_.tolerance * scale_ + noise);
+  }
+
+  Basis& basis_;
+  const LanczosOptions& options_;
+  double noise_;               // of a product, relative
+  Eigen::Index top_, bottom_;  // pairs wanted at each end
+  Eigen::Index enough_;        // all of them, at most n
+  Eigen::Index max_basis_;     // columns before a restart
+  double goal_;                // of the residual in the projection, relative
+  KrylovSpace<Basis> space_;
+  Eigen::Index next_ = 0;         // column of the residual block whose product comes next
+  Eigen::Index starts_left_ = 0;  // start vectors behind it that have had no product
+  // The last look:
+  SymmetricEigen ritz_;               // ascending
+  std::vector<Eigen::Index> wanted_;  // of them
+  Eigen::VectorXd residuals_;         // of all
+  double scale_ = 0;                  // the largest magnitude
+  DeflationCheck check_;
+};
 
 }  // namespace detail
 
 template <KrylovBasis Basis>
-LanczosResult lanczos_in(Basis& basis,
-                         double product_noise,
-                         const LanczosOptions& options,
-                         Eigen::Index starts,
-                         const std::function<void(Eigen::Index)>& load) {
-  // A missed copy has a share of 1/sqrt(n) in a random vector, which each step multiplies by the
-  // growth of a Chebyshev polynomial. A dozen steps bring it to light; then it keeps the challenge
-  // alive until it is separated from them or one of them.
-  constexpr int kChallengeSteps = 12;
-  const Eigen::Index n = basis.size();
-  require(n >= 1, "Lanczos needs an operator of order 1 at least, got ", n);
+ExtremeEigenvalues lanczos_in(Basis& basis,
+                              double product_noise,
+                              const LanczosOptions& options,
+                              Eigen::Index starts,
+                              const std::function<void(Eigen::Index)>& load) {
+  require(basis.size() >= 1, "Lanczos needs an operator of order 1 at least, got ", basis.size());
   require(options.top >= 1, "Lanczos needs one wanted pair at least, got ", options.top);
   require(options.max_products >= 1, "Lanczos needs one product at least");
-  const Eigen::Index top = options.which == SpectrumEnd::kSmallest ? 0 : options.top;
-  const Eigen::Index bottom = options.which == SpectrumEnd::kLargest ? 0 : options.top;
-  const Eigen::Index enough = std::min(n, top + bottom);
-  // Room for the pairs kept by a restart and for as many new directions again.
-  const Eigen::Index max_basis =
-      std::min<Eigen::Index>(n, std::max<Eigen::Index>(options.max_basis, 2 * enough + 16));
-  // What the noise of the products leaves of the tolerance for the residual in the projection.
-  const double spare =
-      std::max(0.0, options.tolerance * options.tolerance - product_noise * product_noise);
-  const double goal = std::max(std::sqrt(spare), product_noise / 2);
-  const double same = std::max(options.tolerance, 10 * product_noise);
-
-  KrylovSpace<Basis> space(basis, product_noise, options.seed);
-  for (Eigen::Index i = 0; i < starts && space.pending() < n; ++i) {
-    load(i);
-    space.start_from_work();
-  }
-  if (space.pending() == 0) space.inject();
-
-  LanczosResult result;
-  SymmetricEigen ritz;
-  std::vector<Eigen::Index> wanted;
-  Eigen::VectorXd challenged;  // the wanted values before the last challenge
-  int challenges = 0;
-  int challenge_ends = 0;                      // not before this many products
-  Eigen::Index waiting = space.pending() - 1;  // start vectors that have not had their product
-  Eigen::Index next = 0;
-  double scale = 0;
-  Eigen::VectorXd residuals;  // of all Ritz pairs, ascending
-  const auto look = [&] {
-    ritz = space.ritz();
-    wanted = detail::wanted_ends(space.expanded(), bottom, top);
-    scale = ritz.values.cwiseAbs().maxCoeff();
-    residuals = (space.coupling() * ritz.vectors).colwise().norm();
-  };
-  while (space.products() < options.max_products) {
-    space.expand(next);
-    if (!space.finite()) {
-      return {.status = KrylovStatus::kNonFinite, .products = space.products()};
-    }
-    if (space.invariant()) space.inject();
-    next = waiting > 0 ? 0 : std::max<Eigen::Index>(0, space.pending() - 1);
-    waiting = std::max<Eigen::Index>(0, waiting - 1);
-    const Eigen::Index m = space.expanded();
-    const bool full = m >= max_basis;
-    // Looking costs m³; a step more or less matters little once m is large.
-    if (m < enough || (m % (1 + m / 24) != 0 && !full && !space.complete())) continue;
-    look();
-    const Eigen::VectorXd missing = residuals(wanted);
-    if (options.progress) {
-      options.progress({.products = space.products(),
-                        .converged = static_cast<int>((missing.array() <= goal * scale).count()),
-                        .wanted = static_cast<int>(enough),
-                        .residual = missing.maxCoeff() / scale});
-    }
-    const bool growing = space.products() < challenge_ends;
-    // Where the columns are most of the space, a challenger has little of its own to grow from, or
-    // none is left: the last products settle it.
-    const Eigen::Index columns = m + space.pending();
-    const bool to_the_end =
-        options.find_repeated && (columns == n || (n <= max_basis && 2 * columns > n));
-    bool challenge = false;
-    if (space.complete()) {
-      result.status = KrylovStatus::kConverged;
-      break;
-    }
-    if (missing.maxCoeff() <= goal * scale && !growing && !to_the_end) {
-      const Eigen::VectorXd values = ritz.values(wanted);
-      const bool unchanged =
-          challenged.size() > 0 && (values - challenged).cwiseAbs().maxCoeff() <= same * scale;
-      if (!options.find_repeated ||
-          (unchanged && detail::separated(ritz, residuals, bottom, top, goal * scale))) {
-        result.status = KrylovStatus::kConverged;
-        break;
-      }
-      // What is given up at a second challenge must not add up to the tolerance.
-      challenge = !unchanged && (challenges == 0 || missing.maxCoeff() <= 0.1 * goal * scale);
-      if (challenge) challenged = values;
-    }
-    // The pending column that the wanted pairs miss most; a challenger is left to grow first.
-    if (!growing && !challenge && waiting == 0 && next > 0) {
-      const Eigen::MatrixXd parts = space.coupling() * ritz.vectors(Eigen::all, wanted);
-      parts.rowwise().squaredNorm().maxCoeff(&next);
-    }
-    if (full && !to_the_end && !(challenge && challenges > 0)) {
-      // Half of the room stays with the ends of the spectrum, shared as the wanted pairs are.
-      const Eigen::Index keep = std::max(enough, max_basis / 2);
-      const Eigen::Index keep_top = keep * top / (top + bottom);
-      const auto kept = detail::wanted_ends(m, keep - keep_top, keep_top);
-      space.restart(ritz.values(kept), ritz.vectors(Eigen::all, kept));
-    }
-    if (challenge) {
-      // A missed vector may lie in a challenger's own pending column, where no later one,
-      // orthogonal to it, would see it: from the second on, all but the pairs themselves is given
-      // up.
-      if (challenges++ > 0) {
-        space.restart(ritz.values(wanted), ritz.vectors(Eigen::all, wanted));
-        space.drop_pending();
-      }
-      challenge_ends = space.products() + kChallengeSteps;
-      space.inject();
-      next = space.pending() - 1;
-    }
-  }
-
-  if (result.status != KrylovStatus::kConverged) look();
-  std::reverse(wanted.begin(), wanted.end());
-  const bool measure = options.measure_residuals || !space.knows_residuals() ||
-                       options.tolerance < 30 * product_noise;
-  if (options.vectors || measure) basis.rotate(ritz.vectors(Eigen::all, wanted));
-  result.eigenvalues = ritz.values(wanted);
-  result.residuals = residuals(wanted);
-  result.products = space.products();
-  for (Eigen::Index i = 0; measure && i < result.eigenvalues.size(); ++i) {
-    basis.multiply(i);
-    ++result.products;
-    result.eigenvalues(i) = basis.dot(i);
-    basis.axpy(-result.eigenvalues(i), i);
-    result.residuals(i) = basis.norm();
-  }
-  if (!result.residuals.allFinite()) {
-    return {.status = KrylovStatus::kNonFinite, .products = result.products};
-  }
-  // Rounding of the projection itself, where products are exact.
-  const double noise = std::max(product_noise, 1e-13) * scale;
-  const bool contradicts =
-      space.asymmetry() > 10 * noise ||
-      (measure && result.residuals.maxCoeff() > 1.1 * options.tolerance * scale + 10 * noise);
-  if (result.status == KrylovStatus::kConverged && contradicts)
-    result.status = KrylovStatus::kInconsistent;
-  return result;
+  return detail::ThickRestartLanczos<Basis>(basis, product_noise, options).run(starts, load);
 }
 
 }  // namespace kappascope::linalg

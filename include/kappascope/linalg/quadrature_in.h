@@ -82,7 +82,7 @@ Quadrature quadrature_in(
   const double noise = std::max(product_noise, 1e-15);
   const auto last = std::min<Eigen::Index>(steps, basis.size()) - 1;
   const auto slot = [keep](Eigen::Index j) { return keep ? j : j % 2; };
-  Quadrature probe;
+  Quadrature quadrature;
   std::vector<double> a, b;
   OrthogonalityLoss loss(noise, basis.size());
   double scale = 0, remainder = 0;
@@ -92,13 +92,13 @@ Quadrature quadrature_in(
   basis.store(0, 1 / basis.norm());
   for (Eigen::Index j = 0;; ++j) {
     basis.multiply(slot(j));
-    ++probe.products;
+    ++quadrature.products;
     if (j > 0) basis.axpy(-b.back(), slot(j - 1));
     a.push_back(basis.dot(slot(j)));
     basis.axpy(-a.back(), slot(j));
     remainder = basis.norm();
-    probe.finite = std::isfinite(remainder) && std::isfinite(a.back());
-    if (!probe.finite) return probe;
+    quadrature.finite = std::isfinite(remainder) && std::isfinite(a.back());
+    if (!quadrature.finite) return quadrature;
     scale = std::max(scale, std::hypot(j > 0 ? b.back() : 0, a.back(), remainder));
     if (j == last) break;
     if (keep && remainder > 10 * noise * scale) {
@@ -109,7 +109,7 @@ Quadrature quadrature_in(
         basis.subtract(basis.project(first));
         remainder = basis.norm();
         loss.reset(first);
-        probe.inner_products += static_cast<int>(first);
+        quadrature.inner_products += static_cast<int>(first);
       }
       again = lost && !again;
     }
@@ -124,10 +124,10 @@ Quadrature quadrature_in(
   t.diagonal<1>() = Eigen::Map<const Eigen::VectorXd>(b.data(), m - 1);
   t.diagonal<-1>() = t.diagonal<1>();
   const SymmetricEigen ritz = symmetric_eigen(t);
-  probe.nodes = ritz.values;
-  probe.weights = ritz.vectors.row(0).transpose().cwiseAbs2();
-  probe.residuals = remainder * ritz.vectors.row(m - 1).transpose().cwiseAbs();
-  return probe;
+  quadrature.nodes = ritz.values;
+  quadrature.weights = ritz.vectors.row(0).transpose().cwiseAbs2();
+  quadrature.residuals = remainder * ritz.vectors.row(m - 1).transpose().cwiseAbs();
+  return quadrature;
 }
 
 }  // namespace kappascope::linalg

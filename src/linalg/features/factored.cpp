@@ -32,8 +32,7 @@ LanczosResult top_of(const SymmetricOperator& op,
   wanted.vectors = true;
   wanted.find_repeated = false;
   wanted.measure_residuals = true;
-  wanted.start = start;
-  return lanczos(op, wanted);
+  return lanczos(op, wanted, start);
 }
 
 SpectrumEdge largest_end(const ScaledUpdate& matrix,

@@ -1,245 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/features/kappa.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <utility>
 
-#include "kappascope/core/error.h"
-#include "kappascope/linalg/features/secular.h"
-#include "kappascope/linalg/features/shrinkage.h"
-#include "kappascope/linalg/sampling.h"
-#include "linalg/features/kappa_shared.h"
+#include "linalg/features/conditioning.h"
 
 namespace kappascope::linalg {
-namespace {
 
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-Eigen::VectorXd eigenvalues_of(const Eigen::MatrixXd& matrix, const KappaOptions& options) {
-  return options.eigenvalues ? options.eigenvalues(matrix) : symmetric_eigenvalues(matrix);
-}
-
-/// Σ and what every one of the six estimates shares.
-struct Features {
-  const Moments& moments;
-  const KappaOptions& options;
-  Eigen::VectorXd values;  ///< of Σ, ascending, rounding below zero cut off
-  Eigen::MatrixXd vectors;
-  double threshold = 0;  ///< of Σ's null space
-  RowTails tails;
-
-  [[nodiscard]] Eigen::Index dimension() const { return values.size(); }
-  [[nodiscard]] Eigen::Index null_dimension() const {
-    return (values.array() <= threshold).count();
-  }
-};
-
-KappaFacts facts_of_rows(const Features& features) {
-  KappaFacts facts;
-  facts.dimension = features.dimension();
-  facts.n = features.moments.n;
-  facts.n_effective = features.moments.n_effective;
-  return facts;
-}
-
-/// The fourth moment of scale ∘ (x + bias), or of scale ∘ (x - μ) where `mean` is zero.
-double fourth_moment(const Features& features,
-                     const KappaFacts& facts,
-                     const Eigen::VectorXd& mean,
-                     const Eigen::VectorXd& scale) {
-  if (features.moments.sample.rows() == 0) {
-    return gaussian_fourth_moment(
-        facts.trace, facts.frobenius_squared, mean.cwiseProduct(scale).squaredNorm());
-  }
-  return sample_fourth_moment(features.moments.sample, features.moments.mean - mean, scale);
-}
-
-/// κ of Σ + v vᵀ.
-KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v) {
-  KappaFacts facts = facts_of_rows(features);
-  const Eigen::VectorXd& values = features.values;
-  const Eigen::Index d = values.size();
-  const Eigen::VectorXd z = features.vectors.transpose() * v;
-  const double v2 = v.squaredNorm();
-  facts.trace = values.sum() + v2;
-  facts.frobenius_squared = values.squaredNorm() + 2 * values.dot(z.cwiseAbs2()) + v2 * v2;
-  facts.fourth = fourth_moment(features, facts, v, Eigen::VectorXd::Ones(d));
-  facts.lambda_max = secular_eigenvalue(values, z, d - 1);
-  facts.lambda_min = secular_eigenvalue(values, z, 0);
-  // Where Σ is zero the update is all there is, and its own rounding the threshold.
-  facts.null_threshold =
-      features.threshold > 0 ? features.threshold : v2 * static_cast<double>(d) * kEpsilon;
-  // Eigenvalue k of the update is at most values(k + 1): all null ones but the last stay null.
-  facts.null_dimension = (values.array() <= facts.null_threshold).count();
-  if (facts.null_dimension > 0 &&
-      secular_eigenvalue(values, z, facts.null_dimension - 1) > facts.null_threshold) {
-    --facts.null_dimension;
-  }
-  if (facts.null_dimension < d) {
-    facts.smallest_positive = secular_eigenvalue(values, z, facts.null_dimension);
-  }
-  return kappa_estimate(facts, features.tails, features.options.confidence);
-}
-
-/// κ of Σ + v vᵀ with unit diagonal.
-KappaEstimate scaled_estimate(const Features& features, const Eigen::VectorXd& v) {
-  KappaFacts facts = facts_of_rows(features);
-  const Eigen::MatrixXd matrix = features.moments.covariance + v * v.transpose();
-  const Eigen::VectorXd scale = matrix.diagonal().unaryExpr(
-      [](double entry) { return entry > 0 ? 1 / std::sqrt(entry) : 0.0; });
-  const Eigen::MatrixXd scaled = scale.asDiagonal() * matrix * scale.asDiagonal();
-  const Eigen::VectorXd values = eigenvalues_of(scaled, features.options).cwiseMax(0);
-  facts.trace = scaled.trace();
-  facts.frobenius_squared = scaled.squaredNorm();
-  facts.fourth = fourth_moment(features, facts, v, scale);
-  facts.lambda_max = values.tail<1>()(0);
-  facts.lambda_min = values(0);
-  facts.null_threshold = facts.lambda_max * static_cast<double>(values.size()) * kEpsilon;
-  facts.null_dimension = (values.array() <= facts.null_threshold).count();
-  if (facts.null_dimension < facts.dimension) {
-    facts.smallest_positive = values(facts.null_dimension);
-  }
-  facts.diagonal_scaled = true;
-  return kappa_estimate(facts, features.tails, features.options.confidence);
-}
-
-RowTails tails_of(const Features& features) {
-  const RowMatrixF& sample = features.moments.sample;
-  const Eigen::Index rank = features.dimension() - features.null_dimension();
-  if (rank == 0 || sample.rows() == 0 || features.moments.n <= rank) return {};
-  // About the mean and to the top eigenvalue's scale in double; the kept rows are floats, and float
-  // loses no more of them. What follows looks at lengths and fourth moments only.
-  const double top = features.values(features.dimension() - 1);
-  const RowMatrixF centred =
-      ((sample.cast<double>().rowwise() - features.moments.mean.transpose()) / std::sqrt(top))
-          .cast<float>();
-  const Eigen::VectorXd inverse_root =
-      (top * features.values.tail(rank).cwiseInverse()).cwiseSqrt();
-  const Eigen::MatrixXf whitening =
-      (features.vectors.rightCols(rank) * inverse_root.asDiagonal()).cast<float>();
-  const RowMatrixF whitened = centred * whitening;
-  return row_tails(whitened, static_cast<double>(features.moments.n), features.options.confidence);
-}
-
-double mean_leverage(const Features& features) {
-  const Eigen::Index null = features.null_dimension();
-  const Eigen::Index d = features.dimension();
-  const Eigen::VectorXd z = features.vectors.transpose() * features.moments.mean;
-  if (z.head(null).norm() > static_cast<double>(d) * kEpsilon * z.norm()) return 1;
-  const double m =
-      (z.tail(d - null).array().square() / features.values.tail(d - null).array()).sum();
-  return m / (1 + m);
-}
-
-void set_shape(const Features& features, Conditioning& result) {
-  const Eigen::VectorXd& values = features.values;
-  const double trace = values.sum();
-  if (!(trace > 0)) return;
-  const Eigen::ArrayXd share = values.array() / trace;
-  const double entropy =
-      -(share > 0).select(share * share.max(std::numeric_limits<double>::min()).log(), 0).sum();
-  result.effective_rank = std::exp(entropy);
-  result.stable_rank = trace / values.tail<1>()(0);
-  result.isotropy = 1 / (static_cast<double>(values.size()) * share.square().sum());
-}
-
-}  // namespace
-
-void count_constants(std::int64_t n,
-                     const Eigen::VectorXd& mean,
-                     const Eigen::VectorXd& variances,
-                     Conditioning& result) {
-  if (n < 2) return;
-  for (Eigen::Index j = 0; j < mean.size(); ++j) {
-    if (variances(j) != 0) continue;
-    ++result.constant_features;
-    if (mean(j) == 0) ++result.dead_features;
-  }
-}
-
-Conditioning without_spectrum(const Moments& moments, double confidence) {
-  KappaFacts facts;
-  facts.dimension = moments.mean.size();
-  facts.n = moments.n;
-  facts.n_effective = moments.n_effective;
-  facts.trace = moments.covariance.trace() + moments.mean.squaredNorm();
-  facts.null_dimension = facts.dimension;
-  const KappaEstimate none = kappa_estimate(facts, RowTails{}, confidence);
+Conditioning kappa(Moments moments, const Eigen::VectorXd& bias, const KappaOptions& options) {
+  const Eigen::Index width = options.factorise_from < 0 ? kFactoriseFrom : options.factorise_from;
+  const auto rows = moments.n, nonfinite_rows = moments.nonfinite_rows;
   Conditioning result;
-  result.sigma = result.second_moment = result.with_bias = none;
-  result.sigma_scaled = result.second_moment_scaled = result.with_bias_scaled = none;
-  return result;
-}
-
-void check_widths(const Moments& moments, const Eigen::VectorXd& bias) {
-  const Eigen::Index d = moments.mean.size();
-  require(moments.covariance.rows() == d && moments.covariance.cols() == d,
-          "a mean of width ",
-          d,
-          " does not fit a covariance of ",
-          moments.covariance.rows(),
-          " x ",
-          moments.covariance.cols());
-  require(moments.sample.rows() == 0 || moments.sample.cols() == d,
-          "kept rows of width ",
-          moments.sample.cols(),
-          " do not fit ",
-          d,
-          " features");
-  require(bias.size() == 0 || bias.size() == d,
-          "a bias of width ",
-          bias.size(),
-          " does not fit ",
-          d,
-          " features");
-  require(bias.allFinite(), "the bias has NaN or infinity in it");
-}
-
-Conditioning conditioning(const Moments& moments,
-                          const Eigen::VectorXd& bias,
-                          const KappaOptions& options,
-                          const SymmetricEigen* eigen) {
-  const Eigen::Index d = moments.mean.size();
-  check_widths(moments, bias);
-  if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
-    return without_spectrum(moments, options.confidence);
-  }
-  SymmetricEigen own;
-  if (eigen == nullptr) own = symmetric_eigen(moments.covariance);
-  const SymmetricEigen& used = eigen == nullptr ? own : *eigen;
-  require(used.values.size() == d && used.vectors.rows() == d && used.vectors.cols() == d,
-          "the eigenvectors given are not those of ",
-          d,
-          " features");
-
-  Features features{moments, options, used.values.cwiseMax(0), used.vectors, 0, {}};
-  features.threshold = features.values(d - 1) * static_cast<double>(d) * kEpsilon;
-  features.tails = tails_of(features);
-
-  Conditioning result;
-  set_shape(features, result);
-  count_constants(moments.n, moments.mean, moments.covariance.diagonal(), result);
-  result.mean_leverage = mean_leverage(features);
-  result.variance_along_mean =
-      moments.mean.dot(moments.covariance * moments.mean) / moments.mean.squaredNorm();
-  result.average_variance = moments.covariance.trace() / static_cast<double>(d);
-  result.kurtosis = features.tails.kurtosis;
-  result.assumed_gaussian = moments.sample.rows() == 0;
-  const Eigen::VectorXd none = Eigen::VectorXd::Zero(d);
-  result.sigma = plain_estimate(features, none);
-  result.sigma_scaled = scaled_estimate(features, none);
-  result.second_moment = plain_estimate(features, moments.mean);
-  result.second_moment_scaled = scaled_estimate(features, moments.mean);
-  if (bias.size() == 0) {
-    result.with_bias = result.second_moment;
-    result.with_bias_scaled = result.second_moment_scaled;
+  if (moments.mean.size() < width) {
+    result = conditioning_by_decomposition(moments, bias, options);
   } else {
-    const Eigen::VectorXd mean_with_bias = moments.mean + bias;
-    result.with_bias = plain_estimate(features, mean_with_bias);
-    result.with_bias_scaled = scaled_estimate(features, mean_with_bias);
+    FactorisationOptions factorisation;
+    factorisation.confidence = options.confidence;
+    factorisation.factor.cholesky = options.solvers.cholesky;
+    result = conditioning_by_factorisation(std::move(moments), bias, factorisation);
   }
+  result.rows = rows;
+  result.nonfinite_rows = nonfinite_rows;
   return result;
+}
+
+Conditioning kappa(const MomentAccumulator& rows,
+                   const Eigen::VectorXd& bias,
+                   const KappaOptions& options) {
+  return kappa(rows.result(), bias, options);
+}
+
+Conditioning kappa(const Eigen::Ref<const RowMatrixD>& rows,
+                   const Eigen::VectorXd& bias,
+                   const KappaOptions& options) {
+  MomentAccumulator moments(rows.cols(), options.moments);
+  moments.update(rows, {}, options.rows_per_group > 0 ? options.rows_per_group : 1);
+  return kappa(moments, bias, options);
 }
 
 }  // namespace kappascope::linalg

@@ -7,9 +7,8 @@
 #include <limits>
 
 #include "kappascope/core/error.h"
-#include "kappascope/linalg/features/kappa.h"
 #include "kappascope/linalg/features/shrinkage.h"
-#include "kappascope/linalg/sampling.h"
+#include "linalg/features/conditioning.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -45,8 +44,9 @@ void set_interval(const KappaFacts& facts,
   const double failure = (1 - confidence) / 4;
   const double support = static_cast<double>(facts.dimension - facts.null_dimension);
   const SamplingBounds bounds = sharpened_bounds(facts, tails, support, failure);
-  const double scaling =
-      facts.diagonal_scaled ? variance_ratio(tails, facts.n_effective, support, failure) : 1;
+  const double scaling = facts.diagonal_scaled
+                             ? feature_variance_factor(tails, facts.n_effective, support, failure)
+                             : 1;
   const double smallest = facts.smallest_positive;
   const double rounding = facts.null_threshold + facts.lambda_min_bound;
   estimate.lower = std::max(1.0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bands of a density promise, over 200 seeds each. Operators are diagonal: a probe is as
+// What the bands of a density promise, over 200 seeds each. Operators are diagonal: a start is as
 // likely as each of its rotations. With a true rate of 95 %, fewer than 180 of 200 happen once in
 // 600 sets of seeds (binomial).
 #include <algorithm>
@@ -75,12 +75,12 @@ Rates rates(const Eigen::VectorXd& spectrum, DensityOptions options) {
 
 }  // namespace
 
-TEST_CASE("the cumulative band holds the whole function, from one probe on") {
+TEST_CASE("the cumulative band holds the whole function, from one start on") {
   // All steps: the quadrature is exact, and the band is nothing but Kolmogorov's.
-  for (const int probes : {1, 3}) {
+  for (const int starts : {1, 3}) {
     const Rates exact = rates(Eigen::VectorXd::LinSpaced(60, -1, 3),
-                              {.steps = 60, .probes = probes, .points = 200});
-    CAPTURE(probes);
+                              {.steps = 60, .starts = starts, .points = 200});
+    CAPTURE(starts);
     CHECK(exact.held >= 180);
     CHECK(exact.narrowed < 180);
     CHECK(exact.negative >= 180);
@@ -92,7 +92,7 @@ TEST_CASE("it holds where few steps leave much open, and where the basis is not 
   for (const int max_vectors : {0, 3}) {
     CAPTURE(max_vectors);
     const Rates few = rates(hessian_like(400),
-                            {.steps = 30, .probes = 4, .points = 200, .max_vectors = max_vectors});
+                            {.steps = 30, .starts = 4, .points = 200, .max_vectors = max_vectors});
     CHECK(few.held >= 180);
     CHECK(few.negative >= 180);
     CHECK(few.near_zero >= 180);
@@ -101,15 +101,15 @@ TEST_CASE("it holds where few steps leave much open, and where the basis is not 
   // Ghosts: outliers that converge long before the bulk does.
   Eigen::VectorXd outliers = Eigen::VectorXd::LinSpaced(400, -0.5, 1);
   outliers.tail(4) << 33, 21, 12, 9;
-  CHECK(rates(outliers, {.steps = 100, .probes = 1, .points = 200, .max_vectors = 3}).held >= 180);
+  CHECK(rates(outliers, {.steps = 100, .starts = 1, .points = 200, .max_vectors = 3}).held >= 180);
 }
 
 TEST_CASE("over batches the band and the trace hold the mean of the distribution, pointwise") {
   // Batches scale one spectrum by s uniform in [0.7, 1.3]: P(s λ <= x) and E s are known.
   const Eigen::Index n = 60;
   const Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(n, -1, 3);
-  constexpr int kBatches = 8, kProbes = 2;
-  const DensityOptions options{.steps = 60, .probes = kProbes, .points = 50};
+  constexpr int kBatches = 8, kStarts = 2;
+  const DensityOptions options{.steps = 60, .starts = kStarts, .points = 50};
   int trace = 0;
   double band = 0, narrowed = 0, alone = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -125,7 +125,7 @@ TEST_CASE("over batches the band and the trace hold the mean of the distribution
     }
     const Density density = density_from(quadratures, n, 1e-15, seeded);
     CHECK(density.batches == kBatches);
-    CHECK(density.products == kBatches * kProbes * n);
+    CHECK(density.products == kBatches * kStarts * n);
     trace += density.trace_lower <= spectrum.sum() && spectrum.sum() <= density.trace_upper ? 1 : 0;
     const Eigen::VectorXd truth = density.grid.unaryExpr([&](double x) {
       return spectrum
@@ -137,7 +137,7 @@ TEST_CASE("over batches the band and the trace hold the mean of the distribution
     });
     band += held(density, truth).cast<double>().mean() / kSeeds;
     narrowed += held(density, truth, 0.5).cast<double>().mean() / kSeeds;
-    seeded.probes = kBatches * kProbes;  // as if they were probes of one batch
+    seeded.starts = kBatches * kStarts;  // as if they were starts of one batch
     alone += held(density_from(quadratures, n, 1e-15, seeded), truth).all() ? 1.0 / kSeeds : 0;
   }
   CHECK(trace >= 180);
@@ -146,21 +146,21 @@ TEST_CASE("over batches the band and the trace hold the mean of the distribution
   CHECK(alone < 0.9);
 }
 
-TEST_CASE("the error of a trace over batches is split between batches and probes") {
+TEST_CASE("the error of a trace over batches is split between batches and starts") {
   const Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(60, -1, 3);
-  const DensityOptions options{.steps = 20, .probes = 8};
+  const DensityOptions options{.steps = 20, .starts = 8};
   const std::vector<SymmetricOperator> same(6, diagonal(spectrum));
-  const Density probes = spectral_density(same, options);
+  const Density starts = spectral_density(same, options);
   std::vector<SymmetricOperator> different;
   for (int b = 0; b < 6; ++b) different.push_back(diagonal((0.5 + 0.2 * b) * spectrum));
   const Density batches = spectral_density(different, options);
   // Without a spread of batches the share is F-distributed with (42, 5) degrees of freedom about 1:
-  // below 0.2 once in 10⁴. With one that is ten times that of probes it is about 0.01.
-  CHECK(probes.probe_share > 0.2);
-  CHECK(batches.probe_share < 0.2);
-  CHECK(batches.trace_stderr > 3 * probes.trace_stderr);
-  // Of one batch it is all the probes' own.
-  CHECK(spectral_density(same[0], options).probe_share == Approx(1));
+  // below 0.2 once in 10⁴. With one that is ten times that of starts it is about 0.01.
+  CHECK(starts.start_share > 0.2);
+  CHECK(batches.start_share < 0.2);
+  CHECK(batches.trace_stderr > 3 * starts.trace_stderr);
+  // Of one batch it is all the starts' own.
+  CHECK(spectral_density(same[0], options).start_share == Approx(1));
   CHECK_THROWS_AS(spectral_density(std::span<const SymmetricOperator>()), kappascope::Error);
   CHECK_THROWS_AS(
       spectral_density(std::vector{diagonal(spectrum), diagonal(Eigen::VectorXd::Ones(3))}),

@@ -37,33 +37,33 @@ TEST_CASE("weights sum to one and the first moment is the trace, to rounding") {
   CHECK(density.lower.minCoeff() >= 0);
 }
 
-TEST_CASE("moments up to the degree of the quadrature are exact for each probe") {
+TEST_CASE("moments up to the degree of the quadrature are exact for each start") {
   const Eigen::MatrixXd matrix = with_spectrum(hessian_like(60), 2);
   const auto op = dense_operator(matrix);
   HostBasis basis(op);
-  const DensityOptions options{.steps = 5, .probes = 1, .seed = 4};
-  const Quadrature probe = quadratures_in(basis, op.product_noise, options)[0];
-  const Eigen::VectorXd v = basis.columns(1);  // the probe itself
+  const DensityOptions options{.steps = 5, .starts = 1, .seed = 4};
+  const Quadrature quadrature = quadratures_in(basis, op.product_noise, options)[0];
+  const Eigen::VectorXd v = basis.columns(1);  // the start itself
   Eigen::VectorXd power = v;
   for (int degree = 0; degree <= 9; ++degree) {
     const double expected = v.dot(power);
-    const double moment = probe.weights.dot(probe.nodes.array().pow(degree).matrix());
+    const double moment = quadrature.weights.dot(quadrature.nodes.array().pow(degree).matrix());
     CHECK(moment == Approx(expected).epsilon(1e-11));
     power = matrix * power;
   }
   // Degree 2m is the first that m nodes miss.
-  CHECK(probe.weights.dot(probe.nodes.array().pow(10).matrix()) !=
+  CHECK(quadrature.weights.dot(quadrature.nodes.array().pow(10).matrix()) !=
         Approx(v.dot(power)).epsilon(1e-11));
 }
 
 TEST_CASE("the trace lies within its error, and the band covers the smoothed spectrum") {
   // 60 seeds. |trace error| > t(9; 97.5 %) standard errors happens in 5 % of seeds for normal
-  // probes: P(Binomial(60, 0.05) > 9) = 1e-3. The pointwise band is of the same kind, but a density
+  // starts: P(Binomial(60, 0.05) > 9) = 1e-3. The pointwise band is of the same kind, but a density
   // over few eigenvalues is skewed; 85 % of all points is what it may lose to that.
   const Eigen::Index n = 120;
   const Eigen::VectorXd spectrum = hessian_like(n);
   const Eigen::MatrixXd matrix = with_spectrum(spectrum, 3);
-  const DensityOptions shape{.steps = 60, .probes = 10, .points = 100, .bandwidth = 0.04};
+  const DensityOptions shape{.steps = 60, .starts = 10, .points = 100, .bandwidth = 0.04};
   int trace_misses = 0;
   double covered = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -85,10 +85,10 @@ TEST_CASE("the trace lies within its error, and the band covers the smoothed spe
 }
 
 TEST_CASE("negative and near-zero mass are the shares of the spectrum") {
-  // 40 probes over 200 eigenvalues: the share 1/4 has a standard error below
+  // 40 starts over 200 eigenvalues: the share 1/4 has a standard error below
   // sqrt(2 · 0.25 · 0.75 / 200 / 40) = 0.007; five of them.
   const Eigen::MatrixXd matrix = with_spectrum(hessian_like(200), 4);
-  const Density density = spectral_density(dense_operator(matrix), {.steps = 200, .probes = 40});
+  const Density density = spectral_density(dense_operator(matrix), {.steps = 200, .starts = 40});
   CHECK(std::abs(density.negative_mass.value - 0.25) < 0.035);
   CHECK(std::abs(density.near_zero_mass.value - 0.25) < 0.035);
 }
@@ -110,9 +110,9 @@ TEST_CASE("the zero operator, the identity and n = 1 are single peaks") {
   }
 }
 
-TEST_CASE("one probe has no band: its error is unknown, not zero") {
+TEST_CASE("one start has no band: its error is unknown, not zero") {
   const Density density =
-      spectral_density(dense_operator(with_spectrum(hessian_like(40), 5)), {.probes = 1});
+      spectral_density(dense_operator(with_spectrum(hessian_like(40), 5)), {.starts = 1});
   CHECK(std::isnan(density.trace_stderr));
   CHECK(density.upper.array().isNaN().all());
   CHECK(density.lower.array().isNaN().all());
@@ -133,7 +133,7 @@ TEST_CASE("an operator that returns NaN gives a status and no numbers") {
 TEST_CASE("options that make no density are refused") {
   const auto op = dense_operator(Eigen::MatrixXd::Identity(3, 3));
   CHECK_THROWS_AS(spectral_density(op, {.steps = 0}), kappascope::Error);
-  CHECK_THROWS_AS(spectral_density(op, {.probes = 0}), kappascope::Error);
+  CHECK_THROWS_AS(spectral_density(op, {.starts = 0}), kappascope::Error);
   CHECK_THROWS_AS(spectral_density(op, {.points = 1}), kappascope::Error);
   CHECK_THROWS_AS(spectral_density(op, {.bandwidth = 0}), kappascope::Error);
   CHECK_THROWS_AS(spectral_density(op, {.max_vectors = 2}), kappascope::Error);
@@ -146,7 +146,7 @@ TEST_CASE("outliers come with their bound, their number with its error, and a bu
   const Eigen::MatrixXd matrix = with_spectrum(spectrum, 6);
   for (const int max_vectors : {0, 3}) {
     const Density density = spectral_density(
-        dense_operator(matrix), {.steps = 60, .probes = 20, .max_vectors = max_vectors});
+        dense_operator(matrix), {.steps = 60, .starts = 20, .max_vectors = max_vectors});
     CHECK(density.reorthogonalisation ==
           (max_vectors == 0 ? Reorthogonalisation::kPartial : Reorthogonalisation::kNone));
     CHECK(density.bulk_low >= 0);
@@ -158,7 +158,7 @@ TEST_CASE("outliers come with their bound, their number with its error, and a bu
       CHECK(std::abs(found.value - want(static_cast<Eigen::Index>(i))) <= found.bound);
       CHECK(found.bound < 1e-6);
     }
-    // 5 of 200 by 20 probes: sqrt(2 · 5 · 195 / 202 / 20); beyond four of them once in 10⁴.
+    // 5 of 200 by 20 starts: sqrt(2 · 5 · 195 / 202 / 20); beyond four of them once in 10⁴.
     CHECK(density.outlier_count_stderr == Approx(0.7).epsilon(0.5));
     CHECK(std::abs(density.outlier_count - 5) < 4 * 0.7);
   }

@@ -63,9 +63,10 @@ Eigen::VectorXd hessian_like(Eigen::Index n) {
 }
 
 /// Σ w (node - x)₊ at points, which says where mass lies and forgives a node that moves a little.
-Eigen::VectorXd ramps(const Quadrature& probe, const Eigen::VectorXd& points) {
-  return points.unaryExpr(
-      [&](double x) { return probe.weights.dot((probe.nodes.array() - x).max(0).matrix()); });
+Eigen::VectorXd ramps(const Quadrature& quadrature, const Eigen::VectorXd& points) {
+  return points.unaryExpr([&](double x) {
+    return quadrature.weights.dot((quadrature.nodes.array() - x).max(0).matrix());
+  });
 }
 
 double largest_overlap(const Eigen::MatrixXd& columns) {
@@ -132,11 +133,12 @@ TEST_CASE("a residual bounds the distance of its node to an eigenvalue") {
   const Eigen::VectorXd spectrum = hessian_like(300);
   const SymmetricOperator op = dense_operator(with_spectrum(spectrum, 3));
   HostBasis basis(op);
-  const Quadrature probe = quadrature_in(basis, op.product_noise, 40, true, 7);
+  const Quadrature quadrature = quadrature_in(basis, op.product_noise, 40, true, 7);
   for (Eigen::Index i = 0; i < 40; ++i)
-    CHECK((spectrum.array() - probe.nodes(i)).abs().minCoeff() <= probe.residuals(i) + 1e-12);
-  CHECK(probe.residuals.tail(4).maxCoeff() < 1e-6);
-  CHECK(probe.residuals.maxCoeff() > 1e-3);
+    CHECK((spectrum.array() - quadrature.nodes(i)).abs().minCoeff() <=
+          quadrature.residuals(i) + 1e-12);
+  CHECK(quadrature.residuals.tail(4).maxCoeff() < 1e-6);
+  CHECK(quadrature.residuals.maxCoeff() > 1e-3);
 }
 
 TEST_CASE("a basis that does not fit is not kept: three vectors, the same integrals") {
@@ -170,9 +172,9 @@ TEST_CASE("an invariant space ends the quadrature, which is exact") {
   const SymmetricOperator op = dense_operator(with_spectrum(three, 5));
   for (const bool keep : {true, false}) {
     HostBasis basis(op);
-    const Quadrature probe = quadrature_in(basis, op.product_noise, 50, keep, 1);
-    CHECK(probe.products == 3);
-    CHECK((probe.nodes - Eigen::Vector3d(-2, 0, 5)).norm() < 1e-12);
-    CHECK(probe.residuals.maxCoeff() < 1e-12);
+    const Quadrature quadrature = quadrature_in(basis, op.product_noise, 50, keep, 1);
+    CHECK(quadrature.products == 3);
+    CHECK((quadrature.nodes - Eigen::Vector3d(-2, 0, 5)).norm() < 1e-12);
+    CHECK(quadrature.residuals.maxCoeff() < 1e-12);
   }
 }

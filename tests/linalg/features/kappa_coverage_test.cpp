@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kappascope/linalg/features/kappa.h"
-#include "kappascope/linalg/sampling.h"
+#include "linalg/features/conditioning.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 #include "support/planted.h"
@@ -106,7 +106,7 @@ void judge(const char* what,
   if (ratio == 100 && must_resolve) CHECK(tally.not_resolvable == 0);
 }
 
-/// The whole path: conditioning(), for κ(Σ), κ(Σ+μμᵀ), and both with unit diagonal (the truth of a
+/// The whole path: kappa(), for κ(Σ), κ(Σ+μμᵀ), and both with unit diagonal (the truth of a
 /// diagonal Σ with unit diagonal is 1; that of the scaled second moment comes from the dense
 /// solver).
 void cover_whole_path(Eigen::Index d, int ratio, int draws) {
@@ -120,7 +120,7 @@ void cover_whole_path(Eigen::Index d, int ratio, int draws) {
       for (std::size_t k = 0; k < 3; ++k) {
         const Eigen::VectorXd spectrum = geometric_spectrum(d, kKappas[k]);
         const Eigen::VectorXd mu = 3 * spectrum.cwiseSqrt().reverse();
-        const Conditioning c = conditioning(planted(whitened, spectrum, mu), {});
+        const Conditioning c = kappa(planted(whitened, spectrum, mu), {});
         Eigen::MatrixXd moment = spectrum.asDiagonal();
         moment += mu * mu.transpose();
         const Eigen::VectorXd plain = dense_eigenvalues(moment);

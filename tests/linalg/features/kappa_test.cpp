@@ -17,7 +17,7 @@ using namespace kappascope::test;
 namespace {
 
 Conditioning of_rows(const RowMatrixD& rows) {
-  return conditioning(moments_of(rows), {});
+  return kappa(moments_of(rows), {});
 }
 
 bool says(const KappaEstimate& estimate, const std::string& words) {
@@ -41,7 +41,7 @@ TEST_CASE("all six values are those of the dense matrices") {
       (gaussian_matrix(400, 6, 1) * with_spectrum(geometric_spectrum(6, 30), 2)).array() + 2;
   const Moments moments = moments_of(rows);
   const Eigen::VectorXd bias = -0.7 * moments.mean + gaussian_matrix(6, 1, 3);
-  const Conditioning c = conditioning(moments, bias);
+  const Conditioning c = kappa(moments, bias);
   const Eigen::MatrixXd sigma = moments.covariance;
   const Eigen::MatrixXd second = sigma + moments.mean * moments.mean.transpose();
   const Eigen::VectorXd mb = moments.mean + bias;
@@ -61,26 +61,30 @@ TEST_CASE("all six values are those of the dense matrices") {
 TEST_CASE("a bias of minus the mean brings the block back to sigma, and none leaves it") {
   const RowMatrixD rows = gaussian_matrix(300, 5, 4).array() + 3;
   const Moments moments = moments_of(rows);
-  const Conditioning centred = conditioning(moments, -moments.mean);
+  const Conditioning centred = kappa(moments, -moments.mean);
   CHECK(centred.with_bias.value == Approx(centred.sigma.value).epsilon(1e-12));
   CHECK(centred.with_bias_scaled.value == Approx(centred.sigma_scaled.value).epsilon(1e-12));
-  const Conditioning none = conditioning(moments, {});
+  const Conditioning none = kappa(moments, {});
   CHECK(none.with_bias.value == none.second_moment.value);
   CHECK(none.with_bias.value > 5 * none.sigma.value);
 }
 
-TEST_CASE("the eigenvectors and the solver of the caller are used") {
+TEST_CASE("the solvers of the caller are used") {
   const Moments moments = moments_of(gaussian_matrix(100, 4, 5));
-  const SymmetricEigen eigen = symmetric_eigen(moments.covariance);
-  int calls = 0;
+  int calls = 0, with_vectors = 0;
   KappaOptions options;
-  options.eigenvalues = [&](const Eigen::MatrixXd& matrix) {
+  options.solvers.eigenvalues = [&](const Eigen::MatrixXd& matrix) {
     ++calls;
     return dense_eigenvalues(matrix);
   };
-  const Conditioning mine = conditioning(moments, moments.mean, options, &eigen);
-  const Conditioning own = conditioning(moments, moments.mean);
+  options.solvers.eigenpairs = [&](const Eigen::MatrixXd& matrix) {
+    ++with_vectors;
+    return symmetric_eigen(matrix);
+  };
+  const Conditioning mine = kappa(moments, moments.mean, options);
+  const Conditioning own = kappa(moments, moments.mean);
   CHECK(calls == 3);
+  CHECK(with_vectors == 1);
   CHECK(mine.with_bias.value == own.with_bias.value);
   CHECK(mine.with_bias_scaled.value == Approx(own.with_bias_scaled.value).epsilon(1e-12));
 }
@@ -91,19 +95,19 @@ TEST_CASE("ranks and isotropy of known spectra") {
   moments.n_effective = 1000;
   moments.mean = Eigen::VectorXd::Zero(4);
   moments.covariance = 3 * Eigen::MatrixXd::Identity(4, 4);
-  const Conditioning isotropic = conditioning(moments, {});
+  const Conditioning isotropic = kappa(moments, {});
   CHECK(isotropic.effective_rank == Approx(4));
   CHECK(isotropic.stable_rank == Approx(4));
   CHECK(isotropic.isotropy == Approx(1));
   CHECK(isotropic.mean_leverage == 0);
   moments.covariance = Eigen::Vector4d(5, 5, 0, 0).asDiagonal();
-  const Conditioning half = conditioning(moments, {});
+  const Conditioning half = kappa(moments, {});
   CHECK(half.effective_rank == Approx(2));
   CHECK(half.stable_rank == Approx(2));
   CHECK(half.isotropy == Approx(0.5));
   CHECK(std::isnan(half.variance_along_mean));
   moments.mean = Eigen::Vector4d(1, 0, 2, 0);
-  const Conditioning shifted = conditioning(moments, {});
+  const Conditioning shifted = kappa(moments, {});
   CHECK(shifted.variance_along_mean == Approx(1));
   CHECK(shifted.average_variance == Approx(2.5));
 }
@@ -187,11 +191,11 @@ TEST_CASE("fewer rows than features resolve nothing, but the shrunk kappa is fin
 
 TEST_CASE("n_effective, not n, decides") {
   Moments moments = whitened_moments(Rows::kGaussian, 6400, 16, 1);
-  CHECK(conditioning(moments, {}).sigma.resolution == Resolution::kResolved);
+  CHECK(kappa(moments, {}).sigma.resolution == Resolution::kResolved);
   moments.n_effective = 60;
-  CHECK(conditioning(moments, {}).sigma.resolution == Resolution::kBiased);
+  CHECK(kappa(moments, {}).sigma.resolution == Resolution::kBiased);
   moments.n_effective = 12;
-  const KappaEstimate sigma = conditioning(moments, {}).sigma;
+  const KappaEstimate sigma = kappa(moments, {}).sigma;
   CHECK(sigma.resolution == Resolution::kNotResolvable);
   CHECK(std::isinf(sigma.upper));
   CHECK(sigma.value < 2);
@@ -199,9 +203,9 @@ TEST_CASE("n_effective, not n, decides") {
 
 TEST_CASE("without kept rows the tails are taken for Gaussian, and that is said") {
   Moments moments = whitened_moments(Rows::kEllipticalT, 640, 16, 2);
-  const Conditioning seen = conditioning(moments, {});
+  const Conditioning seen = kappa(moments, {});
   moments.sample.resize(0, 16);
-  const Conditioning unseen = conditioning(moments, {});
+  const Conditioning unseen = kappa(moments, {});
   CHECK(unseen.assumed_gaussian);
   CHECK(unseen.kurtosis == 3);
   CHECK(seen.kurtosis > 4);
@@ -215,7 +219,7 @@ TEST_CASE("a mean a million times larger leaves the digits of the smallest eigen
   moments.n_effective = 100000;
   moments.mean = Eigen::Vector2d(0, 1e6);
   moments.covariance = Eigen::Vector2d(1e-6, 1).asDiagonal();
-  const KappaEstimate second = conditioning(moments, {}).second_moment;
+  const KappaEstimate second = kappa(moments, {}).second_moment;
   CHECK(second.value == Approx((1 + 1e12) / 1e-6).epsilon(1e-14));
   CHECK(second.resolution == Resolution::kResolved);
 }
@@ -223,17 +227,58 @@ TEST_CASE("a mean a million times larger leaves the digits of the smallest eigen
 TEST_CASE("moments that overflowed are named") {
   Moments moments = moments_of(gaussian_matrix(10, 2, 11));
   moments.covariance(0, 0) = std::numeric_limits<double>::infinity();
-  const KappaEstimate sigma = conditioning(moments, {}).sigma;
-  CHECK(sigma.resolution == Resolution::kDegenerate);
-  CHECK(says(sigma, "not finite"));
+  KappaOptions options;  // no solver is asked
+  options.solvers.eigenpairs = [](const Eigen::MatrixXd&) -> SymmetricEigen { throw 1; };
+  for (const Eigen::Index factorise_from : {-1, 1}) {
+    options.factorise_from = factorise_from;
+    const KappaEstimate sigma = kappa(moments, {}, options).sigma;
+    CHECK(sigma.resolution == Resolution::kDegenerate);
+    CHECK(says(sigma, "not finite"));
+  }
+}
+
+TEST_CASE("rows, an accumulator and its moments give the same, by either route") {
+  const RowMatrixD rows = gaussian_matrix(300, 8, 31) * with_spectrum(geometric_spectrum(8, 4), 32);
+  const Eigen::VectorXd bias = gaussian_matrix(8, 1, 33);
+  MomentAccumulator moments(8);
+  moments.update(rows);
+  for (const Eigen::Index factorise_from : {-1, 8}) {
+    KappaOptions options;
+    options.factorise_from = factorise_from;
+    const Conditioning of_rows = kappa(rows, bias, options);
+    CHECK((of_rows.route == Route::kFactorisation) == (factorise_from == 8));
+    CHECK(kappa(moments, bias, options).with_bias.upper == of_rows.with_bias.upper);
+    CHECK(kappa(moments.result(), bias, options).with_bias.upper == of_rows.with_bias.upper);
+    const Eigen::MatrixXd sigma = moments.result().covariance;
+    CHECK(of_rows.sigma.value == Approx(dense_kappa(sigma)).epsilon(1e-5));
+  }
+  KappaOptions nine;
+  nine.factorise_from = 9;
+  CHECK(kappa(rows, {}, nine).route == Route::kDecomposition);
+}
+
+TEST_CASE("rows of one sequence count for less") {
+  RowMatrixD rows(400, 3);  // each row four times
+  const RowMatrixD once = gaussian_matrix(100, 3, 34);
+  for (Eigen::Index i = 0; i < 400; ++i) rows.row(i) = once.row(i / 4);
+  KappaOptions options;
+  options.rows_per_group = 4;
+  CHECK(kappa(rows).sigma.n_effective == Approx(400));
+  const KappaEstimate grouped = kappa(rows, {}, options).sigma;
+  CHECK(grouped.n_effective == Approx(100).epsilon(0.2));
+  CHECK(grouped.value == kappa(rows).sigma.value);
+  CHECK(grouped.upper > kappa(rows).sigma.upper);
 }
 
 TEST_CASE("inputs that do not fit are refused") {
   const Moments moments = moments_of(gaussian_matrix(10, 2, 12));
-  CHECK_THROWS_AS(conditioning(moments, Eigen::VectorXd::Ones(3)), kappascope::Error);
+  CHECK_THROWS_AS(kappa(moments, Eigen::VectorXd::Ones(3)), kappascope::Error);
   KappaOptions options;
   options.confidence = 1;
-  CHECK_THROWS_AS(conditioning(moments, {}, options), kappascope::Error);
-  const SymmetricEigen other = symmetric_eigen(Eigen::MatrixXd::Identity(3, 3));
-  CHECK_THROWS_AS(conditioning(moments, {}, {}, &other), kappascope::Error);
+  CHECK_THROWS_AS(kappa(moments, {}, options), kappascope::Error);
+  options = {};
+  options.solvers.eigenpairs = [](const Eigen::MatrixXd&) {
+    return symmetric_eigen(Eigen::MatrixXd::Identity(3, 3));
+  };
+  CHECK_THROWS_AS(kappa(moments, {}, options), kappascope::Error);
 }

@@ -9,6 +9,22 @@
 #include "kappascope/linalg/features/moments.h"
 #include "kappascope/linalg/symmetric_eigen.h"
 
+/// How well conditioned is the problem that one down-projection solves?
+///
+/// A gated feed-forward layer computes z = W_d φ, with φ in R^d (d = d_ff) the product of gate and
+/// up-projection for one row x, a token or an image, dropout included; W_d, [d_model, d], is the
+/// down-projection, and φ is what this file calls the features. Over rows they have mean μ = E φ
+/// and covariance Σ = E (φ-μ)(φ-μ)ᵀ. For a loss that is quadratic in z, the Hessian with respect to
+/// any one row of W_d is a multiple of the second moment E φφᵀ = Σ + μμᵀ: its condition number
+/// κ = λmax/λmin is that of the block W_d. A post-gating bias (PGB) b in R^d, z = W_d (φ + b),
+/// makes it Σ + (μ+b)(μ+b)ᵀ, and b = -μ brings it to Σ (PGB, Proposition 1).
+///
+///   const auto found = kappa(rows, bias);                   // rows: [n, d]
+///   found.sigma.value, found.sigma.lower, found.sigma.upper, to_string(found.sigma.resolution)
+///
+/// What is measured on n rows is an estimate, biased upwards by as much as ((1+√γ)/(1-√γ))²,
+/// γ = d/n, where Σ is isotropic (Marchenko and Pastur 1967): so every κ has an interval and a
+/// status. tensor/kappa.h has the same call for tensors, by LAPACK.
 namespace kappascope::linalg {
 
 /// How far a condition number can be believed.
@@ -30,7 +46,7 @@ const char* to_string(Resolution resolution);
 /// | d = 1, not zero               | 1                  | [1, 1]                        | kResolved       |
 /// | n_effective <= d + 1          | κ̂, inf if singular | [1, inf]                      | kNotResolvable  |
 /// | null space, enough rows       | inf                | [κ on the range, lower; inf]  | kDegenerate     |
-/// | otherwise                     | κ̂                  | see conditioning()            | by its width    |
+/// | otherwise                     | κ̂                  | see kappa()                   | by its width    |
 // clang-format on
 struct KappaEstimate {
   double value = 0;             ///< λmax/λmin of the sample matrix
@@ -56,19 +72,21 @@ struct KappaEstimate {
 
 /// How the ends of the spectra were had.
 enum class Route {
-  kDecomposition,  ///< conditioning(): one eigendecomposition, secular equation
-  kFactorisation,  ///< wide_conditioning(): one Cholesky factor, Lanczos
+  kDecomposition,  ///< one eigendecomposition, rank-one updates by the secular equation
+  kFactorisation,  ///< one Cholesky factor, Lanczos: wide layers
 };
 const char* to_string(Route route);
 
 /// Everything Kappascope says of the features that enter one down-projection.
-/// κ(Σ) is that of centred features; κ(Σ+μμᵀ) that of the W_d block without a bias (PGB,
-/// Proposition 1); κ(Σ+(μ+b)(μ+b)ᵀ) that of the W_d block at the bias b of this moment.
 struct Conditioning {
-  KappaEstimate sigma, second_moment, with_bias;
+  KappaEstimate sigma;          ///< κ(Σ): centred features
+  KappaEstimate second_moment;  ///< κ(Σ+μμᵀ): the block W_d without a bias
+  KappaEstimate with_bias;      ///< κ(Σ+(μ+b)(μ+b)ᵀ): the block W_d at this b
   /// The same after scaling each of these matrices to unit diagonal (Adam preconditions
   /// diagonally). Features whose entry is zero stay out and count as null.
   KappaEstimate sigma_scaled, second_moment_scaled, with_bias_scaled;
+  std::int64_t rows = 0;            ///< that entered
+  std::int64_t nonfinite_rows = 0;  ///< left out because an entry was NaN or infinite
   Route route = Route::kDecomposition;
   int products = 0;           ///< of the wide route, with Σ or its inverse
   double effective_rank = 0;  ///< exp of the entropy of Σ's spectrum (Roy and Vetterli 2007)
@@ -90,16 +108,34 @@ struct Conditioning {
   bool assumed_gaussian = false;
 };
 
+/// Dense solvers for symmetric matrices; empty ones are Eigen's, on one core. A layer that has
+/// LAPACK or a device puts its own here. They are given finite matrices only.
+struct DenseSolvers {
+  std::function<SymmetricEigen(const Eigen::MatrixXd&)> eigenpairs = {};
+  /// Ascending.
+  std::function<Eigen::VectorXd(const Eigen::MatrixXd&)> eigenvalues = {};
+  /// As FactorOptions::cholesky.
+  std::function<bool(Eigen::Ref<Eigen::MatrixXd>)> cholesky = {};
+};
+
 struct KappaOptions {
   /// Of every interval, in (0, 1); one half of the rest is spent at either end.
   double confidence = 0.95;
-  /// Eigenvalues, ascending, of a dense symmetric matrix; empty: Eigen's solver (4/3 d³ operations,
-  /// memory bound). A layer that has LAPACK or a device puts its own here.
-  std::function<Eigen::VectorXd(const Eigen::MatrixXd&)> eigenvalues = {};
+  /// For the overload that takes rows: this many follow each other and depend on one another (the
+  /// tokens of a sequence). 0: rows are independent.
+  Eigen::Index rows_per_group = 0;
+  /// For the overload that takes rows: how many are kept to see their tails.
+  MomentOptions moments = {};
+  /// Width from which on Σ is factorised, not decomposed; negative: from 1,024 on, where that is
+  /// faster.
+  Eigen::Index factorise_from = -1;
+  DenseSolvers solvers = {};
 };
 
 /// Condition numbers with their errors. `bias` is empty for a layer without one (with_bias then
-/// equals second_moment); otherwise its width must be d.
+/// equals second_moment); otherwise its width must be d. Throws for widths that do not fit, a bias
+/// that is not finite, and a confidence outside (0, 1). Rows with a NaN or an infinity are left out
+/// and counted.
 ///
 /// The interval. Let S = Σ^{1/2} W Σ^{1/2} with W the sample covariance of whitened rows.
 ///   lower: λmax(S) <= λmax(Σ) λmax(W) and λmin(S) >= λmin(Σ) λmin(W) (Ostrowski), so that
@@ -108,34 +144,22 @@ struct KappaOptions {
 ///          λmax(Σ) · v'ᵀWv', and the same at the bottom, so that κ(Σ) <= κ̂ · high/low with bounds
 ///          on one fixed direction of W. It is near 1 already where bottom/top is not: sampling
 ///          makes kappa look worse, hardly ever better.
-/// sampling.h says how the bounds on W are had, heavy tails included; n_effective stands for n in
-/// them. Diagonal scaling adds the error of d sample variances.
+/// Heavy tails are read off the kept rows and widen the bounds; n_effective stands for n in them.
+/// Diagonal scaling adds the error of d sample variances.
 ///
-/// Cost: one eigendecomposition of Σ (`eigen` may be given when the caller has it), O(d) a step for
-/// each rank-one update by the secular equation, eigenvalues of the two or three scaled matrices,
-/// and kept rows · d² for the tails.
-Conditioning conditioning(const Moments& moments,
-                          const Eigen::VectorXd& bias,
-                          const KappaOptions& options = {},
-                          const SymmetricEigen* eigen = nullptr);
-
-/// What one interval is made from: a sample matrix and the rows that it came from.
-struct KappaFacts {
-  Eigen::Index dimension = 0;
-  std::int64_t n = 0;
-  double n_effective = 0;
-  double lambda_min = 0, lambda_max = 0;
-  double smallest_positive = 0;  ///< smallest eigenvalue that is not null
-  Eigen::Index null_dimension = 0;
-  double null_threshold = 0;
-  double trace = 0, frobenius_squared = 0, fourth = 0;  ///< as in SecondMomentFacts
-  bool diagonal_scaled = false;
-  double lambda_max_bound = 0, lambda_min_bound = 0;  ///< residuals, 0 from a decomposition
-  bool converged = true;                              ///< both ends
-};
-struct RowTails;
-
-/// The estimate with interval, shrinkage, status and reason; conditioning() is six of these.
-KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence);
+/// Cost, beside the moments: about 9 d³ operations for the eigendecomposition and 4 d³ for the
+/// scaled matrices; from factorise_from on d³/3 and a few hundred products of 2 d². Memory: a few
+/// copies of Σ, or Σ alone where it is factorised and the moments were moved in.
+Conditioning kappa(Moments moments,
+                   const Eigen::VectorXd& bias = {},
+                   const KappaOptions& options = {});
+/// Of all rows that an accumulator has seen.
+Conditioning kappa(const MomentAccumulator& rows,
+                   const Eigen::VectorXd& bias = {},
+                   const KappaOptions& options = {});
+/// Of rows [n, d].
+Conditioning kappa(const Eigen::Ref<const RowMatrixD>& rows,
+                   const Eigen::VectorXd& bias = {},
+                   const KappaOptions& options = {});
 
 }  // namespace kappascope::linalg

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/wide.h"
-
 #include <cmath>
 #include <limits>
 
 #include "kappascope/core/error.h"
+#include "linalg/features/conditioning.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 #include "support/planted.h"
@@ -43,8 +42,8 @@ TEST_CASE("the wide route says what the decomposition says, of all six matrices"
         mu.transpose();
     const Moments moments = moments_of(rows);
     const Eigen::VectorXd bias = -0.7 * moments.mean + gaussian_matrix(d, 1, 4);
-    const Conditioning exact = conditioning(moments, bias);
-    const Conditioning wide = wide_conditioning(moments, bias);
+    const Conditioning exact = conditioning_by_decomposition(moments, bias);
+    const Conditioning wide = conditioning_by_factorisation(moments, bias);
     CHECK(exact.route == Route::kDecomposition);
     CHECK(wide.route == Route::kFactorisation);
     CHECK(wide.products > 20);
@@ -68,10 +67,10 @@ TEST_CASE("the wide route says what the decomposition says, of all six matrices"
 
 TEST_CASE("without a bias the second moment stands in, in the wide route too") {
   const Moments moments = moments_of(gaussian_matrix(300, 10, 5).array() + 1);
-  const Conditioning wide = wide_conditioning(moments, {});
+  const Conditioning wide = conditioning_by_factorisation(moments, {});
   CHECK(wide.with_bias.value == wide.second_moment.value);
   CHECK(wide.with_bias_scaled.value == wide.second_moment_scaled.value);
-  const Conditioning centred = wide_conditioning(moments, -moments.mean);
+  const Conditioning centred = conditioning_by_factorisation(moments, -moments.mean);
   CHECK(centred.with_bias.value == Approx(centred.sigma.value).epsilon(1e-8));
 }
 
@@ -81,8 +80,8 @@ TEST_CASE("dead, constant and dependent features are the same in both routes") {
   rows.col(4).setConstant(0.1);
   rows.col(7) = rows.col(2) - 2 * rows.col(3);
   const Moments moments = moments_of(rows);
-  const Conditioning exact = conditioning(moments, {});
-  const Conditioning wide = wide_conditioning(moments, {});
+  const Conditioning exact = conditioning_by_decomposition(moments, {});
+  const Conditioning wide = conditioning_by_factorisation(moments, {});
   CHECK(wide.constant_features == 2);
   CHECK(wide.dead_features == 1);
   CHECK(wide.sigma.null_dimension == 3);
@@ -95,8 +94,8 @@ TEST_CASE("dead, constant and dependent features are the same in both routes") {
 
 TEST_CASE("no more rows than features: singular by count, and nothing is made up") {
   const Moments moments = moments_of(gaussian_matrix(20, 40, 7).array() + 1);
-  const Conditioning exact = conditioning(moments, {});
-  const Conditioning wide = wide_conditioning(moments, {});
+  const Conditioning exact = conditioning_by_decomposition(moments, {});
+  const Conditioning wide = conditioning_by_factorisation(moments, {});
   for (const auto& [ours, theirs] : {std::pair{&wide.sigma, &exact.sigma},
                                      std::pair{&wide.second_moment, &exact.second_moment},
                                      std::pair{&wide.sigma_scaled, &exact.sigma_scaled}}) {
@@ -112,11 +111,11 @@ TEST_CASE("no more rows than features: singular by count, and nothing is made up
 }
 
 TEST_CASE("an end that does not converge is said, not hidden") {
-  WideOptions options;
+  FactorisationOptions options;
   options.factor.max_products = 2;
   const Moments moments =
       moments_of(gaussian_matrix(900, 60, 8) * with_spectrum(geometric_spectrum(60, 5), 9));
-  const KappaEstimate sigma = wide_conditioning(moments, {}, options).sigma;
+  const KappaEstimate sigma = conditioning_by_factorisation(moments, {}, options).sigma;
   CHECK(sigma.resolution == Resolution::kNotResolvable);
   CHECK(sigma.reason == "the ends of the spectrum did not converge");
   CHECK(sigma.lambda_max_bound > 1e-3 * sigma.lambda_max);
@@ -124,13 +123,15 @@ TEST_CASE("an end that does not converge is said, not hidden") {
 }
 
 TEST_CASE("what has no spectrum, and what does not fit, is as in the other route") {
-  CHECK(wide_conditioning(moments_of(RowMatrixD::Ones(1, 3)), {}).sigma.resolution ==
+  CHECK(conditioning_by_factorisation(moments_of(RowMatrixD::Ones(1, 3)), {}).sigma.resolution ==
         Resolution::kDegenerate);
-  const KappaEstimate zero = wide_conditioning(moments_of(RowMatrixD::Zero(10, 3)), {}).sigma;
+  const KappaEstimate zero =
+      conditioning_by_factorisation(moments_of(RowMatrixD::Zero(10, 3)), {}).sigma;
   CHECK(zero.resolution == Resolution::kDegenerate);
   CHECK(std::isnan(zero.value));
   CHECK(zero.null_dimension == 3);
-  CHECK(wide_conditioning(moments_of(gaussian_matrix(10, 1, 10)), {}).sigma.value == 1);
+  CHECK(conditioning_by_factorisation(moments_of(gaussian_matrix(10, 1, 10)), {}).sigma.value == 1);
   const Moments moments = moments_of(gaussian_matrix(10, 2, 11));
-  CHECK_THROWS_AS(wide_conditioning(moments, Eigen::VectorXd::Ones(3)), kappascope::Error);
+  CHECK_THROWS_AS(conditioning_by_factorisation(moments, Eigen::VectorXd::Ones(3)),
+                  kappascope::Error);
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/wide.h"
-
+// One Cholesky factor, and Lanczos at both ends.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "kappascope/linalg/density.h"
 #include "kappascope/linalg/features/shrinkage.h"
-#include "kappascope/linalg/sampling.h"
-#include "linalg/features/kappa_shared.h"
+#include "linalg/features/conditioning.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 struct Wide {
   const Moments& moments;
   const FactoredCovariance& factored;
-  const WideOptions& options;
+  const FactorisationOptions& options;
   RowTails tails;
   int products = 0;
 };
@@ -124,7 +123,7 @@ void set_effective_rank(Wide& wide, double trace, Conditioning& result) {
   for (int p = 0; p < probes; ++p) {
     DensityOptions density;
     density.steps = wide.options.rank_steps;
-    density.probes = 1;
+    density.starts = 1;
     density.points = 2;
     density.seed = wide.options.factor.seed + static_cast<std::uint64_t>(p);
     const Density found = spectral_density(op, density);
@@ -138,14 +137,14 @@ void set_effective_rank(Wide& wide, double trace, Conditioning& result) {
   const double mean = entropies.mean();
   const double error = std::sqrt((entropies - mean).square().sum() / (probes - 1.0) / probes);
   result.effective_rank = std::exp(mean);
-  result.effective_rank_error = student_quantile(probes - 1) * error * result.effective_rank;
+  result.effective_rank_error = student_quantile(0.975, probes - 1) * error * result.effective_rank;
 }
 
 }  // namespace
 
-Conditioning wide_conditioning(Moments moments,
-                               const Eigen::VectorXd& bias,
-                               const WideOptions& options) {
+Conditioning conditioning_by_factorisation(Moments moments,
+                                           const Eigen::VectorXd& bias,
+                                           const FactorisationOptions& options) {
   const Eigen::Index d = moments.mean.size();
   check_widths(moments, bias);
   if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
@@ -156,8 +155,8 @@ Conditioning wide_conditioning(Moments moments,
   const bool enough = moments.n - 1 >= (variances.array() > 0).count();
   const FactoredCovariance factored(std::move(moments.covariance), options.factor, enough);
   Wide wide{moments, factored, options, {}};
-  const Eigen::VectorXd zero = Eigen::VectorXd::Zero(d), one = Eigen::VectorXd::Ones(d);
-  const SpectrumEnds sigma = ends_of(wide, zero, one, {}, 0);
+  const Eigen::VectorXd zero = Eigen::VectorXd::Zero(d), unscaled = Eigen::VectorXd::Ones(d);
+  const SpectrumEnds sigma = ends_of(wide, zero, unscaled, {}, 0);
   wide.tails = tails_of(wide, sigma);
 
   Conditioning result;
@@ -167,7 +166,8 @@ Conditioning wide_conditioning(Moments moments,
   if (trace > 0) {
     set_effective_rank(wide, trace, result);
     result.stable_rank = trace / sigma.largest.value;
-    result.isotropy = trace * trace / (static_cast<double>(d) * factored.squared_norm(zero, one));
+    result.isotropy =
+        trace * trace / (static_cast<double>(d) * factored.squared_norm(zero, unscaled));
   }
   result.variance_along_mean = mu.dot(factored.multiply(mu)) / mu.squaredNorm();
   result.average_variance = trace / static_cast<double>(d);
@@ -175,9 +175,9 @@ Conditioning wide_conditioning(Moments moments,
   result.assumed_gaussian = moments.sample.rows() == 0;
 
   const double threshold = sigma.null_threshold;
-  const SpectrumEnds second = ends_of(wide, mu, one, sigma, threshold);
-  result.sigma = estimate(wide, zero, one, sigma);
-  result.second_moment = estimate(wide, mu, one, second);
+  const SpectrumEnds second = ends_of(wide, mu, unscaled, sigma, threshold);
+  result.sigma = estimate(wide, zero, unscaled, sigma);
+  result.second_moment = estimate(wide, mu, unscaled, second);
   SpectrumEnds scaled;
   result.sigma_scaled = scaled_estimate(wide, zero, scaled);
   result.second_moment_scaled = scaled_estimate(wide, mu, scaled);
@@ -185,7 +185,7 @@ Conditioning wide_conditioning(Moments moments,
   result.with_bias_scaled = result.second_moment_scaled;
   if (bias.size() > 0) {
     const Eigen::VectorXd v = mu + bias;
-    result.with_bias = estimate(wide, v, one, ends_of(wide, v, one, second, threshold));
+    result.with_bias = estimate(wide, v, unscaled, ends_of(wide, v, unscaled, second, threshold));
     result.with_bias_scaled = scaled_estimate(wide, v, scaled);
   }
   if (second.null_dimension < sigma.null_dimension) {

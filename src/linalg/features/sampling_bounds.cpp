@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/sampling.h"
+#include "linalg/features/sampling_bounds.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <numbers>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/statistics.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -46,11 +44,10 @@ double upper_edge(const RowTails& tails, double gamma) {
   return gamma / w + (p * t / (1 - w * t)).sum();
 }
 
-/// The quantile of a chi-squared over its degrees of freedom (Wilson and Hilferty 1931).
-double scaled_chi_squared_quantile(double freedom, double probability) {
-  const double a = 2 / (9 * freedom);
-  const double root = 1 - a + normal_quantile(probability) * std::sqrt(a);
-  return root > 0 ? root * root * root : 0;
+/// The quantile of a chi-squared over its degrees of freedom. Without any the variable is anywhere
+/// above zero, and its lower end stands for it.
+double scaled_chi_squared_quantile(double probability, double freedom) {
+  return freedom > 0 ? chi_squared_quantile(probability, freedom) / freedom : 0;
 }
 
 /// Replaces the upper tenth of the sorted weights of k kept rows by a Pareto tail up to the largest
@@ -90,24 +87,9 @@ RowTails extrapolate(const std::vector<double>& ascending, double n, double conf
 
 }  // namespace
 
-double normal_quantile(double probability) {
-  require(0 < probability && probability < 1, "a quantile needs 0 < p < 1, got ", probability);
-  return bisect(
-      -40, 40, probability, [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); });
-}
-
-double student_quantile(int freedom) {
-  constexpr std::array<double, 30> kTable = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-      2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-      2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  if (freedom <= 30) return kTable[static_cast<std::size_t>(freedom - 1)];
-  return 1.960 + 2.4 / freedom;
-}
-
 double tracy_widom_quantile(double probability) {
   const double shape = 46.446;
-  return 0.186054 * shape * scaled_chi_squared_quantile(2 * shape, probability) - 9.84801;
+  return 0.186054 * shape * scaled_chi_squared_quantile(probability, 2 * shape) - 9.84801;
 }
 
 RowTails row_tails(const RowMatrixF& whitened, double n, double confidence) {
@@ -149,8 +131,8 @@ SamplingBounds sampling_bounds(
     const RowTails& tails, double n, double d, double top_rank, double failure) {
   SamplingBounds bounds;
   const double freedom = 2 * n / (tails.kurtosis - 1);
-  bounds.along_low = scaled_chi_squared_quantile(freedom, failure);
-  bounds.along_high = scaled_chi_squared_quantile(freedom, 1 - failure);
+  bounds.along_low = scaled_chi_squared_quantile(failure, freedom);
+  bounds.along_high = scaled_chi_squared_quantile(1 - failure, freedom);
 
   const double extreme = tracy_widom_quantile(1 - failure);
   const double root_n = std::sqrt(std::max(n - 1.5, 0.5));  // the mean takes one degree of freedom
@@ -177,10 +159,10 @@ SamplingBounds sampling_bounds(
   return bounds;
 }
 
-double variance_ratio(const RowTails& tails, double n, double d, double failure) {
+double feature_variance_factor(const RowTails& tails, double n, double d, double failure) {
   const double freedom = 2 * n / (tails.kurtosis - 1);
-  const double low = scaled_chi_squared_quantile(freedom, failure / (2 * d));
-  const double high = scaled_chi_squared_quantile(freedom, 1 - failure / (2 * d));
+  const double low = scaled_chi_squared_quantile(failure / (2 * d), freedom);
+  const double high = scaled_chi_squared_quantile(1 - failure / (2 * d), freedom);
   return high / low;
 }
 

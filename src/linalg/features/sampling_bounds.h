@@ -46,17 +46,13 @@ struct SamplingBounds {
 /// for the logarithm at the lower edge), the law itself by Chiani's shifted gamma (2014). Tails:
 /// the ratio of the edges of the generalised Marchenko-Pastur law with the weights to those without
 /// (Silverstein and Choi 1995). Along one direction: a chi-squared with 2n/(kurtosis-1) degrees of
-/// freedom, by Wilson and Hilferty. Cost O(weights).
+/// freedom. Cost O(weights).
 SamplingBounds sampling_bounds(
     const RowTails& tails, double n, double d, double top_rank, double failure);
 
 /// Largest factor between the sample and the population variance of any one of `d` features.
-double variance_ratio(const RowTails& tails, double n, double d, double failure);
+double feature_variance_factor(const RowTails& tails, double n, double d, double failure);
 
-/// Quantile of the standard normal.
-double normal_quantile(double probability);
-/// 97.5 % quantile of Student's t, to 1e-3; at least one degree of freedom.
-double student_quantile(int freedom);
 /// Quantile of the Tracy-Widom law of real matrices (β = 1), to about 0.01 for 0.01 <= p <= 0.9999.
 double tracy_widom_quantile(double probability);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/sampling.h"
+#include "linalg/features/sampling_bounds.h"
 
 #include <Eigen/Cholesky>
 #include <cmath>
@@ -12,14 +12,12 @@
 using namespace kappascope::linalg;
 using namespace kappascope::test;
 
-TEST_CASE("quantiles agree with the tables") {
-  CHECK(normal_quantile(0.975) == Approx(1.959963985).epsilon(1e-9));
-  CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));
+TEST_CASE("the Tracy-Widom quantile agrees with the table") {
   // Tracy and Widom's F1: Bejan (2005), table 1.
   CHECK(tracy_widom_quantile(0.95) == Approx(0.9793).margin(0.01));
   CHECK(tracy_widom_quantile(0.99) == Approx(2.0234).margin(0.01));
   CHECK(tracy_widom_quantile(0.5) == Approx(-1.2686).margin(0.01));
-  CHECK_THROWS_AS(normal_quantile(1), kappascope::Error);
+  CHECK_THROWS_AS(tracy_widom_quantile(1), kappascope::Error);
 }
 
 TEST_CASE("equal weights give the edges of Marchenko and Pastur") {
@@ -84,6 +82,6 @@ TEST_CASE("a concentrated spectrum has a sharper top, and few rows have no botto
   CHECK(sampling_bounds({}, 400, 100, 2, 0.01).top <
         0.7 * sampling_bounds({}, 400, 100, 100, 0.01).top);
   CHECK(sampling_bounds({}, 50, 50, 50, 0.01).bottom == 0);
-  CHECK(variance_ratio({}, 400, 100, 0.01) > variance_ratio({}, 400, 1, 0.01));
-  CHECK(variance_ratio({}, 1e12, 10, 0.01) == Approx(1).margin(1e-4));
+  CHECK(feature_variance_factor({}, 400, 100, 0.01) > feature_variance_factor({}, 400, 1, 0.01));
+  CHECK(feature_variance_factor({}, 1e12, 10, 0.01) == Approx(1).margin(1e-4));
 }
