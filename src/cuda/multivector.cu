@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/columns.cuh"
+#include "cuda/multivector.cuh"
 
 namespace kappascope::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who adds what in which order, in the passes of columns.cuh: all of their indices, for the device
-// and, without CUDA, for a host that goes through the same loops in its tests.
+// Who adds what in which order, in the passes of multivector.cuh: all of their indices, for the
+// device and, without CUDA, for a host that goes through the same loops in its tests.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/columns.h"
+#include "kappascope/tensor/multivector.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -13,6 +13,8 @@
 using namespace kappascope;
 
 namespace {
+
+const auto& kernels = tensor::MultivectorKernels::on(torch::kCPU);
 
 struct Case {
   std::vector<at::Tensor> columns;
@@ -53,17 +55,17 @@ TEST_CASE("columns are multiplied, subtracted and combined as matrices are, of a
       const auto one = fresh();
       const Eigen::VectorXd want = one.a.transpose() * one.b;
       const double bound = sum_error(n, (one.a.cwiseAbs().transpose() * one.b.cwiseAbs()).sum());
-      for (const auto& got :
-           {tensor::dots(one.columns, one.w), tensor::dots_anywhere(one.columns, one.w)})
+      for (const auto& got : {kernels.dots(one.columns, one.w),
+                              tensor::MultivectorKernels::torch().dots(one.columns, one.w)})
         CHECK((got - want).cwiseAbs().maxCoeff() <= bound);
 
       const Eigen::VectorXd c = Eigen::VectorXd::LinSpaced(5, -1, 2);
       const Eigen::VectorXd rest = one.b - one.a * c;
       const double each = 6 * 0x1p-53 * (one.b.norm() + 5 * one.a.norm());
       auto host = fresh(), anywhere = fresh();
-      CHECK(std::abs(tensor::subtract(host.columns, c, host.w) - rest.norm()) <=
+      CHECK(std::abs(kernels.subtract(host.columns, c, host.w) - rest.norm()) <=
             sum_error(n, 2 * rest.norm()) + each);
-      tensor::subtract_anywhere(anywhere.columns, c, anywhere.w);
+      tensor::MultivectorKernels::torch().subtract(anywhere.columns, c, anywhere.w);
       CHECK((tensor::to_vector(host.w) - rest).cwiseAbs().maxCoeff() <= each);
       CHECK((tensor::to_vector(anywhere.w) - rest).cwiseAbs().maxCoeff() <= each);
 
@@ -72,13 +74,13 @@ TEST_CASE("columns are multiplied, subtracted and combined as matrices are, of a
       Eigen::VectorXd some = c;
       some[2] = 0;
       const Eigen::VectorXd left = both.b - both.a * some;
-      const auto products = tensor::subtract_dots(both.columns, some, both.w);
+      const auto products = kernels.subtract_dots(both.columns, some, both.w);
       CHECK((tensor::to_vector(both.w) - left).cwiseAbs().maxCoeff() <= each);
       CHECK((products - both.a.transpose() * left).cwiseAbs().maxCoeff() <=
             sum_error(n, (both.a.cwiseAbs().transpose() * left.cwiseAbs()).sum()) +
                 each * both.a.cwiseAbs().colwise().sum().maxCoeff());
-      CHECK(std::abs(tensor::norm(both.w) - left.norm()) <= sum_error(n, 2 * left.norm()) + each);
-      tensor::store(0.5, both.w, both.columns[0]);
+      CHECK(std::abs(kernels.norm(both.w) - left.norm()) <= sum_error(n, 2 * left.norm()) + each);
+      kernels.store(0.5, both.w, both.columns[0]);
       CHECK(torch::equal(both.columns[0], (both.w * 0.5).to(type)));
 
       const Eigen::MatrixXd y = Eigen::MatrixXd::NullaryExpr(
@@ -86,8 +88,8 @@ TEST_CASE("columns are multiplied, subtracted and combined as matrices are, of a
       // The result is rounded to the columns' own type.
       const double unit = type == torch::kFloat ? 0x1p-24 : 6 * 0x1p-53;
       const Eigen::MatrixXd combined = one.a * y;
-      tensor::combine(host.columns, y);
-      tensor::combine_anywhere(anywhere.columns, y);
+      kernels.combine(host.columns, y);
+      tensor::MultivectorKernels::torch().combine(anywhere.columns, y);
       for (const auto* all : {&host.columns, &anywhere.columns}) {
         const Eigen::MatrixXd got = matrix(*all);
         CHECK((got.leftCols(3) - combined).cwiseAbs().maxCoeff() <=
@@ -103,7 +105,7 @@ TEST_CASE("sums over millions of float32 numbers are those of double") {
   const auto one = drawn(kLength, 1, torch::kFloat);
   const auto column = one.columns.front();
   const double want = one.a.col(0).squaredNorm();
-  const double got = tensor::dots(one.columns, column.to(torch::kDouble))[0];
+  const double got = kernels.dots(one.columns, column.to(torch::kDouble))[0];
   CHECK(std::abs(got - want) <= sum_error(kLength, want));
   // The bound tells the two apart: one running sum in float32 is far outside.
   float naive = 0;
@@ -114,8 +116,8 @@ TEST_CASE("sums over millions of float32 numbers are those of double") {
 
 TEST_CASE("no columns are no work") {
   auto w = torch::ones({3}, torch::kDouble);
-  CHECK(tensor::dots({}, w).size() == 0);
-  tensor::subtract({}, {}, w);
-  tensor::combine({}, {});
+  CHECK(kernels.dots({}, w).size() == 0);
+  kernels.subtract({}, {}, w);
+  kernels.combine({}, {});
   CHECK(torch::equal(w, torch::ones({3}, torch::kDouble)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/columns.h"
+#include "kappascope/tensor/multivector.h"
 
 #include <ATen/Parallel.h>
 
@@ -9,14 +9,13 @@
 #include <cstddef>
 #include <vector>
 
-#include "tensor/columns/columns_cuda.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {
 namespace {
 
-// Elements of w that stay in cache while all columns pass by. Long, because a column that is left
-// and come back to costs its prefetching anew: half of the memory's speed was lost at 4,096.
+// Elements of w that stay in cache while all columns pass by. Switching columns restarts the
+// prefetcher: at 4,096 elements that cost half of the memory bandwidth.
 constexpr std::int64_t kPass = 1 << 18;
 // Elements of a combination: small, as all columns' are held in double at once.
 constexpr std::int64_t kCombined = 4096;
@@ -40,7 +39,7 @@ void by_pieces(std::int64_t length, std::int64_t piece, const Work& work) {
 }
 
 template <typename T>
-std::vector<T*> pointers(Columns columns) {
+std::vector<T*> pointers(Multivector columns) {
   std::vector<T*> all;
   all.reserve(columns.size());
   for (const auto& column : columns) all.push_back(column.mutable_data_ptr<T>());
@@ -72,7 +71,7 @@ void axpy(double factor, const T* __restrict a, double* __restrict w, std::int64
 /// w -= Σ c_i column_i where there is a c, then the products asked for: of all columns with w, or
 /// (last entry) of w with itself.
 template <typename T>
-Eigen::VectorXd host_pass(Columns columns,
+Eigen::VectorXd host_pass(Multivector columns,
                           const Eigen::VectorXd* c,
                           bool project,
                           const at::Tensor& w) {
@@ -93,14 +92,17 @@ Eigen::VectorXd host_pass(Columns columns,
   return found.rowwise().sum();
 }
 
-Eigen::VectorXd pass(Columns columns, const Eigen::VectorXd* c, bool project, const at::Tensor& w) {
+Eigen::VectorXd pass(Multivector columns,
+                     const Eigen::VectorXd* c,
+                     bool project,
+                     const at::Tensor& w) {
   const bool wide = !columns.empty() && columns.front().scalar_type() == at::kDouble;
   return wide ? host_pass<double>(columns, c, project, w)
               : host_pass<float>(columns, c, project, w);
 }
 
 template <typename T>
-void host_combine(Columns columns, const Eigen::MatrixXd& y) {
+void host_combine(Multivector columns, const Eigen::MatrixXd& y) {
   const auto all = pointers<T>(columns);
   const auto length = columns.front().numel();
   by_pieces(length, kCombined, [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
@@ -131,67 +133,49 @@ bool in_double(const at::Tensor& column) {
   return column.scalar_type() == at::kDouble;
 }
 
-}  // namespace
-
-Eigen::VectorXd dots(Columns columns, const at::Tensor& w) {
-  if (columns.empty()) return {};
-  if (w.is_cpu()) return pass(columns, nullptr, true, w);
-  if constexpr (kHasKernels) {
-    if (w.is_cuda()) return dots_cuda(columns, w);
+class HostKernels final : public MultivectorKernels {
+ public:
+  [[nodiscard]] Eigen::VectorXd dots(Multivector columns, const at::Tensor& w) const override {
+    if (columns.empty()) return {};
+    return pass(columns, nullptr, true, w);
   }
-  return dots_anywhere(columns, w);
-}
-
-double norm(const at::Tensor& w) {
-  if (w.is_cpu()) return std::sqrt(pass({}, nullptr, false, w)[0]);
-  if constexpr (kHasKernels) {
-    if (w.is_cuda()) return norm_cuda(w);
+  [[nodiscard]] double norm(const at::Tensor& w) const override {
+    return std::sqrt(pass({}, nullptr, false, w)[0]);
   }
-  return norm_anywhere(w);
-}
-
-double subtract(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
-  if (w.is_cpu()) return std::sqrt(pass(columns, &c, false, w)[0]);
-  if constexpr (kHasKernels) {
-    if (w.is_cuda()) return subtract_cuda(columns, c, w);
+  double subtract(Multivector columns,
+                  const Eigen::VectorXd& c,
+                  const at::Tensor& w) const override {
+    return std::sqrt(pass(columns, &c, false, w)[0]);
   }
-  subtract_anywhere(columns, c, w);
-  return norm_anywhere(w);
-}
-
-Eigen::VectorXd subtract_dots(Columns columns, const Eigen::VectorXd& c, const at::Tensor& w) {
-  if (columns.empty()) return {};
-  if (w.is_cpu()) return pass(columns, &c, true, w);
-  if constexpr (kHasKernels) {
-    if (w.is_cuda()) return subtract_dots_cuda(columns, c, w);
+  [[nodiscard]] Eigen::VectorXd subtract_dots(Multivector columns,
+                                              const Eigen::VectorXd& c,
+                                              const at::Tensor& w) const override {
+    if (columns.empty()) return {};
+    return pass(columns, &c, true, w);
   }
-  subtract_anywhere(columns, c, w);
-  return dots_anywhere(columns, w);
-}
-
-void combine(Columns columns, const Eigen::MatrixXd& y) {
-  if (columns.empty()) return;
-  const auto& one = columns.front();
-  if (one.is_cpu()) {
-    in_double(one) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
-    return;
+  void combine(Multivector columns, const Eigen::MatrixXd& y) const override {
+    if (columns.empty()) return;
+    in_double(columns.front()) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
   }
-  if constexpr (kHasKernels) {
-    if (one.is_cuda()) return combine_cuda(columns, y);
-  }
-  combine_anywhere(columns, y);
-}
-
-void store(double factor, const at::Tensor& w, const at::Tensor& column) {
-  if (w.is_cpu()) {
+  void store(double factor, const at::Tensor& w, const at::Tensor& column) const override {
     in_double(column) ? host_store<double>(factor, w, column)
                       : host_store<float>(factor, w, column);
-    return;
   }
-  if constexpr (kHasKernels) {
-    if (w.is_cuda()) return store_cuda(factor, w, column);
-  }
-  column.copy_(w * factor);
+};
+
+}  // namespace
+
+const MultivectorKernels& MultivectorKernels::host() {
+  static const HostKernels kernels;
+  return kernels;
+}
+
+const MultivectorKernels& MultivectorKernels::on(const at::Device& device) {
+  if (device.is_cpu()) return host();
+#ifdef KAPPASCOPE_CUDA
+  if (device.is_cuda()) return cuda();
+#endif
+  return torch();
 }
 
 }  // namespace kappascope::tensor

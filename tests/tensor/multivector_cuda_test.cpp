@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of src/cuda/columns: their loops gone through on the host, and, where there is a
+// The kernels of src/cuda/multivector: their loops gone through on the host, and, where there is a
 // device, their results beside the host's.
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <vector>
 
-#include "cuda/columns_arithmetic.h"
-#include "kappascope/tensor/columns.h"
+#include "cuda/multivector_arithmetic.h"
 #include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/multivector.h"
 #include "support/catch.h"
 #include "tensor/device.h"
 
@@ -177,6 +177,8 @@ TEST_CASE("elements are combined from values that lie apart") {
 TEST_CASE("columns on a device give the host's numbers within rounding, and the same bits twice",
           "[cuda]") {
   if (no_device()) return;
+  const auto& host_kernels = tensor::MultivectorKernels::host();
+  const auto& cuda = tensor::MultivectorKernels::on(torch::kCUDA);
   for (const auto type : {torch::kFloat, torch::kDouble}) {
     for (const auto n : kSizes) {
       // The most that a launch takes is 128.
@@ -197,34 +199,35 @@ TEST_CASE("columns on a device give the host's numbers within rounding, and the 
         const double sums = 2 * sum_error(n, largest * w.norm().item<double>());
 
         const auto there = moved(w);
-        const auto products = tensor::dots(device, there);
-        CHECK((products - tensor::dots(host, w)).cwiseAbs().maxCoeff() <= sums);
-        CHECK(products == tensor::dots(device, there));
-        CHECK(std::abs(tensor::norm(there) - tensor::norm(w)) <= sums + each);
+        const auto products = cuda.dots(device, there);
+        CHECK((products - host_kernels.dots(host, w)).cwiseAbs().maxCoeff() <= sums);
+        CHECK(products == cuda.dots(device, there));
+        CHECK(std::abs(cuda.norm(there) - host_kernels.norm(w)) <= sums + each);
 
         Eigen::VectorXd c = Eigen::VectorXd::LinSpaced(count, -1, 2);
         c[count / 2] = 0;
         const auto w_host = w.clone(), w_device = moved(w);
-        CHECK(std::abs(tensor::subtract(host, c, w_host) - tensor::subtract(device, c, w_device)) <=
-              sums + each * std::sqrt(static_cast<double>(n)));
+        CHECK(
+            std::abs(host_kernels.subtract(host, c, w_host) - cuda.subtract(device, c, w_device)) <=
+            sums + each * std::sqrt(static_cast<double>(n)));
         CHECK((tensor::to_vector(w_device) - tensor::to_vector(w_host)).lpNorm<Eigen::Infinity>() <=
               each);
         const auto both_host = w.clone(), both_device = moved(w);
-        CHECK((tensor::subtract_dots(device, c, both_device) -
-               tensor::subtract_dots(host, c, both_host))
+        CHECK((cuda.subtract_dots(device, c, both_device) -
+               host_kernels.subtract_dots(host, c, both_host))
                   .cwiseAbs()
                   .maxCoeff() <= 10 * sums + each * largest * std::sqrt(static_cast<double>(n)));
         CHECK(torch::equal(both_device, w_device));
 
-        tensor::store(0.5, there, device[0]);
-        tensor::store(0.5, w, host[0]);
+        cuda.store(0.5, there, device[0]);
+        host_kernels.store(0.5, w, host[0]);
         CHECK(torch::equal(device[0].cpu(), host[0]));
         const Eigen::MatrixXd y = Eigen::MatrixXd::NullaryExpr(
             count, (count + 1) / 2, [](Eigen::Index i, Eigen::Index j) {
               return std::sin(1.0 + static_cast<double>(i) + 5.0 * static_cast<double>(j));
             });
-        tensor::combine(host, y);
-        tensor::combine(device, y);
+        host_kernels.combine(host, y);
+        cuda.combine(device, y);
         const double unit = type == torch::kFloat ? 0x1p-24 : 0x1p-53;
         for (int i = 0; i < count; ++i)
           CHECK((device[i].cpu() - host[i]).to(torch::kDouble).norm().item<double>() <=

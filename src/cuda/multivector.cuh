@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "cuda/columns_arithmetic.h"
+#include "cuda/multivector_arithmetic.h"
 
 /// The passes of a Krylov method over its vectors, on the device. All sums are in double and in an
 /// order that the sizes alone decide: the same bits on every run and every device. Each piece of
