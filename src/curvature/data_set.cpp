@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "curvature/products/graph_memory.h"
-#include "curvature/products/sandwich.h"
+#include "curvature/products/jtmj.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::curvature {
@@ -88,9 +88,9 @@ Sum<Operator> build(const Batches& batches,
   return sum;
 }
 
-Sum<Sandwich> build_checked(const Batches& batches,
-                            const DataSetOptions& options,
-                            const Make<Sandwich>& make) {
+Sum<JtmjOperator> build_checked(const Batches& batches,
+                                const DataSetOptions& options,
+                                const Make<JtmjOperator>& make) {
   auto sum = build(batches, options, make);
   for (std::size_t i = 0; i < sum.size(); ++i) {
     require(sum[i].op->rows() == batches.rows[i],
@@ -146,20 +146,20 @@ class OverBatches : public CurvatureOperator {
 
 /// With gradients g and their mean ḡ, Σ (g - ḡ)(g - ḡ)ᵀ v = Σ g (gᵀv - ḡᵀv): the mean is taken off
 /// between J and Jᵀ, where it costs no digits.
-class CovarianceOverBatches final : public OverBatches<Sandwich> {
+class CovarianceOverBatches final : public OverBatches<JtmjOperator> {
  public:
-  explicit CovarianceOverBatches(Sum<Sandwich> batches) : OverBatches(std::move(batches)) {
-    mean_ = sum([this](const Sandwich& op) {
+  explicit CovarianceOverBatches(Sum<JtmjOperator> batches) : OverBatches(std::move(batches)) {
+    mean_ = sum([this](const JtmjOperator& op) {
       const auto rows = op.rows();
       return op.transposed(torch::full({rows, 1}, 1 / static_cast<double>(rows), vectors()));
     });
   }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     const auto mean = (mean_ * v.detach().to(mean_.options())).sum();
-    const Middle centred = [&mean](const at::Tensor& push, const at::Tensor&) {
+    const OutputMetric centred = [&mean](const at::Tensor& push, const at::Tensor&) {
       return (push - mean.to(push.scalar_type())) / static_cast<double>(push.size(0));
     };
-    return sum([&](const Sandwich& op) { return op.apply(v, centred); }).to(vectors());
+    return sum([&](const JtmjOperator& op) { return op.apply(v, centred); }).to(vectors());
   }
 
  private:
@@ -181,7 +181,7 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const Batches& outputs,
                                                 OutputLoss loss,
                                                 const NamedParameters& parameters,
                                                 const DataSetOptions& options) {
-  return std::make_unique<OverBatches<Sandwich>>(
+  return std::make_unique<OverBatches<JtmjOperator>>(
       build_checked(outputs, options, [&](const LossFunction& batch, const OperatorOptions& each) {
         return make_gauss_newton(batch, loss, parameters, each);
       }));
@@ -190,7 +190,7 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const Batches& outputs,
 std::unique_ptr<CurvatureOperator> empirical_fisher(const Batches& losses,
                                                     const NamedParameters& parameters,
                                                     const DataSetOptions& options) {
-  return std::make_unique<OverBatches<Sandwich>>(
+  return std::make_unique<OverBatches<JtmjOperator>>(
       build_checked(losses, options, [&](const LossFunction& batch, const OperatorOptions& each) {
         return make_fisher(batch, parameters, each);
       }));

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "curvature/products/sandwich.h"
+#include "curvature/products/jtmj.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::curvature {
@@ -24,19 +24,19 @@ LossFunction with_dimensions(const LossFunction& function, int64_t dimensions, c
 
 }  // namespace
 
-Middle divided_by_rows() {
+OutputMetric divided_by_rows() {
   return [](const at::Tensor& push, const at::Tensor&) {
     return push / static_cast<double>(push.size(0));
   };
 }
 
-Middle centred_rows() {
+OutputMetric centred_rows() {
   return [](const at::Tensor& push, const at::Tensor&) {
     return (push - push.mean()) / static_cast<double>(push.size(0));
   };
 }
 
-Middle output_hessian(OutputLoss loss) {
+OutputMetric output_hessian(OutputLoss loss) {
   if (loss == OutputLoss::kSquared) return divided_by_rows();
   return [](const at::Tensor& push, const at::Tensor& outputs) {
     const auto p = torch::softmax(outputs, -1);
@@ -44,11 +44,11 @@ Middle output_hessian(OutputLoss loss) {
   };
 }
 
-std::unique_ptr<Sandwich> make_gauss_newton(const LossFunction& outputs,
-                                            OutputLoss loss,
-                                            const NamedParameters& parameters,
-                                            const OperatorOptions& options) {
-  return std::make_unique<Sandwich>(
+std::unique_ptr<JtmjOperator> make_gauss_newton(const LossFunction& outputs,
+                                                OutputLoss loss,
+                                                const NamedParameters& parameters,
+                                                const OperatorOptions& options) {
+  return std::make_unique<JtmjOperator>(
       with_dimensions(outputs, 2, "the Gauss-Newton matrix needs outputs of [rows, classes]"),
       "network's output",
       parameters,
@@ -56,15 +56,15 @@ std::unique_ptr<Sandwich> make_gauss_newton(const LossFunction& outputs,
       options);
 }
 
-std::unique_ptr<Sandwich> make_fisher(const LossFunction& losses,
-                                      const NamedParameters& parameters,
-                                      const OperatorOptions& options,
-                                      Middle middle) {
-  return std::make_unique<Sandwich>(
+std::unique_ptr<JtmjOperator> make_fisher(const LossFunction& losses,
+                                          const NamedParameters& parameters,
+                                          const OperatorOptions& options,
+                                          OutputMetric metric) {
+  return std::make_unique<JtmjOperator>(
       with_dimensions(losses, 1, "the Fisher matrix needs one loss a row, [rows]"),
       "vector of losses",
       parameters,
-      std::move(middle),
+      std::move(metric),
       options);
 }
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "curvature/batches.h"
+#include "curvature/subsample.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/statistics.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/linalg/sampling.h"
 
 namespace kappascope::curvature {
 
@@ -36,7 +36,7 @@ Mean mean_of(const Eigen::ArrayXd& values) {
   Mean mean;
   mean.value = values.mean();
   mean.standard_error = std::sqrt((values - mean.value).square().sum() / (count - 1) / count);
-  mean.reach = linalg::student_quantile(static_cast<int>(values.size()) - 1) * mean.standard_error;
+  mean.reach = student_quantile(0.975, static_cast<int>(values.size()) - 1) * mean.standard_error;
   return mean;
 }
 
@@ -48,10 +48,10 @@ Eigenpairs solve(const RowsOperator& op,
                  const at::Tensor& rows,
                  linalg::LanczosOptions options,
                  const at::Tensor& start,
-                 Bill& bill) {
+                 ProductCost& cost) {
   options.vectors = true;
   auto pairs = eigenpairs(*op(rows), options, start);
-  bill.add(rows.numel(), pairs.found.products);
+  cost.add(rows.numel(), pairs.found.products);
   return pairs;
 }
 
@@ -103,21 +103,21 @@ SampledEigenvalues sampled_eigenvalues(const RowsOperator& op,
   check(options, rows);
   const auto order = shuffled(rows, options.seed);
   const Eigen::Index pairs = options.batches / 2;
-  Bill bill{.all = rows};
+  ProductCost cost{.all = rows};
   SampledEigenvalues result;
   result.rows = options.rows * options.batches;
   Eigen::MatrixXd halves, unions;  // [pairs, k]
   bool complete = true;
   for (Eigen::Index p = 0; p < pairs && complete; ++p) {
     const int64_t begin = 2 * p * options.rows;
-    const auto one = solve(op, order.narrow(0, begin, options.rows), options.lanczos, {}, bill);
+    const auto one = solve(op, order.narrow(0, begin, options.rows), options.lanczos, {}, cost);
     const auto other =
-        solve(op, order.narrow(0, begin + options.rows, options.rows), options.lanczos, {}, bill);
+        solve(op, order.narrow(0, begin + options.rows, options.rows), options.lanczos, {}, cost);
     const auto both = solve(op,
                             order.narrow(0, begin, 2 * options.rows),
                             options.lanczos,
                             one.vectors.defined() ? one.vectors.sum(0) : at::Tensor(),
-                            bill);
+                            cost);
     for (const auto* each : {&one, &other, &both}) {
       result.status = worse(result.status, each->found.status);
       if (result.values.size() == 0) {
@@ -137,8 +137,8 @@ SampledEigenvalues sampled_eigenvalues(const RowsOperator& op,
     for (Eigen::Index i = 0; i < halves.cols(); ++i)
       result.overlap(p, i) = std::abs(dot_in_double(one.vectors[i], other.vectors[i]));
   }
-  result.products = bill.products;
-  result.passes = bill.passes;
+  result.products = cost.products;
+  result.passes = cost.passes;
   if (!complete) {
     result.values.resize(0, 0);
     result.overlap.resize(0, 0);

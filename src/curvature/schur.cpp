@@ -12,8 +12,8 @@
 #include "kappascope/curvature/operators.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/linalg/symmetric_eigen.h"
-#include "kappascope/tensor/columns.h"
 #include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/multivector.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -77,7 +77,8 @@ class SchurComplement final : public CurvatureOperator {
   /// y -= B C⁺ Bᵀ x; y in double.
   void subtract_eliminated(const at::Tensor& x, const at::Tensor& y) const {
     const auto wide = x.to(torch::kDouble).contiguous();
-    tensor::subtract(columns_, c_inverse_ * tensor::dots(columns_, wide), y);
+    const auto& kernels = tensor::MultivectorKernels::on(y.device());
+    kernels.subtract(columns_, c_inverse_ * kernels.dots(columns_, wide), y);
   }
 
   void invert(const Eigen::MatrixXd& c) {

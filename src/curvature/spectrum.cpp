@@ -14,7 +14,6 @@ namespace kappascope::curvature {
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options,
                       const at::Tensor& start) {
-  require(options.start.size() == 0, "give the start vectors as a tensor, not in the options");
   TensorBasis basis(op);
   at::Tensor starts;
   if (start.defined() && start.numel() > 0) {
@@ -40,8 +39,8 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
 linalg::Density spectral_density(const CurvatureOperator& op,
                                  const linalg::DensityOptions& options) {
   TensorBasis basis(op);
-  const auto probes = linalg::quadratures_in(basis, op.product_noise(), options);
-  return linalg::density_from(probes, op.size(), op.product_noise(), options);
+  const auto quadratures = linalg::quadratures_in(basis, op.product_noise(), options);
+  return linalg::density_from(quadratures, op.size(), op.product_noise(), options);
 }
 
 linalg::Density spectral_density(const BatchOperator& batch,

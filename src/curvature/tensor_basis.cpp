@@ -12,18 +12,20 @@ namespace kappascope::curvature {
 static_assert(linalg::KrylovBasis<TensorBasis>);
 
 TensorBasis::TensorBasis(const CurvatureOperator& op)
-    : op_(op), work_(torch::zeros({op.size()}, op.vectors().dtype(torch::kDouble))) {}
+    : op_(op),
+      work_(torch::zeros({op.size()}, op.vectors().dtype(torch::kDouble))),
+      kernels_(tensor::MultivectorKernels::on(work_.device())) {}
 
 void TensorBasis::random(std::uint64_t seed) {
   work_.copy_(tensor::from_vector(linalg::Random(seed).normal_vector(size())));
 }
 
 double TensorBasis::dot(Eigen::Index i) const {
-  return tensor::dots(only(i), work_)[0];
+  return kernels_.dots(only(i), work_)[0];
 }
 
 void TensorBasis::axpy(double factor, Eigen::Index i) {
-  tensor::subtract(only(i), Eigen::VectorXd::Constant(1, -factor), work_);
+  kernels_.subtract(only(i), Eigen::VectorXd::Constant(1, -factor), work_);
 }
 
 void TensorBasis::store(Eigen::Index i, double factor) {
@@ -31,7 +33,7 @@ void TensorBasis::store(Eigen::Index i, double factor) {
   if (i == std::ssize(columns_))
     columns_.push_back(
         torch::empty({size()}, op_.vectors().dtype(wide ? torch::kDouble : torch::kFloat)));
-  tensor::store(factor, work_, column(i));
+  kernels_.store(factor, work_, column(i));
 }
 
 at::Tensor TensorBasis::columns(Eigen::Index count) const {

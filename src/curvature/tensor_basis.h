@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
-#include "kappascope/tensor/columns.h"
+#include "kappascope/tensor/multivector.h"
 
 namespace kappascope::curvature {
 
@@ -20,7 +20,9 @@ namespace kappascope::curvature {
 /// and all sums are in double. Memory: a column of the basis each, and three vectors in double.
 class TensorBasis {
  public:
+  /// `op` must outlive the basis.
   explicit TensorBasis(const CurvatureOperator& op);
+  explicit TensorBasis(const CurvatureOperator&&) = delete;
 
   [[nodiscard]] Eigen::Index size() const { return op_.size(); }
   /// w = vector, [n] of any type, on any device.
@@ -29,35 +31,36 @@ class TensorBasis {
   void random(std::uint64_t seed);
   void multiply(Eigen::Index i) { work_.copy_(op_.apply(column(i))); }
   [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const {
-    return tensor::dots(first(count), work_);
+    return kernels_.dots(first(count), work_);
   }
   double subtract(const Eigen::VectorXd& coefficients) {
-    return tensor::subtract(first(coefficients.size()), coefficients, work_);
+    return kernels_.subtract(first(coefficients.size()), coefficients, work_);
   }
   [[nodiscard]] Eigen::VectorXd subtract_project(const Eigen::VectorXd& coefficients) {
-    return tensor::subtract_dots(first(coefficients.size()), coefficients, work_);
+    return kernels_.subtract_dots(first(coefficients.size()), coefficients, work_);
   }
   [[nodiscard]] double dot(Eigen::Index i) const;
-  [[nodiscard]] double norm() const { return tensor::norm(work_); }
+  [[nodiscard]] double norm() const { return kernels_.norm(work_); }
   void axpy(double factor, Eigen::Index i);
   void store(Eigen::Index i, double factor);
-  void rotate(const Eigen::MatrixXd& y) { tensor::combine(first(y.rows()), y); }
+  void rotate(const Eigen::MatrixXd& y) { kernels_.combine(first(y.rows()), y); }
   void swap(Eigen::Index i, Eigen::Index j) { std::swap(column(i), column(j)); }
   /// [count, n] a copy of the first columns.
   [[nodiscard]] at::Tensor columns(Eigen::Index count) const;
 
  private:
   [[nodiscard]] at::Tensor& column(Eigen::Index i) { return columns_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] tensor::Columns first(Eigen::Index count) const {
-    return tensor::Columns(columns_).first(static_cast<std::size_t>(count));
+  [[nodiscard]] tensor::Multivector first(Eigen::Index count) const {
+    return tensor::Multivector(columns_).first(static_cast<std::size_t>(count));
   }
-  [[nodiscard]] tensor::Columns only(Eigen::Index i) const {
-    return tensor::Columns(columns_).subspan(static_cast<std::size_t>(i), 1);
+  [[nodiscard]] tensor::Multivector only(Eigen::Index i) const {
+    return tensor::Multivector(columns_).subspan(static_cast<std::size_t>(i), 1);
   }
 
   const CurvatureOperator& op_;
   std::vector<at::Tensor> columns_;
   at::Tensor work_;  // [n] in double
+  const tensor::MultivectorKernels& kernels_;
 };
 
 }  // namespace kappascope::curvature

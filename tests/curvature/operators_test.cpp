@@ -86,6 +86,7 @@ TEST_CASE("Lanczos on the operator finds the ends of the dense spectrum") {
   const auto want = eigenvalues(curvature::to_dense(linear));
   linalg::LanczosOptions options;
   options.top = 3;
+  options.which = linalg::SpectrumEnd::kBoth;
   options.tolerance = 1e-10;
   const auto got = linalg::lanczos(linear, options);
   REQUIRE(got.status == linalg::KrylovStatus::kConverged);

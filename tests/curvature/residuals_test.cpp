@@ -34,7 +34,6 @@ void check_residuals(int64_t width, int64_t hidden, int64_t blocks, int64_t at_l
   high->to(torch::kDouble);
   linalg::LanczosOptions options;
   options.top = 2;
-  options.which = linalg::SpectrumEnd::kLargest;
   options.vectors = true;
   curvature::Eigenpairs pairs;
   {

@@ -50,6 +50,7 @@ linalg::LanczosOptions asking_for(int top, SpectrumEnd which) {
   linalg::LanczosOptions options;
   options.top = top;
   options.which = which;
+  options.find_repeated = true;
   options.tolerance = 1e-5;
   return options;
 }

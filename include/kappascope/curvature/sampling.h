@@ -21,7 +21,7 @@ struct BatchesOptions {
   int batches = 8;         ///< independent ones; even, and four at least
   int64_t rows = 256;      ///< of each
   std::uint64_t seed = 0;  ///< which rows
-  linalg::LanczosOptions lanczos = {.which = linalg::SpectrumEnd::kLargest};
+  linalg::LanczosOptions lanczos = {};
 };
 
 /// Means over independent samples, [k] each, with 95 % intervals by Student's t.

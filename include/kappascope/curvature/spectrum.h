@@ -14,15 +14,15 @@
 namespace kappascope::curvature {
 
 struct Eigenpairs {
-  linalg::LanczosResult found;  ///< without its eigenvectors, which are these:
+  linalg::ExtremeEigenvalues found;
   at::Tensor vectors;  ///< [k, n] orthonormal rows in the order of the values, when asked for
 };
 
 /// Extreme eigenpairs as linalg::lanczos finds them, with the vectors on the device of the
-/// parameters, in float32 where the parameters are no better, and all sums in double. `start`, [n]
-/// or [s, n], takes the place of options.start: the sum of the last snapshot's vectors is good.
-/// Memory: max_basis vectors of the parameters' size. The random state of LibTorch is left alone.
-/// Throws as linalg::lanczos does, and when options.start is used.
+/// parameters, in float32 where the parameters are no better, and all sums in double. By default
+/// the five largest. `start`: start vectors, [n] or [s, n]; the sum of the last snapshot's vectors
+/// is good. Memory: max_basis vectors of the parameters' size. The random state of LibTorch is left
+/// alone. Throws as linalg::lanczos does.
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options = {},
                       const at::Tensor& start = {});
@@ -35,8 +35,8 @@ linalg::Density spectral_density(const CurvatureOperator& op,
 /// The operator of batch 0, 1, …, all of the same parameters.
 using BatchOperator = std::function<std::unique_ptr<CurvatureOperator>(int batch)>;
 /// The mean density over the distribution that the batches are drawn from, with a band that holds
-/// the spread of batches and probes. One operator, and so one graph, lives at a time. Throws when
-/// `batches` is below 1 or orders differ.
+/// the spread of batches and start vectors. One operator, and so one graph, lives at a time. Throws
+/// when `batches` is below 1 or orders differ.
 linalg::Density spectral_density(const BatchOperator& batch,
                                  int batches,
                                  const linalg::DensityOptions& options = {});

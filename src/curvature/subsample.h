@@ -28,7 +28,7 @@ Mean mean_of(const Eigen::ArrayXd& values);
 double dot_in_double(const at::Tensor& a, const at::Tensor& b);
 
 /// Products so far, and their cost in gradients of the whole data set.
-struct Bill {
+struct ProductCost {
   int64_t all = 0;  ///< rows of the data set
   int products = 0;
   double passes = 0;
@@ -39,11 +39,11 @@ struct Bill {
   }
 };
 
-/// One eigenproblem with its vectors, put on the bill.
+/// One eigenproblem with its vectors; its cost is added.
 Eigenpairs solve(const RowsOperator& op,
                  const at::Tensor& rows,
                  linalg::LanczosOptions options,
                  const at::Tensor& start,
-                 Bill& bill);
+                 ProductCost& cost);
 
 }  // namespace kappascope::curvature

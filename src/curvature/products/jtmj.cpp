@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "curvature/products/sandwich.h"
+#include "curvature/products/jtmj.h"
 
 #include <torch/autograd.h>
 #include <torch/types.h>
@@ -14,13 +14,13 @@
 
 namespace kappascope::curvature {
 
-Sandwich::Sandwich(const LossFunction& outputs,
-                   std::string what,
-                   const NamedParameters& parameters,
-                   Middle middle,
-                   const OperatorOptions& options)
+JtmjOperator::JtmjOperator(const LossFunction& outputs,
+                           std::string what,
+                           const NamedParameters& parameters,
+                           OutputMetric metric,
+                           const OperatorOptions& options)
     : ParameterOperator(Evaluation(outputs, std::move(what), options), parameters),
-      middle_(std::move(middle)) {
+      metric_(std::move(metric)) {
   auto graph = build();
   rows_ = graph.outputs.size(0);
   decide(
@@ -30,12 +30,12 @@ Sandwich::Sandwich(const LossFunction& outputs,
   if (kind_ == ProductKind::kFiniteDifference) graph_.pulled.clear();
 }
 
-at::Tensor Sandwich::evaluate() const {
+at::Tensor JtmjOperator::evaluate() const {
   const auto values = function_.with_graph();
   return values.dim() == 1 ? values.unsqueeze(1) : values;
 }
 
-Sandwich::Graph Sandwich::build() const {
+JtmjOperator::Graph JtmjOperator::build() const {
   torch::AutoGradMode grad(true);
   Graph graph;
   graph.outputs = evaluate();
@@ -48,7 +48,7 @@ Sandwich::Graph Sandwich::build() const {
   return graph;
 }
 
-at::Tensor Sandwich::push(const Graph& graph, const at::Tensor& v) const {
+at::Tensor JtmjOperator::push(const Graph& graph, const at::Tensor& v) const {
   const auto roots = roots_of(graph.pulled, parameters_, v);
   const auto pushed = torch::autograd::grad(roots.outputs,
                                             {graph.dummy},
@@ -58,34 +58,36 @@ at::Tensor Sandwich::push(const Graph& graph, const at::Tensor& v) const {
   return pushed.detach().to(vectors()) / roots.scale;
 }
 
-at::Tensor Sandwich::pull(const at::Tensor& outputs, const at::Tensor& u, bool keep_graph) const {
+at::Tensor JtmjOperator::pull(const at::Tensor& outputs,
+                              const at::Tensor& u,
+                              bool keep_graph) const {
   return pull_back(roots_of({outputs}, {outputs}, u.reshape(-1)), parameters_, keep_graph);
 }
 
-at::Tensor Sandwich::apply(const at::Tensor& v, const Middle& middle) const {
+at::Tensor JtmjOperator::apply(const at::Tensor& v, const OutputMetric& metric) const {
   const auto direction = v.detach().to(vectors());
-  const auto sandwich = [&](const Graph& graph, const at::Tensor& pushed, bool keep_graph) {
+  const auto jtmj = [&](const Graph& graph, const at::Tensor& pushed, bool keep_graph) {
     const auto values = graph.outputs.detach().to(vectors());
-    return pull(graph.outputs, middle(pushed, values), keep_graph);
+    return pull(graph.outputs, metric(pushed, values), keep_graph);
   };
   switch (kind_) {
     case ProductKind::kFiniteDifference:
-      return sandwich(graph_, difference_->along(direction).to(vectors()), true);
+      return jtmj(graph_, difference_->along(direction).to(vectors()), true);
     case ProductKind::kRecomputed: {
       const auto graph = build();
-      return sandwich(graph, push(graph, direction), false);
+      return jtmj(graph, push(graph, direction), false);
     }
     default:
-      return sandwich(graph_, push(graph_, direction), true);
+      return jtmj(graph_, push(graph_, direction), true);
   }
 }
 
-at::Tensor Sandwich::transposed(const at::Tensor& u) const {
+at::Tensor JtmjOperator::transposed(const at::Tensor& u) const {
   if (kind_ == ProductKind::kRecomputed) return pull(evaluate(), u, false);
   return pull(graph_.outputs, u, true);
 }
 
-void Sandwich::difference_along(const at::Tensor& outputs) {
+void JtmjOperator::difference_along(const at::Tensor& outputs) {
   std::vector<at::Tensor> directions = {
       tensor::from_vector(linalg::Random(0).normal_vector(size_)).to(vectors())};
   // Jᵀ of something lies close to the directions to which the outputs are most sensitive.

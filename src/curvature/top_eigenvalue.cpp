@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/leading.h"
+#include "kappascope/curvature/top_eigenvalue.h"
 
 #include <torch/types.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "curvature/batches.h"
+#include "curvature/subsample.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::curvature {
@@ -16,31 +16,31 @@ namespace {
 
 using linalg::KrylovStatus;
 
-void check(const LeadingOptions& options, int64_t rows) {
+void check(const TopEigenvalueOptions& options, int64_t rows) {
   require(options.relative_half_width > 0 && options.first_rows >= 1 && options.block_rows >= 1 &&
               options.first_blocks >= 4 && options.max_passes > 0,
-          "a leading eigenvalue needs a positive width, batches of a row or more, four blocks and "
+          "a top eigenvalue needs a positive width, batches of a row or more, four blocks and "
           "a positive budget");
   require(options.lanczos.which == linalg::SpectrumEnd::kLargest && options.lanczos.top >= 2,
-          "a leading eigenvalue needs the two largest eigenvalues of its batch");
+          "a top eigenvalue needs the two largest eigenvalues of its batch");
   require(rows >= 2 * options.first_blocks,
-          "a leading eigenvalue needs ",
+          "a top eigenvalue needs ",
           2 * options.first_blocks,
           " rows at least, got ",
           rows);
 }
 
-/// The search for one leading eigenvalue.
-class Leading {
+/// The search for one top eigenvalue.
+class TopEigenvalueSearch {
  public:
-  Leading(const RowsOperator& op, int64_t rows, const LeadingOptions& options)
+  TopEigenvalueSearch(const RowsOperator& op, int64_t rows, const TopEigenvalueOptions& options)
       : op_(op),
         rows_(rows),
         options_(options),
         order_(shuffled(rows, options.seed)),
-        bill_{.all = rows} {}
+        cost_{.all = rows} {}
 
-  LeadingEigenvalue run() {
+  TopEigenvalue run() {
     // Half of a small data set is left for the blocks.
     int64_t batch = std::min(options_.first_rows, rows_ / 2);
     block_ = std::min(options_.block_rows, (rows_ - batch) / options_.first_blocks);
@@ -78,25 +78,25 @@ class Leading {
   }
   [[nodiscard]] bool reached() const { return 2 * half_width() <= width(); }
 
-  LeadingEigenvalue with_status(SamplingStatus status) {
+  TopEigenvalue with_status(SamplingStatus status) {
     result_.status = status;
     return result_;
   }
-  LeadingEigenvalue without_numbers() {
-    LeadingEigenvalue none;
+  TopEigenvalue without_numbers() {
+    TopEigenvalue none;
     none.status = SamplingStatus::kNonFinite;
-    none.products = bill_.products;
-    none.passes = bill_.passes;
+    none.products = cost_.products;
+    none.passes = cost_.passes;
     return none;
   }
 
-  void put_bill() {
-    result_.products = bill_.products;
-    result_.passes = bill_.passes;
+  void copy_cost() {
+    result_.products = cost_.products;
+    result_.passes = cost_.passes;
   }
 
   [[nodiscard]] bool affordable(int64_t rows, int products = kFewProducts) const {
-    return bill_.passes + passes_of(rows, rows_, products) <= options_.max_passes;
+    return cost_.passes + passes_of(rows, rows_, products) <= options_.max_passes;
   }
 
   /// v and what stands below it, from the first `batch` rows; the blocks start afresh behind them.
@@ -106,8 +106,8 @@ class Leading {
                              order_.narrow(0, 0, batch),
                              options_.lanczos,
                              below_.defined() ? below_.sum(0) : at::Tensor(),
-                             bill_);
-    put_bill();
+                             cost_);
+    copy_cost();
     finite_ = pairs.found.status != KrylovStatus::kNonFinite;
     if (!finite_) return false;
     result_.eigenproblem = pairs.found.status;
@@ -129,8 +129,8 @@ class Leading {
     if (result_.status == SamplingStatus::kDataEnded) return false;
     if (!affordable(block_, 1)) return false;
     const auto product = op_(order_.narrow(0, begin, block_))->apply(result_.vector);
-    bill_.add(block_, 1);
-    put_bill();
+    cost_.add(block_, 1);
+    copy_cost();
     result_.fresh_rows += block_;
     quotients_.push_back(dot_in_double(product, result_.vector));
     sum_ += product;
@@ -179,10 +179,10 @@ class Leading {
 
   const RowsOperator& op_;
   int64_t rows_, block_ = 0;
-  const LeadingOptions& options_;
+  const TopEigenvalueOptions& options_;
   at::Tensor order_;
-  Bill bill_;
-  LeadingEigenvalue result_;
+  ProductCost cost_;
+  TopEigenvalue result_;
   Eigen::VectorXd values_;         // of the batch
   at::Tensor below_;               // its eigenvectors, [k, n]
   std::vector<double> quotients_;  // vᵀH_b v
@@ -207,11 +207,11 @@ const char* to_string(SamplingStatus status) {
   return "?";
 }
 
-LeadingEigenvalue leading_eigenvalue(const RowsOperator& op,
-                                     int64_t rows,
-                                     const LeadingOptions& options) {
+TopEigenvalue top_eigenvalue(const RowsOperator& op,
+                             int64_t rows,
+                             const TopEigenvalueOptions& options) {
   check(options, rows);
-  return Leading(op, rows, options).run();
+  return TopEigenvalueSearch(op, rows, options).run();
 }
 
 }  // namespace kappascope::curvature

@@ -10,7 +10,7 @@
 
 namespace kappascope::curvature {
 
-struct LeadingOptions {
+struct TopEigenvalueOptions {
   double relative_half_width = 0.05;  ///< of the 95 % interval, as a share of the value
   int64_t first_rows = 512;           ///< batch of the first eigenproblem
   int64_t block_rows = 128;           ///< of one product on fresh rows
@@ -19,8 +19,7 @@ struct LeadingOptions {
   std::uint64_t seed = 0;             ///< order of the rows
   /// A direction right to 1e-2 is enough: its error enters λ_1 squared, and the fresh rows see it.
   /// The second value gives the gap.
-  linalg::LanczosOptions lanczos = {
-      .top = 2, .which = linalg::SpectrumEnd::kLargest, .tolerance = 1e-2, .find_repeated = false};
+  linalg::LanczosOptions lanczos = {.top = 2, .tolerance = 1e-2};
 };
 
 enum class SamplingStatus {
@@ -32,7 +31,7 @@ enum class SamplingStatus {
 const char* to_string(SamplingStatus status);
 
 /// λ_1(H) of the distribution that the rows come from.
-struct LeadingEigenvalue {
+struct TopEigenvalue {
   SamplingStatus status = SamplingStatus::kBudget;
   double value = std::numeric_limits<double>::quiet_NaN();
   double lower = std::numeric_limits<double>::quiet_NaN();  ///< 95 %
@@ -69,8 +68,8 @@ struct LeadingEigenvalue {
 /// so the status says). Looking more than once costs little coverage, as each look asks for the
 /// number of blocks that the last one foresaw.
 /// Throws when there are fewer than 2 · first_blocks rows, or an option does not fit.
-LeadingEigenvalue leading_eigenvalue(const RowsOperator& op,
-                                     int64_t rows,
-                                     const LeadingOptions& options = {});
+TopEigenvalue top_eigenvalue(const RowsOperator& op,
+                             int64_t rows,
+                             const TopEigenvalueOptions& options = {});
 
 }  // namespace kappascope::curvature
