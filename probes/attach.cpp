@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>
+#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/version.h>
 
@@ -72,7 +73,8 @@ store::Facts standard_facts(const torch::nn::Module& model) {
 std::unique_ptr<train::Session> attach(torch::nn::Module& model,
                                        const std::filesystem::path& dir,
                                        const ProbeOptions& options,
-                                       const store::Facts& facts) {
+                                       const store::Facts& facts,
+                                       const train::SessionOptions& session) {
   auto all = standard_facts(model);
   all.insert(all.end(), facts.begin(), facts.end());
   auto probes = standard_probes(model, options);
@@ -81,7 +83,30 @@ std::unique_ptr<train::Session> attach(torch::nn::Module& model,
           "the model has no kappascope::nn::TappedLinear to watch: use one in place of the "
           "torch::nn::Linear that is the down-projection");
   return std::make_unique<train::Session>(
-      model, store::RunWriter::create(dir, all), std::move(probes));
+      model, store::RunWriter::create(dir, all), std::move(probes), session);
+}
+
+std::unique_ptr<train::Session> resume(torch::nn::Module& model,
+                                       const std::filesystem::path& dir,
+                                       torch::serialize::InputArchive& state,
+                                       const ProbeOptions& options,
+                                       const train::SessionOptions& session) {
+  auto probes = standard_probes(model, options);
+  torch::Tensor taken;
+  require(state.try_read("step", taken),
+          "the archive holds no session: save one with session->save(archive)");
+  // Said before anything is taken out of the run.
+  for (const auto& scheduled : probes) {
+    torch::serialize::InputArchive of_probe;
+    require(state.try_read(std::string(scheduled.probe->name()), of_probe),
+            "the archive holds no state of probe ",
+            scheduled.probe->name(),
+            ": resume with the probes that the run was started with");
+  }
+  auto resumed = std::make_unique<train::Session>(
+      model, store::RunWriter::resume(dir, taken.item<int64_t>() - 1), std::move(probes), session);
+  resumed->load(state);
+  return resumed;
 }
 
 }  // namespace kappascope::probes

@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <utility>
 
-#include "kappascope/linalg/features/kappa.h"
-#include "kappascope/linalg/features/wide.h"
 #include "kappascope/probes/scalars.h"
-#include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/kappa.h"
 #include "probes/layer_archive.h"
 
 namespace kappascope::probes {
 namespace {
+
+namespace id = store::id;
 
 void add_kappa(store::Snapshot& out,
                const std::string& name,
@@ -29,26 +29,8 @@ void add_kappa(store::Snapshot& out,
   scalar.upper = kappa.upper;
   scalar.n = static_cast<double>(rows);
   scalar.n_effective = kappa.n_effective;
-  scalar.status = linalg::to_string(kappa.resolution);
+  scalar.status = store::Status::parse(linalg::to_string(kappa.resolution));
   out.scalars.push_back(scalar);
-}
-
-// From here on one factor and Lanczos are faster than a decomposition and the eigenvalues of three
-// scaled matrices (benchmarks/README.md).
-constexpr Eigen::Index kWide = 1024;
-
-linalg::Conditioning conditioning_of(linalg::Moments moments, const Eigen::VectorXd& bias) {
-  if (moments.mean.size() >= kWide) {
-    linalg::WideOptions options;
-    options.factor.cholesky = tensor::cholesky;
-    return linalg::wide_conditioning(std::move(moments), bias, options);
-  }
-  linalg::KappaOptions options;
-  options.eigenvalues = tensor::symmetric_eigenvalues;
-  // LAPACK refuses what is not finite; the host's own way has a named outcome for it.
-  if (moments.n < 2 || !moments.covariance.allFinite()) return linalg::conditioning(moments, bias);
-  const auto eigen = tensor::symmetric_eigen(moments.covariance);
-  return linalg::conditioning(moments, bias, options, &eigen);
 }
 
 void add_effective_rank(store::Snapshot& out,
@@ -56,9 +38,9 @@ void add_effective_rank(store::Snapshot& out,
                         const linalg::Conditioning& c) {
   const double rank = c.effective_rank, error = c.effective_rank_error;
   if (error > 0) {
-    add_scalar(out, "features/effective_rank", layer, rank, rank - error, rank + error);
+    add_scalar(out, id::kEffectiveRank, layer, rank, rank - error, rank + error);
   } else {
-    add_scalar(out, "features/effective_rank", layer, rank);
+    add_scalar(out, id::kEffectiveRank, layer, rank);
   }
 }
 
@@ -83,27 +65,28 @@ void FeatureMoments::emit(store::Snapshot& out) {
     const auto& [name, layer] = *layers_.begin();
     auto moments = layer.moments.result();
     const auto rows = moments.n, nonfinite_rows = moments.nonfinite_rows;
-    const auto bias = layer.bias.defined() ? tensor::to_vector(layer.bias) : Eigen::VectorXd();
-    const auto c = conditioning_of(std::move(moments), bias);
-    add_kappa(out, "kappa/sigma", name, c.sigma, rows);
-    add_kappa(out, "kappa/second_moment", name, c.second_moment, rows);
-    add_kappa(out, "kappa/with_bias", name, c.with_bias, rows);
-    add_kappa(out, "kappa/sigma_scaled", name, c.sigma_scaled, rows);
-    add_kappa(out, "kappa/second_moment_scaled", name, c.second_moment_scaled, rows);
-    add_kappa(out, "kappa/with_bias_scaled", name, c.with_bias_scaled, rows);
-    add_scalar(out, "kappa/sigma_shrunk", name, c.sigma.shrunk);
+    const auto c = tensor::kappa(std::move(moments), layer.bias);
+    add_kappa(out, id::kKappaSigma, name, c.sigma, rows);
+    add_kappa(out, id::kKappaSecondMoment, name, c.second_moment, rows);
+    add_kappa(out, id::kKappaWithBias, name, c.with_bias, rows);
+    add_kappa(out, id::kKappaSigmaScaled, name, c.sigma_scaled, rows);
+    add_kappa(out, id::kKappaSecondMomentScaled, name, c.second_moment_scaled, rows);
+    add_kappa(out, id::kKappaWithBiasScaled, name, c.with_bias_scaled, rows);
+    add_scalar(out, id::kKappaSigmaShrunk, name, c.sigma.shrunk);
+    add_scalar(out, id::kKappaSecondMomentShrunk, name, c.second_moment.shrunk);
+    add_scalar(out, id::kKappaWithBiasShrunk, name, c.with_bias.shrunk);
     add_effective_rank(out, name, c);
-    add_scalar(out, "features/stable_rank", name, c.stable_rank);
-    add_scalar(out, "features/isotropy", name, c.isotropy);
-    add_scalar(out, "features/mean_cosine", name, layer.cosine.result());
-    add_scalar(out, "features/mean_leverage", name, c.mean_leverage);
-    add_scalar(out, "features/variance_along_mean", name, c.variance_along_mean);
-    add_scalar(out, "features/average_variance", name, c.average_variance);
-    add_scalar(out, "features/constant", name, static_cast<double>(c.constant_features));
-    add_scalar(out, "features/dead", name, static_cast<double>(c.dead_features));
-    add_scalar(out, "features/nonfinite_rows", name, static_cast<double>(nonfinite_rows));
-    add_scalar(out, "features/products", name, c.products);
-    out.scalars.back().status = linalg::to_string(c.route);
+    add_scalar(out, id::kStableRank, name, c.stable_rank);
+    add_scalar(out, id::kIsotropy, name, c.isotropy);
+    add_scalar(out, id::kMeanCosine, name, layer.cosine.result());
+    add_scalar(out, id::kMeanLeverage, name, c.mean_leverage);
+    add_scalar(out, id::kVarianceAlongMean, name, c.variance_along_mean);
+    add_scalar(out, id::kAverageVariance, name, c.average_variance);
+    add_scalar(out, id::kConstantFeatures, name, static_cast<double>(c.constant_features));
+    add_scalar(out, id::kDeadFeatures, name, static_cast<double>(c.dead_features));
+    add_scalar(out, id::kNonfiniteRows, name, static_cast<double>(nonfinite_rows));
+    add_scalar(out, id::kFeatureProducts, name, c.products);
+    out.scalars.back().attributes[store::attribute::kRoute] = linalg::to_string(c.route);
   }
 }
 

@@ -6,24 +6,30 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
 #include "probes/layer_archive.h"
 
 namespace kappascope::probes {
 namespace {
 
-constexpr double kNormal95 = 1.959964;
-constexpr std::array<const char*, 9> kNames = {"gradvar/measured",
-                                               "gradvar/derived",
-                                               "gradvar/published",
-                                               "gradvar/independence",
-                                               "gradvar/zero_mean",
-                                               "gradvar/b_learned",
-                                               "gradvar/b_zero",
-                                               "gradvar/b_minus_mean",
-                                               "gradvar/b_minimiser"};
+namespace id = store::id;
+
+constexpr std::array<store::SeriesId, 9> kNames = {id::kVarianceMeasured,
+                                                   id::kVarianceDerived,
+                                                   id::kVariancePublished,
+                                                   id::kVarianceIndependence,
+                                                   id::kVarianceZeroMean,
+                                                   id::kVarianceBiasLearned,
+                                                   id::kVarianceBiasZero,
+                                                   id::kVarianceBiasMinusMean,
+                                                   id::kVarianceBiasMinimiser};
 
 // Standard error of a mean from the influence of each row, by clusters of rows: the clusters' sums
 // are independent where rows are not.
@@ -35,6 +41,15 @@ double standard_error(const at::Tensor& influence, int64_t rows_per_group) {
   const auto sums = centred.view({groups, rows_per_group}).sum(1);
   const double correction = static_cast<double>(groups) / static_cast<double>(groups - 1);
   return std::sqrt(correction * sums.square().sum().item<double>()) / static_cast<double>(n);
+}
+
+// [rows of all passes, width]; a single pass is not copied.
+at::Tensor joined(const std::vector<const train::LayerView*>& passes,
+                  at::Tensor train::LayerView::*member) {
+  if (passes.size() == 1) return passes.front()->*member;
+  std::vector<at::Tensor> parts;
+  for (const auto* pass : passes) parts.push_back(pass->*member);
+  return torch::cat(parts);
 }
 
 }  // namespace
@@ -131,10 +146,20 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
 }
 
 void GradientVarianceProbe::observe(const train::StepView& view) {
+  // The passes of gradient accumulation are one batch; sequences of another length one beside it.
+  std::map<std::tuple<std::string, int, int64_t, double>, std::vector<const train::LayerView*>>
+      batches;
   for (const auto& seen : *view.layers) {
     if (!seen.gradient.defined()) continue;
-    const auto v = gradient_variance(
-        seen.features, seen.gradient, seen.bias, seen.dropout, seen.rows_per_group);
+    batches[{seen.name, seen.use, seen.rows_per_group, seen.dropout}].push_back(&seen);
+  }
+  for (const auto& [key, passes] : batches) {
+    const auto& seen = *passes.front();
+    const auto v = gradient_variance(joined(passes, &train::LayerView::features),
+                                     joined(passes, &train::LayerView::gradient),
+                                     seen.bias,
+                                     seen.dropout,
+                                     seen.rows_per_group);
     const std::array<Measured, kQuantities> quantities = {v.measured,
                                                           v.derived,
                                                           v.published,
@@ -154,11 +179,12 @@ void GradientVarianceProbe::observe(const train::StepView& view) {
 }
 
 void GradientVarianceProbe::emit(store::Snapshot& out) {
+  const double reach = normal_quantile(0.975);
   for (const auto& [name, layer] : layers_) {
     const auto batches = static_cast<double>(layer.batches);
     for (int i = 0; i < kQuantities; ++i) {
       const double value = layer.values[i] / batches;
-      const double error = kNormal95 * std::sqrt(layer.variances[i]) / batches;
+      const double error = reach * std::sqrt(layer.variances[i]) / batches;
       add_scalar(out, kNames[i], name, value, value - error, value + error);
     }
   }

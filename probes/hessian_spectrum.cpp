@@ -14,6 +14,8 @@
 namespace kappascope::probes {
 namespace {
 
+namespace id = store::id;
+
 // The loss may draw random numbers although it must not depend on them; training must not notice.
 class KeepRandomState {
  public:
@@ -54,6 +56,8 @@ void HessianSpectrum::measure(store::Snapshot& out) {
   const auto op = curvature::hessian(loss_, parameters_());
   linalg::LanczosOptions lanczos;
   lanczos.top = options_.top;
+  lanczos.which = linalg::SpectrumEnd::kBoth;
+  lanczos.find_repeated = true;
   lanczos.tolerance = options_.tolerance;
   lanczos.max_products = options_.max_products;
   lanczos.seed = options_.seed;
@@ -61,12 +65,12 @@ void HessianSpectrum::measure(store::Snapshot& out) {
   const bool fits = start_.defined() && start_.numel() == op->size();
   const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
-  add_spectrum(out, pairs.found, options_.top, op->product_noise());
-  add_scalar(out, "hessian/products", "", pairs.found.products);
+  add_spectrum(out, pairs.found, options_.top);
+  add_scalar(out, id::kHessianProducts, "", pairs.found.products);
   if (!options_.density) return;
   linalg::DensityOptions density;
   density.steps = options_.density_steps;
-  density.probes = options_.density_probes;
+  density.starts = options_.density_starts;
   density.seed = options_.seed;
   add_density(out, curvature::spectral_density(*op, density));
 }
@@ -81,35 +85,32 @@ void HessianSpectrum::load(torch::serialize::InputArchive& archive) {
   start_ = start.numel() > 0 ? start : at::Tensor();
 }
 
-void add_spectrum(store::Snapshot& out,
-                  const linalg::LanczosResult& result,
-                  int top,
-                  double product_noise) {
-  const Eigen::VectorXd bounds = result.bounds(product_noise);
+void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& result, int top) {
+  const Eigen::VectorXd bounds = result.bounds();
   const auto found = static_cast<int>(result.eigenvalues.size());
   const auto add = [&](const std::string& name, int i) {
     const double value = result.eigenvalues[i], bound = bounds[i];
     add_scalar(out, name, "", value, value - bound, value + bound);
-    if (out.scalars.back().status == "ok")
-      out.scalars.back().status = linalg::to_string(result.status);
+    if (out.scalars.back().status == store::Status::kOk)
+      out.scalars.back().status = store::Status::parse(linalg::to_string(result.status));
   };
-  for (int i = 0; i < std::min(top, found); ++i) add(fmt::format("hessian/lambda_{}", i + 1), i);
+  for (int i = 0; i < std::min(top, found); ++i) add(id::kHessianLambda.at(i + 1), i);
   for (int i = 0; i < std::min(top, found); ++i)
-    add(fmt::format("hessian/lambda_min_{}", i + 1), found - 1 - i);
+    add(id::kHessianLambdaMin.at(i + 1), found - 1 - i);
 }
 
 void add_density(store::Snapshot& out, const linalg::Density& density) {
   const auto points = density.grid.size();
-  store::Array array{"hessian/density", "", {4, points}, {}};
+  store::Array array{id::kHessianDensity, "", {4, points}, {}};
   for (const auto* row : {&density.grid, &density.density, &density.lower, &density.upper}) {
     array.data.insert(array.data.end(), row->data(), row->data() + points);
   }
   if (points > 0) out.arrays.push_back(std::move(array));
-  add_scalar(out, "hessian/trace", "", density.trace, density.trace_lower, density.trace_upper);
+  add_scalar(out, id::kHessianTrace, "", density.trace, density.trace_lower, density.trace_upper);
   const auto& negative = density.negative_mass;
   const auto& zero = density.near_zero_mass;
-  add_scalar(out, "hessian/negative_mass", "", negative.value, negative.lower, negative.upper);
-  add_scalar(out, "hessian/near_zero_mass", "", zero.value, zero.lower, zero.upper);
+  add_scalar(out, id::kHessianNegativeMass, "", negative.value, negative.lower, negative.upper);
+  add_scalar(out, id::kHessianNearZeroMass, "", zero.value, zero.lower, zero.upper);
 }
 
 }  // namespace kappascope::probes

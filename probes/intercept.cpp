@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
 #include "probes/layer_archive.h"
@@ -15,15 +16,19 @@
 namespace kappascope::probes {
 namespace {
 
-constexpr double kNormal95 = 1.959964;
+namespace id = store::id;
 
-void add(
-    store::Snapshot& out, const char* name, const std::string& layer, double value, double error) {
+void add(store::Snapshot& out,
+         store::SeriesId name,
+         const std::string& layer,
+         double value,
+         double error) {
   if (std::isnan(value)) {
     add_scalar(out, name, layer, value);
-    out.scalars.back().status = "undefined";
+    out.scalars.back().status = store::Status::kUndefined;
   } else {
-    add_scalar(out, name, layer, value, value - kNormal95 * error, value + kNormal95 * error);
+    const double reach = normal_quantile(0.975) * error;
+    add_scalar(out, name, layer, value, value - reach, value + reach);
   }
 }
 
@@ -75,20 +80,20 @@ void Intercept::emit(store::Snapshot& out) {
     };
     const double slope = rest > 0 ? 1 / (rest * mu_norm) : 0;
     add(out,
-        "bias/cos",
+        id::kBiasCos,
         name,
         cosine,
         error_of(-1 / (b_norm * mu_norm), -cosine / (mu_norm * mu_norm)));
     add(out,
-        "bias/residual",
+        id::kBiasResidual,
         name,
         residual,
         error_of(slope, slope - residual / (mu_norm * mu_norm)));
-    add_scalar(out, "bias/norm", name, b_norm);
+    add_scalar(out, id::kBiasNorm, name, b_norm);
     if (!std::isfinite(mu_norm)) {
       // A NaN feature, not an undefined ratio.
       for (auto* scalar = &out.scalars.back() - 2; scalar != &out.scalars.back(); ++scalar) {
-        scalar->status = "non_finite";
+        scalar->status = store::Status::kNonFinite;
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "data/image_folder.h"
 #include "data/pixels.h"
 #include "kappascope/core/error.h"
+#include "kappascope/data/tokens.h"
 
 namespace kappascope::data {
 namespace {
@@ -64,6 +65,9 @@ std::unique_ptr<ImageSource> open_images(const fs::path& path,
           " does not exist: pass a folder of an IDX, CIFAR or image-file data set, or an NPY file, "
           "with --data; on Debian `apt-get install dataset-fashion-mnist` puts one into "
           "/usr/share/datasets/fashion-mnist");
+  require(path.extension() == ".npy" || !holds_text(path),
+          path.string(),
+          " holds text, and this model reads images: pass --model.kind language");
   const auto source = [](Pixels pixels) {
     return std::make_unique<PixelSource>(std::move(pixels));
   };

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "kappascope/core/error.h"
@@ -20,6 +21,17 @@ bool is_gzip(const fs::path& file) {
 }
 
 }  // namespace
+
+bool holds_text(const fs::path& path) {
+  if (fs::is_directory(path)) return fs::exists(path / "train.bin") && fs::exists(path / "val.bin");
+  constexpr std::size_t kLook = 4096;
+  std::string start(kLook, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(start.data(), kLook);
+  start.resize(static_cast<std::size_t>(in.gcount()));
+  const bool packed = start.rfind("\x1f\x8b", 0) == 0, npy = start.rfind("\x93NUMPY", 0) == 0;
+  return !start.empty() && !packed && !npy && start.find('\0') == std::string::npos;
+}
 
 TokenSource::TokenSource(const fs::path& path, Split split, const TokenOptions& options)
     : file_(path), length_(options.length), vocabulary_(options.vocabulary) {

@@ -20,7 +20,7 @@ void check_fused(const AttentionOptions& options) {
           "the fused kernel knows neither a soft cap nor a sink");
 }
 
-/// Fills in what a zero stands for, and refuses what cannot be meant.
+/// Replaces zeros by the defaults that they stand for, and refuses invalid options.
 AttentionOptions resolved(AttentionOptions options) {
   require(options.width() > 0 && options.heads() > 0,
           "attention needs a width and at least one head, got ",

@@ -91,7 +91,7 @@ fs::path save_checkpoint(const fs::path& run_dir,
                          int64_t step,
                          const torch::nn::Module& model,
                          const torch::optim::Optimizer& optimizer,
-                         const Session& session) {
+                         Session& session) {
   torch::serialize::OutputArchive archive, model_archive, optimizer_archive, session_archive;
   model.save(model_archive);
   optimizer.save(optimizer_archive);
@@ -117,7 +117,7 @@ fs::path save_checkpoint(const fs::path& run_dir,
             file.string(),
             ": ",
             std::strerror(errno),
-            "; make room and resume the run, what was written before is whole");
+            "; free some space and resume the run; what was written before is intact");
   });
   return file;
 }

@@ -36,9 +36,9 @@ void validate_transformer(const TransformerConfig& config) {
   usage(config.attention_bias.find_first_not_of("qkvo") == std::string::npos,
         fmt::format("model.attention-bias names those of q, k, v and o that have one, got '{}'",
                     config.attention_bias));
-  usage(config.heads >= 1 && config.kv_heads >= 0 && config.window >= 1 && config.patch >= 1 &&
+  usage(config.heads >= 1 && config.kv_heads >= 0 && config.window >= 1 && config.patch >= 0 &&
             config.latent >= 1 && config.branch_width >= 0,
-        "model.heads, window, patch and latent must be at least 1, kv-heads and branch-width at "
+        "model.heads, window and latent must be at least 1; kv-heads, branch-width and patch at "
         "least 0");
   usage(config.residual_dropout >= 0 && config.residual_dropout < 1,
         fmt::format("model.residual-dropout must be in [0, 1), got {}", config.residual_dropout));

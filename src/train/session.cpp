@@ -12,15 +12,9 @@
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
 #include "kappascope/nn/tapped_linear.h"
+#include "train/captures.h"
 
 namespace kappascope::train {
-
-// What one forward pass of one layer left behind; the gradient arrives with the backward pass.
-struct Session::Capture {
-  std::string name;
-  at::Tensor features, bias, gradient;
-  double dropout = 0;
-};
 
 struct Session::Running {
   std::unique_ptr<Probe> probe;
@@ -34,9 +28,9 @@ Session::Session(torch::nn::Module& model,
                  store::RunWriter run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
-    : model_(model),
-      run_(std::move(run)),
+    : run_(std::move(run)),
       options_(options),
+      captures_(std::make_unique<Captures>(model)),
       started_(monotonic_seconds()),
       flushed_(started_) {
   const bool tapped = !nn::find_tapped(model).empty();
@@ -77,12 +71,13 @@ void Session::grant_windows() {
     running.in_window = running.budget.grants(training);
     if (!running.in_window && !running.told) {
       running.told = true;
-      event("probe_skipped",
-            fmt::format("probe {} leaves windows out from step {} on to keep to its budget "
-                        "of {:.3g} % of the training time",
-                        running.probe->name(),
-                        step_,
-                        100 * running.schedule.budget));
+      event(
+          "probe_skipped",
+          fmt::format(
+              "probe {} skips windows from step {} on: its budget is {:.3g} % of the training time",
+              running.probe->name(),
+              step_,
+              100 * running.schedule.budget));
     }
   }
 }
@@ -96,74 +91,26 @@ void Session::open_taps() {
     needs.output_gradients |= running.probe->needs().output_gradients;
   }
   if (needs.features || needs.output_gradients) {
-    listen(needs.output_gradients);
-  } else if (listening_) {
-    silence();
+    captures_->listen(needs.output_gradients);
+  } else {
+    captures_->silence();
   }
-}
-
-void Session::listen(bool gradients) {
-  for (const auto& [name, layer] : nn::find_tapped(model_)) {
-    layer->tap.listen([this, gradients, layer_name = name](const nn::TapView& view) {
-      // Evaluation and the first pass of a recomputed block run without gradients; a token counts
-      // once.
-      if (!torch::GradMode::is_enabled()) return;
-      auto capture = std::make_shared<Capture>();
-      capture->name = layer_name;
-      capture->features = view.features.detach();
-      capture->dropout = view.dropout;
-      if (view.bias.defined()) capture->bias = view.bias.detach();
-      if (gradients && view.output.requires_grad()) {
-        view.output.register_hook(
-            [capture](const at::Tensor& gradient) { capture->gradient = gradient; });
-      }
-      captures_.push_back(std::move(capture));
-    });
-  }
-  listening_ = true;
-}
-
-void Session::silence() {
-  for (const auto& [name, layer] : nn::find_tapped(model_)) layer->tap.silence();
-  listening_ = false;
-}
-
-std::vector<LayerView> Session::collect() const {
-  std::vector<LayerView> views;
-  for (const auto& capture : captures_) {
-    const auto& phi = capture->features;
-    LayerView view;
-    view.name = capture->name;
-    view.features = phi.reshape({-1, phi.size(-1)});
-    view.bias = capture->bias;
-    view.dropout = capture->dropout;
-    view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;
-    if (capture->gradient.defined()) {
-      const auto gradient = capture->gradient.detach();
-      const double terms = options_.reduction == LossReduction::kMean
-                               ? static_cast<double>(view.features.size(0))
-                               : 1.0;
-      view.gradient = gradient.reshape({-1, gradient.size(-1)}).mul(terms);
-    }
-    views.push_back(std::move(view));
-  }
-  return views;
 }
 
 void Session::step(double loss, double learning_rate, std::optional<double> gradient_norm) {
   require(!closed_, "the session is closed");
   auto& snapshot = pending_.emplace_back();
   snapshot.step = step_;
-  const auto number = [&](const char* name, double value) {
+  const auto number = [&](store::SeriesId name, double value) {
     store::Scalar scalar;
     scalar.name = name;
     scalar.value = value;
-    if (!std::isfinite(value)) scalar.status = "non_finite";
+    if (!std::isfinite(value)) scalar.status = store::Status::kNonFinite;
     snapshot.scalars.push_back(std::move(scalar));
   };
-  number("loss/train", loss);
-  if (!std::isnan(learning_rate)) number("learning_rate", learning_rate);
-  if (gradient_norm) number("gradient_norm", *gradient_norm);
+  number(store::id::kLossTrain, loss);
+  if (!std::isnan(learning_rate)) number(store::id::kLearningRate, learning_rate);
+  if (gradient_norm) number(store::id::kGradientNorm, *gradient_norm);
 
   const double begin = monotonic_seconds();
   observe(loss, learning_rate);
@@ -178,10 +125,9 @@ void Session::step(double loss, double learning_rate, std::optional<double> grad
 
 // Shows the step to the probes that look at it; what was captured for them goes with it.
 void Session::observe(double loss, double learning_rate) {
-  const auto layers = collect();
-  captures_.clear();
+  const auto layers = captures_->take(options_.reduction);
   // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
-  if (listening_) silence();
+  captures_->silence();
   const StepView view{step_, loss, learning_rate, &layers};
   for (auto& running : probes_) {
     if (!running.in_window || !running.schedule.observes(step_)) continue;
@@ -218,12 +164,15 @@ void Session::record_costs(store::Snapshot& out) const {
     out.scalars.push_back(std::move(scalar));
   };
   for (const auto& running : probes_) {
-    share(fmt::format("cost/{}", running.probe->name()), running.budget.spent());
+    share(store::id::kCost.of(running.probe->name()), running.budget.spent());
+    out.scalars.back().attributes[store::attribute::kBudget] =
+        fmt::format("{}", running.schedule.budget);
   }
-  share("cost/total", probing_);
+  share(store::id::kCostTotal, probing_);
 }
 
 void Session::record(store::Scalar scalar) {
+  store::require_in_schema(scalar);  // here, where the caller is; writing it comes later
   auto& snapshot = pending_.emplace_back();
   snapshot.step = std::max<int64_t>(step_ - 1, 0);
   snapshot.scalars.push_back(std::move(scalar));
@@ -236,7 +185,7 @@ void Session::event(const std::string& kind, const std::string& message, int64_t
 }
 
 void Session::outside(const std::function<void()>& work) {
-  silence();
+  captures_->silence();
   work();
   open_taps();
 }
@@ -249,13 +198,15 @@ void Session::flush() {
 
 void Session::close(const std::string& state) {
   if (closed_) return;
-  silence();
+  captures_->silence();
   flush();
   run_.set_state(state);
   closed_ = true;
 }
 
-void Session::save(torch::serialize::OutputArchive& archive) const {
+void Session::save(torch::serialize::OutputArchive& archive) {
+  require(captures_->empty(), "a session is saved between two steps, not within one");
+  flush();
   archive.write("step", torch::tensor(step_));
   for (const auto& running : probes_) {
     torch::serialize::OutputArchive inner;

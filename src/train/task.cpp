@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "kappascope/core/error.h"
+#include "kappascope/data/module_tensors.h"
 #include "train/optimizer.h"
 
 namespace kappascope::train {
@@ -20,6 +21,7 @@ Task make_task(const TrainConfig& config) {
   task.config = config;
   torch::manual_seed(config.seed);
   task.problem = make_problem(config);
+  if (!config.init.empty()) data::load_safetensors(task.model(), config.init);
   const auto rows = task.problem->rows(data::Split::kTrain);
   if (config.batch > rows) {
     throw UsageError(fmt::format("train.batch is {}, but {} holds only {} training {}",

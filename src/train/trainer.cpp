@@ -49,9 +49,9 @@ class MemoryOfTraining {
     const auto after = resident_memory();
     if (!before_ || !after) return;
     store::Scalar scalar;
-    scalar.name = "memory/training";
+    scalar.name = store::id::kMemoryTraining;
     scalar.value = static_cast<double>(after->peak - before_->now);
-    if (!whole) scalar.status = "resumed";
+    if (!whole) scalar.status = store::Status::kResumed;
     session.record(std::move(scalar));
   }
 

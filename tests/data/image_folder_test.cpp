@@ -58,8 +58,7 @@ TEST_CASE(
   CHECK(images[1][1][5][5].item<float>() == Approx(200.0 / 255).margin(0.02));  // JPEG loses some
 }
 
-TEST_CASE(
-    "labels are the training part's in both parts, and folders that cannot be meant are refused") {
+TEST_CASE("labels are the training part's in both parts, and invalid folders are refused") {
   const TemporaryFolder folder;
   const auto open = [&](data::Split split) {
     return data::open_images(folder.path(), split, {.size = 4});

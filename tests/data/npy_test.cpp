@@ -53,7 +53,7 @@ TEST_CASE("every tenth image of an NPY file is held out, channels first or last"
   CHECK(data::open_images(file, data::Split::kTrain)->shape() == data::ImageShape{1, 4, 5});
 }
 
-TEST_CASE("an NPY file that cannot be meant is an error that says why") {
+TEST_CASE("an invalid NPY file is an error that says why") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "faces.npy";
   const auto load = [&](const std::string& bytes) {

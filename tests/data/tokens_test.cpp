@@ -33,6 +33,26 @@ TEST_CASE("a text is its bytes, the last tenth held out, in windows that share o
   CHECK(test.windows(torch::tensor({0}))[0][0].item<int64_t>() == 900 % 251);
 }
 
+TEST_CASE("text is told from other files by its first bytes") {
+  const TemporaryFolder folder;
+  const auto holds = [&](const std::string& name, const std::string& bytes) {
+    testing::write_bytes(folder.path() / name, bytes);
+    return data::holds_text(folder.path() / name);
+  };
+  CHECK(holds("plain", "In the beginning"));
+  CHECK(holds("utf-8.txt", "Größe κ"));
+  CHECK_FALSE(holds("empty", ""));
+  CHECK_FALSE(holds("packed", "\x1f\x8b and more"));
+  CHECK_FALSE(holds("array", "\x93NUMPY and more"));
+  CHECK_FALSE(holds("binary", std::string("a\0b", 3)));
+  CHECK_FALSE(data::holds_text(folder.path() / "nothing"));
+  CHECK_FALSE(data::holds_text(folder.path()));
+  testing::write_bytes(folder.path() / "train.bin", "ab");
+  CHECK_FALSE(data::holds_text(folder.path()));  // CIFAR-100 has a train.bin too
+  testing::write_bytes(folder.path() / "val.bin", "ab");
+  CHECK(data::holds_text(folder.path()));
+}
+
 TEST_CASE(
     "token files hold unsigned 16-bit numbers, and a number outside the vocabulary is named") {
   const TemporaryFolder folder;

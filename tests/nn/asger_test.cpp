@@ -78,7 +78,7 @@ TEST_CASE("the balanced width is the largest that spends no more than the gated 
                     Catch::Contains("no balanced width"));
 }
 
-TEST_CASE("ASGER options that cannot be meant are refused with the rule") {
+TEST_CASE("invalid ASGER options are refused with the rule") {
   CHECK_THROWS_WITH(nn::Asger(nn::AsgerOptions(4, 8).alpha(-1)), Catch::Contains("got -1 and 1"));
   CHECK_THROWS_WITH(nn::Asger(nn::AsgerOptions(4, 8).alpha(0).learn_alpha(true)),
                     Catch::Contains("above 0"));

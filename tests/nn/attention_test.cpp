@@ -23,8 +23,12 @@ constexpr double kDropout = 0.25;
 
 theory::Matrix<double> matrix(const at::Tensor& tensor) {
   const auto flat = tensor.detach().to(torch::kDouble).contiguous();
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  return Eigen::Map<const RowMajor>(flat.const_data_ptr<double>(), flat.size(0), flat.size(1));
+  theory::Matrix<double> out(flat.size(0), flat.size(1));
+  const auto* entry = flat.const_data_ptr<double>();
+  for (theory::Index i = 0; i < out.rows(); ++i) {
+    for (theory::Index j = 0; j < out.cols(); ++j) out(i, j) = *entry++;
+  }
+  return out;
 }
 
 theory::Vector<double> vector(const at::Tensor& tensor) {
@@ -117,7 +121,7 @@ TEST_CASE("the module is the Torch-free reference under every combination of swi
       std::vector<theory::Matrix<double>> masks;
       for (int64_t head = 0; on(7) && head < 4; ++head) masks.push_back(matrix(kept[i][head]));
       const auto expected = theory::attention(block, matrix(x[i]), masks);
-      largest = std::max(largest, (matrix(y[i]) - expected).cwiseAbs().maxCoeff());
+      largest = std::max(largest, (matrix(y[i]) - expected).largest_magnitude());
     }
     CAPTURE(bits);
     REQUIRE(largest < 1e-12);
@@ -251,7 +255,7 @@ TEST_CASE("attention has Hugging Face's parameter names, and a clone is its equa
   CHECK(torch::equal(copy->forward(x), layer->forward(x)));
 }
 
-TEST_CASE("attention options that cannot be meant are refused with the rule") {
+TEST_CASE("invalid attention options are refused with the rule") {
   CHECK_THROWS_WITH(nn::Attention(nn::AttentionOptions(8, 3)), Catch::Contains("got 8 and 3"));
   CHECK_THROWS_WITH(nn::Attention(nn::AttentionOptions(8, 4).kv_heads(3)),
                     Catch::Contains("got 4 and 3"));

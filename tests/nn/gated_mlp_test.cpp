@@ -124,7 +124,7 @@ TEST_CASE("dropout zeroes features at its rate on U or on the product, only in t
   }
 }
 
-TEST_CASE("options that cannot be meant are refused with the rule") {
+TEST_CASE("invalid options are refused with the rule") {
   CHECK_THROWS_WITH(nn::GatedMlp(nn::GatedMlpOptions(4, 0)),
                     Catch::Contains("at least 1, got 4 and 0"));
   CHECK_THROWS_WITH(nn::GatedMlp(nn::GatedMlpOptions(4, 4).dropout(1.0)),

@@ -70,7 +70,7 @@ TEST_CASE("IsoGMLP starts orthogonal where asked, its branch an eighth wide, t a
   }
 }
 
-TEST_CASE("IsoGMLP options that cannot be meant are refused with the rule") {
+TEST_CASE("invalid IsoGMLP options are refused with the rule") {
   CHECK_THROWS_WITH(nn::IsoGmlp(nn::IsoGmlpOptions(4, 8).iso_width(-1)), Catch::Contains("got -1"));
   CHECK_THROWS_WITH(nn::IsoGmlp(nn::IsoGmlpOptions(4, 8).dropout(1)), Catch::Contains("[0, 1)"));
 }

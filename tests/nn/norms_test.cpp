@@ -140,7 +140,7 @@ TEST_CASE(
   CHECK(gap(rms->forward(-h), -rms->forward(h)) == 0);
 }
 
-TEST_CASE("a norm that cannot be meant is refused with the rule") {
+TEST_CASE("an invalid norm is refused with the rule") {
   CHECK_THROWS_WITH(nn::Norm(0), Catch::Contains("at least 1, got 0"));
   CHECK_THROWS_WITH(nn::Norm(nn::NormOptions(3).eps(-1)), Catch::Contains("at least 0"));
 }

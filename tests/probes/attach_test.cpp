@@ -3,6 +3,10 @@
 
 #include <torch/optim/sgd.h>
 
+#include <functional>
+#include <sstream>
+#include <utility>
+
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
@@ -11,6 +15,199 @@
 #include "support/idx.h"
 
 using namespace kappascope;
+
+namespace {
+
+using torch::nn::functional::cross_entropy;
+using torch::nn::functional::CrossEntropyFuncOptions;
+
+/// A model in double with its optimiser, the same in every case, and 64 rows a step.
+struct Training {
+  Training() {
+    torch::manual_seed(3);
+    model = nn::MlpStack(nn::MlpStackOptions(5, 3).hidden(8).bias(nn::BiasPlacement::kPostGating));
+    model->to(torch::kDouble);
+    optimizer = std::make_unique<torch::optim::SGD>(model->parameters(),
+                                                    torch::optim::SGDOptions(0.1).momentum(0.9));
+    options.every = 5;
+    options.window = 3;
+    options.budget = 0;
+  }
+  [[nodiscard]] std::pair<at::Tensor, at::Tensor> batch(int64_t step) const {
+    const auto x = torch::sin(torch::arange(64 * 5, torch::kDouble) * (1.7 + 0.1 * step));
+    return {x.view({64, 5}), torch::arange(64).add(step).remainder(3)};
+  }
+  /// Steps up to `last`; `backward` runs the passes of one.
+  void run(train::Session& session,
+           int64_t last,
+           const std::function<double(const at::Tensor& x, const at::Tensor& y)>& backward) {
+    while (session.next_step() < last) {
+      const auto [x, y] = batch(session.next_step());
+      optimizer->zero_grad();
+      session.step(backward(x, y));
+      optimizer->step();
+    }
+  }
+  /// A mean-reduced loss in `passes` passes.
+  void run(train::Session& session, int64_t last, int64_t passes = 1) {
+    run(session, last, [&](const at::Tensor& x, const at::Tensor& y) {
+      double sum = 0;
+      for (int64_t i = 0; i < passes; ++i) {
+        const auto part = x.chunk(passes)[i], labels = y.chunk(passes)[i];
+        const auto loss =
+            cross_entropy(model->forward(part), labels).div(static_cast<double>(passes));
+        loss.backward();
+        sum += loss.item<double>();
+      }
+      return sum;
+    });
+  }
+
+  nn::MlpStack model{nullptr};
+  std::unique_ptr<torch::optim::SGD> optimizer;
+  probes::ProbeOptions options;
+};
+
+/// Every number of two runs but what probing cost; returns how many there were.
+int check_same(const std::filesystem::path& a,
+               const std::filesystem::path& b,
+               double epsilon,
+               const std::string& start = "") {
+  const store::RunReader first(a), second(b);
+  CHECK((first.series() == second.series()));
+  int compared = 0;
+  for (const auto& key : first.series()) {
+    if (key.name.rfind("cost/", 0) == 0 || key.name.rfind(start, 0) != 0) continue;
+    CAPTURE(key.name, key.layer);
+    const auto ours = first.scalars(key), theirs = second.scalars(key);
+    REQUIRE(ours.size() == theirs.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const auto close = [&](double x, double y) {
+        CHECK((x == Approx(y).epsilon(epsilon).margin(epsilon) ||
+               (std::isnan(x) && std::isnan(y)) || x == y));
+      };
+      CHECK(ours[i].step == theirs[i].step);
+      CHECK(ours[i].scalar.status == theirs[i].scalar.status);
+      close(ours[i].scalar.value, theirs[i].scalar.value);
+      close(ours[i].scalar.lower.value_or(0), theirs[i].scalar.lower.value_or(0));
+      close(ours[i].scalar.upper.value_or(0), theirs[i].scalar.upper.value_or(0));
+      ++compared;
+    }
+  }
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("a sum-reduced loss gives the gradient variance of the mean-reduced one") {
+  const TemporaryFolder folder;
+  Training mean, sum;
+  {
+    auto session = probes::attach(*mean.model, folder.path() / "mean", mean.options);
+    mean.run(*session, 3);
+  }
+  // The same steps of the optimiser: a sum over 64 rows has 64 times the gradient.
+  for (auto& group : sum.optimizer->param_groups()) group.options().set_lr(0.1 / 64);
+  {
+    auto session = probes::attach(*sum.model,
+                                  folder.path() / "sum",
+                                  sum.options,
+                                  {},
+                                  {.reduction = train::LossReduction::kSum});
+    sum.run(*session, 3, [&](const at::Tensor& x, const at::Tensor& y) {
+      const auto loss =
+          cross_entropy(sum.model->forward(x), y, CrossEntropyFuncOptions().reduction(torch::kSum));
+      loss.backward();
+      return loss.item<double>();
+    });
+  }
+  CHECK(check_same(folder.path() / "mean", folder.path() / "sum", 1e-9, "gradvar/") == 2 * 9);
+}
+
+TEST_CASE("four passes of a quarter of the rows are one pass of all of them") {
+  const TemporaryFolder folder;
+  for (const int64_t passes : {1, 4}) {
+    Training training;
+    auto session =
+        probes::attach(*training.model, folder.path() / std::to_string(passes), training.options);
+    training.run(*session, 6, passes);
+  }
+  // The interval of bias/* is about the mean of the first pass.
+  for (const auto* series : {"loss/", "kappa/", "features/", "gradvar/"})
+    CHECK(check_same(folder.path() / "1", folder.path() / "4", 1e-8, series) > 5);
+  const store::RunReader run(folder.path() / "4");
+  CHECK(*run.scalars({"kappa/sigma", "blocks.0.down_proj"})[0].scalar.n == 3 * 64);
+}
+
+TEST_CASE("a loop that was interrupted and goes on gives the run of one that was not") {
+  const TemporaryFolder folder;
+  Training whole;
+  auto session = probes::attach(*whole.model, folder.path() / "whole", whole.options);
+  whole.run(*session, 14);
+  session->close();
+
+  std::stringstream checkpoint;
+  {
+    Training first;
+    session = probes::attach(*first.model, folder.path() / "parts", first.options);
+    first.run(*session, 9);  // within the window of steps 8 to 10
+    torch::serialize::OutputArchive archive, of_model, of_optimizer, of_session;
+    first.model->save(of_model);
+    first.optimizer->save(of_optimizer);
+    session->save(of_session);
+    archive.write("model", of_model);
+    archive.write("optimizer", of_optimizer);
+    archive.write("session", of_session);
+    archive.save_to(checkpoint);
+    first.run(*session, 12);  // lost: an emission was among them
+    session.reset();
+  }
+  Training second;
+  torch::serialize::InputArchive archive, of_model, of_optimizer, of_session;
+  archive.load_from(checkpoint);
+  archive.read("model", of_model);
+  archive.read("optimizer", of_optimizer);
+  archive.read("session", of_session);
+  second.model->load(of_model);
+  second.optimizer->load(of_optimizer);
+  session = probes::resume(*second.model, folder.path() / "parts", of_session, second.options);
+  CHECK(session->next_step() == 9);
+  second.run(*session, 14);
+  session->close();
+  CHECK(check_same(folder.path() / "whole", folder.path() / "parts", 0) > 100);
+  const store::RunReader run(folder.path() / "parts");
+  CHECK(run.state() == "finished");
+  CHECK(run.last_step() == 13);
+}
+
+TEST_CASE("a state that does not fit is refused before the run is touched") {
+  const TemporaryFolder folder;
+  Training training;
+  std::stringstream saved;
+  {
+    auto options = training.options;
+    options.gradient_variance = false;
+    auto session = probes::attach(*training.model, folder.path() / "run", options);
+    training.run(*session, 2);
+    torch::serialize::OutputArchive archive;
+    session->save(archive);
+    archive.save_to(saved);
+    training.run(*session, 4);
+  }
+  torch::serialize::InputArchive state;
+  state.load_from(saved);
+  CHECK_THROWS_WITH(probes::resume(*training.model, folder.path() / "run", state, training.options),
+                    Catch::Contains("no state of probe gradient_variance"));
+  CHECK(store::RunReader(folder.path() / "run").last_step() == 3);
+  std::stringstream nothing;
+  torch::serialize::OutputArchive empty;
+  empty.write("other", torch::ones(1));
+  empty.save_to(nothing);
+  torch::serialize::InputArchive other;
+  other.load_from(nothing);
+  CHECK_THROWS_WITH(probes::resume(*training.model, folder.path() / "run", other, training.options),
+                    Catch::Contains("holds no session"));
+}
 
 TEST_CASE("a loop of one's own gets a run with every standard quantity") {
   const TemporaryFolder folder;

@@ -64,7 +64,8 @@ TEST_CASE("a wide layer is factored, a narrow one decomposed, and the snapshot s
           Approx(kappa(centred.t().matmul(centred) / (2 * d))).epsilon(1e-4));
     const auto* products = testing::find(out, "features/products");
     REQUIRE(products != nullptr);
-    CHECK(products->status == (d < 1024 ? "decomposition" : "factorisation"));
+    CHECK(products->status == "ok");
+    CHECK(products->attributes.at("route") == (d < 1024 ? "decomposition" : "factorisation"));
     CHECK((products->value > 0) == (d >= 1024));
     CHECK(testing::find(out, "features/effective_rank")->lower.has_value() == (d >= 1024));
   }

@@ -3,6 +3,7 @@
 // independent and for sequences. The population is a finite list of rows or sequences, each as
 // likely, so that its own gradient_variance is the truth.
 #include "fixture.h"
+#include "kappascope/core/statistics.h"
 #include "kappascope/probes/gradient_variance.h"
 #include "support/catch.h"
 
@@ -66,7 +67,7 @@ TEST_CASE("the intervals of measured variance, formulas and assumptions cover in
       for (std::size_t i = 0; i < terms.size(); ++i) {
         const auto& stated = estimate.*terms[i].second;
         const double gap = std::abs(stated.value - (truth.*terms[i].second).value);
-        covered[i] += gap <= 1.959964 * stated.error ? 1 : 0;
+        covered[i] += gap <= normal_quantile(0.975) * stated.error ? 1 : 0;
       }
     }
     // Were the coverage 95 %, fewer than 93 % of 2,000 would come once in 40,000 runs.
@@ -85,7 +86,7 @@ TEST_CASE("errors that take dependent rows for independent ones would be found t
     const auto chosen = torch::randint(p.phi.size(0), {kRows / 5}, torch::kLong);
     p.rows_per_group = 1;
     const auto estimate = of(p, chosen).measured;
-    covered += std::abs(estimate.value - truth) <= 1.959964 * estimate.error ? 1 : 0;
+    covered += std::abs(estimate.value - truth) <= normal_quantile(0.975) * estimate.error ? 1 : 0;
   }
   // The bound that the intervals above have to reach.
   CHECK(covered < 0.93 * kDraws);

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/statistics.h"
 #include "kappascope/nn/gated_mlp.h"
 #include "support/catch.h"
 
@@ -167,5 +168,5 @@ TEST_CASE("the probe averages batches, and a saved one goes on") {
   const auto* row = testing::find(out, "gradvar/measured");
   // Two batches halve the variance of the mean.
   CHECK(*row->upper - row->value ==
-        Approx(1.959964 * v.measured.error / std::sqrt(2.0)).epsilon(1e-12));
+        Approx(normal_quantile(0.975) * v.measured.error / std::sqrt(2.0)).epsilon(1e-12));
 }

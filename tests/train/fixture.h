@@ -39,7 +39,7 @@ inline probes::ProbeOptions all_probes(train::Task& task) {
   options.last_step = task.steps - 1;
   options.spectrum.top = 2;
   options.spectrum.density_steps = 10;
-  options.spectrum.density_probes = 2;
+  options.spectrum.density_starts = 2;
   options.curvature_loss = [&task] {
     task.model().eval();
     const auto losses = task.problem->losses(data::Split::kTrain, torch::arange(50, torch::kLong));

@@ -9,6 +9,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
+#include "support/emitted.h"
 
 using namespace kappascope;
 using data::Split;
@@ -175,6 +176,21 @@ TEST_CASE("attacks are part of a classifier's evaluation and leave training as i
   }
   const store::RunReader attacked(folder.path() / "attacked");
   const auto last = [&](const char* name) { return testing::values(attacked, {name, ""}).back(); };
+  // With attacks and every probe a run holds all of the schema that training writes; the writer has
+  // seen to it that it holds nothing else.
+  using store::Emitter;
+  auto missing = testing::not_emitted(attacked,
+                                      {Emitter::kTraining,
+                                       Emitter::kClassification,
+                                       Emitter::kFeatures,
+                                       Emitter::kIntercept,
+                                       Emitter::kGradientVariance,
+                                       Emitter::kHessian});
+  // Not every system says what a process holds.
+  std::erase(missing, store::id::kMemoryTraining.name());
+  CHECK(missing.empty());
+  for (const auto& [step, scalar] : attacked.scalars({"cost/hessian", ""}))
+    CHECK(scalar.attributes == store::Attributes{{"budget", "0"}});
   CHECK(last("accuracy/test") > last("accuracy/pgd"));
   for (const auto* name : {"accuracy/document_attack", "accuracy/fgsm", "accuracy/pgd"}) {
     CHECK(testing::values(attacked, {name, ""}).size() ==

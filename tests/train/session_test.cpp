@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/session.h"
 
+#include <torch/serialize/archive.h>
+
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
@@ -90,6 +92,47 @@ TEST_CASE("gradient accumulation shows every pass; sequences keep their length")
   CHECK_FALSE(memory.layers[0].gradient.defined());
 }
 
+TEST_CASE("a row's gradient counts all rows of the step, whatever the passes and their sizes") {
+  const TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
+  Witness::Memory memory;
+  train::Session session(*layer,
+                         store::RunWriter::create(folder.path() / "run", {}),
+                         one(memory, {.features = true, .output_gradients = true}, {1, 1}));
+  for (const double rows : {2, 6}) {  // the mean over eight rows, in two passes
+    const auto x = torch::randn({static_cast<int64_t>(rows), 3});
+    layer->forward(x).sum(-1).mean().mul(rows / 8).backward();
+  }
+  session.step(1);
+  REQUIRE(memory.layers.size() == 2);
+  for (const auto& view : memory.layers) {
+    CHECK(view.use == 0);
+    CHECK(torch::allclose(view.gradient, torch::ones_like(view.gradient)));
+  }
+  // Used twice in one pass, a layer has no more rows for it.
+  const auto x = torch::randn({5, 3});
+  (layer->forward(x) + layer->forward(2 * x)).sum(-1).mean().backward();
+  session.step(1);
+  REQUIRE(memory.layers.size() == 2);
+  CHECK(memory.layers[1].use == 1);
+  for (const auto& view : memory.layers) CHECK(torch::allclose(view.gradient, torch::ones({5, 2})));
+}
+
+TEST_CASE("a session is not saved within a step") {
+  const TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  Witness::Memory memory;
+  train::Session session(*layer,
+                         store::RunWriter::create(folder.path() / "run", {}),
+                         one(memory, {.features = true}, {1, 1}));
+  layer->forward(torch::randn({4, 3})).mean().backward();
+  torch::serialize::OutputArchive archive;
+  CHECK_THROWS_WITH(session.save(archive), Catch::Contains("between two steps"));
+  session.step(1);
+  session.save(archive);
+  CHECK(store::RunReader(folder.path() / "run").last_step() == 0);  // nothing is left pending
+}
+
 TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
@@ -125,6 +168,20 @@ TEST_CASE("a norm of the gradients is written when it is given, also when it is 
   CHECK(norms[0].scalar.status == "ok");
   CHECK(norms[1].scalar.value == infinity);
   CHECK(norms[1].scalar.status == "non_finite");
+}
+
+TEST_CASE("a number of one's own is recorded under user/, another name is refused at once") {
+  const TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
+  session.step(1);
+  session.record({.name = "user/perplexity", .value = 3, .attributes = {{"set", "valid"}}});
+  CHECK_THROWS_WITH(session.record({.name = "perplexity", .value = 3}),
+                    Catch::Contains("begins with user/"));
+  session.close();
+  const auto own = store::RunReader(folder.path() / "run").scalars({"user/perplexity", ""});
+  REQUIRE(own.size() == 1);
+  CHECK(own[0].scalar.attributes == store::Attributes{{"set", "valid"}});
 }
 
 TEST_CASE("a session that is forgotten is written as interrupted") {

@@ -15,7 +15,7 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
-/// Images that are asked for by number, all of one shape, read or decoded when they are asked for.
+/// Images of one shape, selected by index; read or decoded when they are selected.
 class ImageSource {
  public:
   virtual ~ImageSource() = default;

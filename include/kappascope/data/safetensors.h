@@ -15,8 +15,8 @@
 namespace kappascope::data {
 
 /// A file of named tensors in the format of the safetensors library: 8 bytes, little-endian, with
-/// the length of a JSON header, the header, and the numbers. The file is mapped, not read: what is
-/// not asked for costs nothing, and `read` holds no second copy.
+/// the length of a JSON header, the header, and the numbers. The file is mapped: tensors
+/// that are not read cost nothing, and `read` holds no second copy.
 class SafetensorsFile {
  public:
   struct Entry {

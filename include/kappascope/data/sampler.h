@@ -8,8 +8,8 @@
 namespace kappascope::data {
 
 /// Minibatches without replacement, a fresh shuffle each epoch, as a pure function of (seed, step):
-/// nothing needs to be saved to go on in the middle of an epoch. The rest of an epoch that does not
-/// fill a batch is left out of that epoch.
+/// nothing needs to be saved to continue in the middle of an epoch. The rows of an epoch that do
+/// not fill a batch are left out of that epoch.
 class EpochSampler {
  public:
   /// Throws when the set is empty or the batch is not in [1, size].

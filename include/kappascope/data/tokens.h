@@ -16,7 +16,11 @@ struct TokenOptions {
   int64_t vocabulary = 0;
 };
 
-/// A stream of tokens in consecutive windows, mapped from a file and read when asked for.
+/// Whether `path` holds text or tokens as TokenSource reads them, judged by its first bytes: a file
+/// that is neither packed nor NPY and has no zero byte, or a folder with train.bin and val.bin.
+[[nodiscard]] bool holds_text(const std::filesystem::path& path);
+
+/// A stream of tokens in consecutive windows, mapped from a file and read on demand.
 class TokenSource {
  public:
   /// `path`: a text file, whose tokens are its bytes and whose last tenth is held out for the test

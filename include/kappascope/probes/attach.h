@@ -11,9 +11,9 @@
 
 namespace kappascope::probes {
 
-/// Which probes run, and when. Each probe keeps to its budget, a share of the training time; the
-/// first window of each always runs, since its cost is what later ones are granted by, so a short
-/// run costs more (benchmarks/README.md has what was measured).
+/// Which probes run, and when. Each probe has a time budget, a share of the training time, enforced
+/// once its first window has been timed; that window always runs, so a short run costs more
+/// (benchmarks/RESULTS.md has the measurements).
 struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed
@@ -34,18 +34,31 @@ struct ProbeOptions {
   std::string parameters = "*";  ///< glob of the parameters whose Hessian is taken
 };
 
-/// The standard set of probes. `model` must outlive them. Throws UsageError for options that
-/// cannot be meant.
+/// The standard set of probes. `model` must outlive them. Throws UsageError for invalid
+/// options.
 std::vector<train::ScheduledProbe> standard_probes(const torch::nn::Module& model,
                                                    const ProbeOptions& options);
 
 /// Watches a training loop of your own: makes the run directory `dir` and attaches the standard
 /// probes to every TappedLinear of `model`. Then call session->step(loss) after each backward(),
-/// and session->close() at the end.
+/// and session->close() at the end. A loss that is a sum over its tokens needs
+/// {.reduction = train::LossReduction::kSum}.
 std::unique_ptr<train::Session> attach(torch::nn::Module& model,
                                        const std::filesystem::path& dir,
                                        const ProbeOptions& options = {},
-                                       const store::Facts& facts = {});
+                                       const store::Facts& facts = {},
+                                       const train::SessionOptions& session = {});
+
+/// Goes on in the run `dir` from a state that session->save(archive) wrote beside your checkpoint;
+/// session->next_step() is the step to go on with. What the run holds of later steps is taken out
+/// of it (they come again). Model, optimiser, random state and the order of the data are yours to
+/// restore. The probes must be those that the run was started with. Throws when they are not, or
+/// there is no run in `dir`.
+std::unique_ptr<train::Session> resume(torch::nn::Module& model,
+                                       const std::filesystem::path& dir,
+                                       torch::serialize::InputArchive& state,
+                                       const ProbeOptions& options = {},
+                                       const train::SessionOptions& session = {});
 
 /// Facts every run should state: version, creation time, LibTorch's version, device, threads, and
 /// the number of parameters.

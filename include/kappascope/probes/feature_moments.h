@@ -15,8 +15,8 @@ namespace kappascope::probes {
 /// them the condition numbers κ(Σ), κ(Σ+μμᵀ), κ(Σ+(μ+b)(μ+b)ᵀ) (PGB, Proposition 1), plain and
 /// after diagonal scaling, with intervals, the ranks and the mean cosine of two rows. Writes
 /// kappa/* and features/* per layer. Cost: half a product φᵀφ a step; at emission four
-/// eigendecompositions of order d_ff a layer (one with vectors), or from d_ff = 1,024 on
-/// linalg::wide_conditioning() in their place. features/products has the route as its status, and
+/// eigendecompositions of order d_ff a layer (one with vectors), or from d_ff = 1,024 on one
+/// factorisation (linalg/features/kappa.h). features/products has the route as its status, and
 /// the products that it took.
 class FeatureMoments final : public train::Probe {
  public:

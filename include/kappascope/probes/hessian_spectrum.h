@@ -16,7 +16,7 @@ struct HessianSpectrumOptions {
   int max_products = 200;
   bool density = true;  ///< spectral density by stochastic Lanczos quadrature
   int density_steps = 50;
-  int density_probes = 4;
+  int density_starts = 4;
   std::uint64_t seed = 0;
 };
 
@@ -52,10 +52,7 @@ class HessianSpectrum final : public train::Probe {
 };
 
 /// The scalars and arrays of one spectrum; bounds hold the noise of products too.
-void add_spectrum(store::Snapshot& out,
-                  const linalg::LanczosResult& result,
-                  int top,
-                  double product_noise);
+void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& result, int top);
 void add_density(store::Snapshot& out, const linalg::Density& density);
 
 }  // namespace kappascope::probes

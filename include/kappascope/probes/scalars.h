@@ -22,7 +22,7 @@ inline void add_scalar(store::Snapshot& out,
   scalar.value = value;
   scalar.lower = lower;
   scalar.upper = upper;
-  if (!(value - value == 0)) scalar.status = "non_finite";
+  if (!(value - value == 0)) scalar.status = store::Status::kNonFinite;
   out.scalars.push_back(std::move(scalar));
 }
 

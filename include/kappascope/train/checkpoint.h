@@ -23,7 +23,7 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
                                       int64_t step,
                                       const torch::nn::Module& model,
                                       const torch::optim::Optimizer& optimizer,
-                                      const Session& session);
+                                      Session& session);
 
 /// Restores all of it; returns the number of steps taken. Throws when the file does not fit.
 int64_t load_checkpoint(const std::filesystem::path& file,

@@ -28,7 +28,8 @@ struct TransformerConfig {
   int64_t branch_width = 0;  ///< 0: hidden / 8
   double temperature = 1;
   // of the ViT-VAE; `blocks` are those of the encoder and of the decoder each
-  int64_t patch = 16, latent = 64;
+  int64_t patch = 0;  ///< pixels a side; 0: the largest up to 16 that makes at least 4 x 4 patches
+  int64_t latent = 64;
   double latent_noise = 0.1, length_weight = 1e-3;
 };
 
@@ -48,6 +49,7 @@ struct TrainConfig {
   bool residual = true;
   std::string bias = "none";  ///< none | post-gating | output | both
   double dropout = 0;         ///< probability of zeroing
+  std::string init;           ///< safetensors file or folder of the initial weights, by name
   /// up | product; empty: up, or after the product where the layout has it there (Gemma).
   std::string dropout_placement;
   TransformerConfig transformer;
@@ -77,7 +79,7 @@ struct TrainConfig {
   int pgd_steps = 40;
   double pgd_step_size = 0.01;
 
-  /// Throws UsageError naming the first option that cannot be meant.
+  /// Throws UsageError that names the first invalid option.
   void validate() const;
 };
 

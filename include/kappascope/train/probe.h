@@ -17,14 +17,15 @@ class InputArchive;
 
 namespace kappascope::train {
 
-/// What a probe has to see of a step, told before the step.
+/// What a probe observes in a step, declared before the step.
 struct Needs {
   bool features = false;          ///< phi of every tapped down-projection
   bool output_gradients = false;  ///< the loss's gradient at every down-projection's output
 };
 
 /// One pass of one tapped down-projection in this step. All tensors are detached, on the model's
-/// device, and must not be changed. Gradient accumulation gives several of these a layer.
+/// device, and must not be changed. Gradient accumulation gives several of these a layer, which
+/// together are the step's rows.
 struct LayerView {
   std::string name;     ///< the module's dotted name
   at::Tensor features;  ///< phi: [tokens, d_ff]
@@ -33,6 +34,7 @@ struct LayerView {
                         ///< undefined when not asked for
   double dropout = 0;   ///< probability with which features were zeroed (inverted dropout)
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
+  int use = 0;                 ///< counts the uses of a layer in one forward pass (shared weights)
 };
 
 /// A step between the backward pass and the optimiser's update.
@@ -44,7 +46,7 @@ struct StepView {
 };
 
 /// Turns steps into numbers. A probe never changes training (values, gradients, random state),
-/// writes no file, and knows nothing of its schedule: `observe` is called on the steps of its
+/// writes no file, and does not know its schedule: `observe` is called on the steps of its
 /// window, `emit` at the end of it, after which a new window begins.
 class Probe {
  public:
@@ -55,7 +57,7 @@ class Probe {
   virtual void observe(const StepView& view) = 0;
   /// Adds what the window showed to `out` and starts a new window.
   virtual void emit(store::Snapshot& out) = 0;
-  /// The accumulators, so that a resumed run goes on as if it had never stopped.
+  /// The accumulators, so that a resumed run gives the same bits as an uninterrupted one.
   virtual void save(torch::serialize::OutputArchive& archive) const = 0;
   virtual void load(torch::serialize::InputArchive& archive) = 0;
 };

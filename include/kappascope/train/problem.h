@@ -17,16 +17,16 @@ class Module;
 
 namespace kappascope::train {
 
-/// A model and the data that it learns. Rows (images, windows of text) are asked for by number;
-/// what the model makes of them follows its mode, training or evaluation.
+/// A model and its data. Rows (images, windows of text) are selected by index; the model evaluates
+/// them in its current mode, training or evaluation.
 class Problem {
  public:
   virtual ~Problem() = default;
   [[nodiscard]] virtual torch::nn::Module& model() = 0;
   [[nodiscard]] virtual int64_t rows(data::Split split) const = 0;
-  /// What a row is called, in the plural: "images".
+  /// The plural name of a row: "images".
   [[nodiscard]] virtual std::string unit() const = 0;
-  /// The loss's terms, whose mean is trained on: one an image, or one a token [k, tokens].
+  /// The terms of the loss, whose mean is minimised: one per image, or one per token [k, tokens].
   [[nodiscard]] virtual at::Tensor losses(data::Split split, const at::Tensor& indices) = 0;
   /// Whether the training loss is the mean of the rows' own losses. Only then is a batch a sample
   /// of a loss over the data, and a row has a gradient of its own.

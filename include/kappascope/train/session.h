@@ -20,13 +20,16 @@ class Module;
 
 namespace kappascope::train {
 
+class Captures;
+
 struct ScheduledProbe {
   std::unique_ptr<Probe> probe;
   Schedule schedule;
 };
 
 /// How the training loss combines its terms (one a token): needed to scale the gradient at a
-/// layer's output back to that of one token.
+/// layer's output back to that of one token. A loss over batch and something else (the pixels of an
+/// image, say) is a mean where it is divided by the number of tokens, and a sum where it is not.
 enum class LossReduction { kMean, kSum };
 
 struct SessionOptions {
@@ -40,8 +43,14 @@ struct SessionOptions {
 /// is bit-identical with and without it.
 ///
 ///   Session session(*model, std::move(run), std::move(probes));
-///   for (...) { loss = ...; loss.backward(); session.step(loss.item<double>()); optimizer.step();
-///   } session.close();
+///   for (...) {
+///     loss = ...; loss.backward(); session.step(loss.item<double>()); optimizer.step();
+///   }
+///   session.close();
+///
+/// Gradient accumulation: several forward and backward passes, then one step(). With mean-reduced
+/// losses the passes must add up to the mean over all of their rows (loss / passes for passes of
+/// equal size), as the gradient that the optimiser sees does.
 class Session {
  public:
   /// `model` must outlive the session. Throws when it holds no TappedLinear but a probe needs one.
@@ -58,16 +67,17 @@ class Session {
   void step(double loss,
             double learning_rate = std::numeric_limits<double>::quiet_NaN(),
             std::optional<double> gradient_norm = std::nullopt);
-  /// A further number of the step that step() was last called for (a test loss, say).
+  /// A further number of the step that step() was last called for (a test loss, say); one of your
+  /// own is called "user/...". Throws where the schema of a run has no such series or status.
   void record(store::Scalar scalar);
-  /// Runs what is no training step, an evaluation or an attack, with the taps silent: a pass with
-  /// gradients would otherwise be taken for one of the next step.
+  /// Runs work outside a training step (an evaluation, an attack) with the taps disabled; otherwise
+  /// a pass with gradients would count as one of the next step.
   void outside(const std::function<void()>& work);
   /// `step` = -1: the step that comes next.
   void event(const std::string& kind, const std::string& message, int64_t step = -1);
   void flush();
-  /// Writes what is pending and the state ("finished", "interrupted", "failed"), and lets go of
-  /// the model. Called with "interrupted" by the destructor when forgotten.
+  /// Writes pending data and the state ("finished", "interrupted", "failed"), and detaches from the
+  /// model. The destructor calls it with "interrupted" if it was not called.
   void close(const std::string& state = "finished");
 
   [[nodiscard]] int64_t next_step() const { return step_; }
@@ -75,29 +85,27 @@ class Session {
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
 
-  void save(torch::serialize::OutputArchive& archive) const;
+  /// Between two steps: writes out what is pending, then the number of steps taken and what the
+  /// probes have summed up, for load() in another process (probes::resume() calls it).
+  void save(torch::serialize::OutputArchive& archive);
+  /// Throws when a probe of this session is not in the archive.
   void load(torch::serialize::InputArchive& archive);
 
  private:
-  struct Capture;
   struct Running;
 
   void grant_windows();
   void open_taps();
-  void listen(bool gradients);
-  void silence();
-  [[nodiscard]] std::vector<LayerView> collect() const;
   void observe(double loss, double learning_rate);
   bool emit(store::Snapshot& snapshot);
   void record_costs(store::Snapshot& out) const;
 
-  torch::nn::Module& model_;
   store::RunWriter run_;
   std::vector<Running> probes_;
   SessionOptions options_;
+  std::unique_ptr<Captures> captures_;
   int64_t step_ = 0;
-  bool listening_ = false, closed_ = false;
-  std::vector<std::shared_ptr<Capture>> captures_;
+  bool closed_ = false;
   std::vector<store::Snapshot> pending_;
   std::vector<store::Scalar> latest_;
   double started_ = 0, probing_ = 0, flushed_ = 0;

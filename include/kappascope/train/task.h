@@ -20,8 +20,9 @@ struct Task {
   [[nodiscard]] torch::nn::Module& model() const { return problem->model(); }
 };
 
-/// Builds the problem with weights drawn from config.seed. Sets the global random state and, when
-/// config.threads > 0, the number of threads. Throws UsageError or Error.
+/// Builds the problem with weights drawn from config.seed, or read from config.init. Sets the
+/// global random state and, when config.threads > 0, the number of threads. Throws UsageError or
+/// Error.
 Task make_task(const TrainConfig& config);
 
 }  // namespace kappascope::train

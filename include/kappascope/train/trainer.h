@@ -27,7 +27,7 @@ struct TrainOptions {
 
 struct TrainResult {
   std::string
-      state;  ///< "finished", "interrupted", or "failed" when the loss left the finite numbers
+      state;  ///< "finished", "interrupted", or "failed" when the loss became NaN or infinite
   int64_t steps = 0;  ///< steps taken in all
   double loss = 0;
   std::string message;  ///< what happened and what to do, when not finished

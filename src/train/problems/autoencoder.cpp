@@ -2,12 +2,23 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include <algorithm>
+
 #include "kappascope/core/error.h"
 #include "kappascope/nn/transformers/vit_vae.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
 namespace {
+
+/// The largest side up to 16 that divides both sides of the images and leaves at least 4 x 4
+/// patches; 1 where there is none.
+int64_t fitting_patch(const data::ImageShape& shape) {
+  constexpr int64_t kLargest = 16, kFewest = 4;
+  auto patch = std::min(kLargest, std::min(shape.height, shape.width) / kFewest);
+  while (patch > 1 && (shape.height % patch != 0 || shape.width % patch != 0)) --patch;
+  return std::max<int64_t>(patch, 1);
+}
 
 class Autoencoder final : public Problem {
  public:
@@ -21,7 +32,7 @@ class Autoencoder final : public Problem {
     const auto& t = config.transformer;
     model_ = nn::VitVae(nn::VitVaeOptions(shape.height, shape.width)
                             .channels(shape.channels)
-                            .patch(t.patch)
+                            .patch(t.patch > 0 ? t.patch : fitting_patch(shape))
                             .width(config.width)
                             .hidden(config.hidden)
                             .heads(t.heads)
@@ -53,7 +64,9 @@ class Autoencoder final : public Problem {
   }
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const auto rows = evaluated_rows(config_, test_->size());
-    return {{.name = "loss/test", .layer = "", .value = test_loss(*this, rows, config_.batch)}};
+    return {{.name = store::id::kLossTest,
+             .layer = "",
+             .value = test_loss(*this, rows, config_.batch)}};
   }
 
  private:

@@ -70,8 +70,9 @@ class Classification final : public Problem {
       right += out.argmax(-1).eq(labels).sum().item<double>();
     }
     const auto n = static_cast<double>(rows);
-    std::vector<store::Scalar> out = {{.name = "loss/test", .layer = "", .value = loss / n},
-                                      {.name = "accuracy/test", .layer = "", .value = right / n}};
+    std::vector<store::Scalar> out = {
+        {.name = store::id::kLossTest, .layer = "", .value = loss / n},
+        {.name = store::id::kAccuracyTest, .layer = "", .value = right / n}};
     evaluate_attacks(out);
     return out;
   }
@@ -99,14 +100,15 @@ class Classification final : public Problem {
     const auto loss = [&](const at::Tensor& x) {
       return losses_of(model_->forward(x.flatten(1)), labels).sum();
     };
-    const auto measure = [&](const char* name, const AttackOptions& options) {
+    const auto measure = [&](store::SeriesId name, const AttackOptions& options) {
       const auto attacked = model_->forward(attack(loss, images, options).flatten(1));
       const auto right = attacked.argmax(-1).eq(labels).sum().item<double>();
       out.push_back({.name = name, .layer = "", .value = right / static_cast<double>(rows)});
     };
-    measure("accuracy/document_attack", document_attack());
-    measure("accuracy/fgsm", fgsm(config_.fgsm_radius));
-    measure("accuracy/pgd", pgd(config_.pgd_radius, config_.pgd_steps, config_.pgd_step_size));
+    measure(store::id::kAccuracyDocumentAttack, document_attack());
+    measure(store::id::kAccuracyFgsm, fgsm(config_.fgsm_radius));
+    measure(store::id::kAccuracyPgd,
+            pgd(config_.pgd_radius, config_.pgd_steps, config_.pgd_step_size));
   }
 
   TrainConfig config_;

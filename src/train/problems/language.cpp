@@ -104,7 +104,9 @@ class Language final : public Problem {
   }
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const auto rows = evaluated_rows(config_, test_.size());
-    return {{.name = "loss/test", .layer = "", .value = test_loss(*this, rows, config_.batch)}};
+    return {{.name = store::id::kLossTest,
+             .layer = "",
+             .value = test_loss(*this, rows, config_.batch)}};
   }
 
  private:

@@ -243,7 +243,7 @@ TEST_CASE("a language model and its clone are equal, and names list the models t
   CHECK_THROWS_WITH(nn::language_model("gpt"), Catch::Contains("gemma3-small"));
 }
 
-TEST_CASE("language models that cannot be meant are refused with the rule") {
+TEST_CASE("invalid language models are refused with the rule") {
   auto options = nn::llama(tiny());
   CHECK_THROWS_WITH(nn::CausalLm(nn::CausalLmOptions(options).layers(0)),
                     Catch::Contains("got 11, 0"));

@@ -115,7 +115,7 @@ TEST_CASE("dropout acts on U and on attention in training, and a clone is its eq
   CHECK(torch::equal(copy->forward(x), model->forward(x)));
 }
 
-TEST_CASE("a ViT-VAE that cannot be meant, and images that do not fit, are refused with the rule") {
+TEST_CASE("an invalid ViT-VAE, and images that do not fit, are refused with the rule") {
   CHECK_THROWS_WITH(nn::VitVae(nn::VitVaeOptions(30, 32)),
                     Catch::Contains("whole patches of 16 pixels, got 30 x 32"));
   CHECK_THROWS_WITH(nn::VitVae(tiny().decoder_blocks(0)), Catch::Contains("got 2 and 0"));
