@@ -116,6 +116,14 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
   return arms;
 }
 
+std::string status_text(const store::Scalar& scalar) {
+  for (const auto* key : {kSeedsNote, attribute::kStatus}) {
+    const auto text = scalar.attributes.find(key);
+    if (text != scalar.attributes.end()) return text->second;
+  }
+  return std::string(scalar.status.text());
+}
+
 std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix) {
   std::set<std::string> layers;
   for (const Arm& arm : arms) {
@@ -126,10 +134,6 @@ std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::stri
   std::vector<std::string> sorted(layers.begin(), layers.end());
   std::sort(sorted.begin(), sorted.end(), natural_less);
   return sorted;
-}
-
-bool is_resolved(const store::Scalar& scalar) {
-  return scalar.status == "ok" || scalar.status == "resolved" || scalar.status == "converged";
 }
 
 }  // namespace kappascope::reports

@@ -12,6 +12,14 @@
 
 namespace kappascope::reports {
 
+namespace attribute = store::attribute;
+namespace id = store::id;
+namespace part = store::part;
+using store::is_resolved;
+
+/// Attribute of a median over seeds that has fewer than all, or some that are not resolved.
+inline constexpr const char* kSeedsNote = "seeds";
+
 /// Everything the report needs of one run, read once.
 struct Arm {
   using Points = std::vector<store::StepValue>;
@@ -48,10 +56,10 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
 /// Natural order of names: "blocks.2" before "blocks.10".
 bool natural_less(const std::string& a, const std::string& b);
 
+/// The status as the page prints it; of a median over seeds, how many of them it is of.
+std::string status_text(const store::Scalar& scalar);
+
 /// Layers that have a series beginning with `prefix` in any arm, in natural order.
 std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix);
-
-/// True when the number stands for what it says: status ok, resolved or converged.
-bool is_resolved(const store::Scalar& scalar);
 
 }  // namespace kappascope::reports

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "reports/figures/parts.h"
-#include "reports/words.h"
+#include "reports/figures/builders.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {
@@ -96,8 +96,8 @@ void thin(std::vector<Figure>& figures, std::size_t max_numbers) {
     }
     if (before > after) {
       figure.caption += fmt::format(
-          " Drawn and linked from {} of {} values in the long series: the smallest and largest of "
-          "each stretch of steps; `kappascope export` gives them all.",
+          " Long series are thinned to {} of {} values, the smallest and largest of each stretch "
+          "of steps; `kappascope export` writes all.",
           after,
           before);
     }
@@ -120,14 +120,15 @@ void add_notes(Figure& figure) {
   if (infinite > 0) {
     figure.caption += fmt::format(" Triangles at the edge: infinite ({}).", infinite);
   }
-  if (missing > 0) figure.caption += fmt::format(" Gaps: no number could be given ({}).", missing);
+  if (missing > 0) figure.caption += fmt::format(" Gaps: no value ({}).", missing);
 }
 
 std::string hover_of(const store::Scalar& scalar) {
   std::string text;
   if (scalar.n) text += fmt::format("n {:.6g}", *scalar.n);
   if (scalar.n_effective) text += fmt::format(", effective {:.4g}", *scalar.n_effective);
-  if (scalar.status != "ok") text += (text.empty() ? "" : ", ") + scalar.status;
+  if (!(scalar.status == store::Status::kOk))
+    text += (text.empty() ? "" : ", ") + status_text(scalar);
   return text;
 }
 

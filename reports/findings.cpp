@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "reports/findings/parts.h"
+#include "reports/findings/rules.h"
 
 namespace kappascope::reports {
 

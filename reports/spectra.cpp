@@ -9,8 +9,6 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr const char* kFamily = "spectrum/";
-
 struct Kind {
   const char* name;
   const char* title;
@@ -33,7 +31,7 @@ double number(const Arm& arm, const std::string& name) {
 
 bool was_asked(const Arm& arm, const std::string& name) {
   const auto* point = newest(arm, name);
-  return point != nullptr && point->scalar.status != "not_asked";
+  return point != nullptr && !(point->scalar.status == store::Status::kNotAsked);
 }
 
 }  // namespace
@@ -43,8 +41,8 @@ std::string StoredSpectrum::title() const {
   return (at < kKinds.size() ? kKinds[at].title : kind) + (block == "*" ? "" : " of " + block);
 }
 
-std::string StoredSpectrum::key(const std::string& quantity) const {
-  return kFamily + kind + "/" + block + "/" + quantity;
+std::string StoredSpectrum::key(store::SpectrumPart quantity) const {
+  return store::spectrum_series(kind, block, quantity);
 }
 
 std::size_t StoredSpectrum::from_largest() const {
@@ -64,9 +62,9 @@ std::string StoredSpectrum::rank(std::size_t i) const {
 }
 
 bool StoredSpectrum::resolved(std::size_t i) const {
-  if (status == "inconsistent" || std::abs(values[i]) <= bounds[i]) return false;
+  if (status == store::Status::kInconsistent || std::abs(values[i]) <= bounds[i]) return false;
   const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
-  return status == "converged" || residuals[i] <= tolerance * largest;
+  return status == store::Status::kConverged || residuals[i] <= tolerance * largest;
 }
 
 bool StoredSpectrum::bounds_the_step() const {
@@ -74,35 +72,28 @@ bool StoredSpectrum::bounds_the_step() const {
 }
 
 std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
-  static const std::string kLast = "/eigenvalues";
   std::vector<StoredSpectrum> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     for (const auto& [key, arrays] : arms[a].arrays) {
-      const std::string& name = key.name;
-      const std::size_t begin = std::string(kFamily).size();
-      if (name.rfind(kFamily, 0) != 0 || name.size() < begin + kLast.size()) continue;
-      const std::size_t end = name.size() - kLast.size();
-      const std::size_t slash = name.find('/', begin);
-      if (name.compare(end, kLast.size(), kLast) != 0 || slash >= end) continue;
-      const auto table = newest_table(arms[a], name, 3);
+      const auto name = store::parse_spectrum(key.name);
+      if (!name || name->part != part::kEigenvalues.name()) continue;
+      const auto table = newest_table(arms[a], key.name, 3);
       if (table.empty()) continue;
-      StoredSpectrum one{.arm = a,
-                         .kind = name.substr(begin, slash - begin),
-                         .block = name.substr(slash + 1, end - slash - 1),
-                         .step = arrays.back().first};
+      StoredSpectrum one{
+          .arm = a, .kind = name->operator_kind, .block = name->block, .step = arrays.back().first};
       one.values = table[0];
       one.residuals = table[1];
       one.bounds = table[2];
-      const auto* status = newest(arms[a], one.key("status"));
-      one.status = status == nullptr ? "not recorded" : status->scalar.status;
-      one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key("checkpoint")));
-      one.top = static_cast<std::size_t>(number(arms[a], one.key("top")));
-      one.has_largest = was_asked(arms[a], one.key("lambda_1"));
-      one.has_smallest = was_asked(arms[a], one.key("lambda_min_1"));
-      one.tolerance = number(arms[a], one.key("tolerance"));
-      one.rows = number(arms[a], one.key("rows"));
-      one.parameters = number(arms[a], one.key("parameters"));
-      one.rate = number(arms[a], one.key("learning_rate"));
+      const auto* status = newest(arms[a], one.key(part::kStatus));
+      one.status = status == nullptr ? store::Status::kNotRecorded : status->scalar.status;
+      one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key(part::kCheckpoint)));
+      one.top = static_cast<std::size_t>(number(arms[a], one.key(part::kTop)));
+      one.has_largest = was_asked(arms[a], one.key(part::kLambda));
+      one.has_smallest = was_asked(arms[a], one.key(part::kLambdaMin));
+      one.tolerance = number(arms[a], one.key(part::kTolerance));
+      one.rows = number(arms[a], one.key(part::kRows));
+      one.parameters = number(arms[a], one.key(part::kParameters));
+      one.rate = number(arms[a], one.key(part::kLearningRate));
       found.push_back(std::move(one));
     }
   }
@@ -139,7 +130,7 @@ const store::StepValue* newest(const Arm& arm, const std::string& name) {
 
 double largest_rate(const Arm& arm) {
   double largest = 0;
-  for (const auto& [step, scalar] : arm.series("learning_rate"))
+  for (const auto& [step, scalar] : arm.series(id::kLearningRate))
     largest = std::max(largest, scalar.value);
   return largest;
 }

@@ -16,7 +16,7 @@ struct StoredSpectrum {
   std::string kind{}, block{};                          ///< "hessian", "*"
   std::int64_t step = 0;                                ///< of the eigenvalues, in the store
   std::int64_t checkpoint = 0;                          ///< training steps taken by then
-  std::string status{};                                 ///< theirs: "converged"
+  store::Status status{};                               ///< theirs
   std::vector<double> values{}, residuals{}, bounds{};  ///< descending
   std::size_t top = 0;  ///< how many of them were asked for at each end
   bool has_largest = false, has_smallest = false;
@@ -25,7 +25,7 @@ struct StoredSpectrum {
   /// "Hessian", "Gauss-Newton matrix of blocks.*.down_proj.weight".
   [[nodiscard]] std::string title() const;
   /// The name of a record.
-  [[nodiscard]] std::string key(const std::string& quantity) const;
+  [[nodiscard]] std::string key(store::SpectrumPart quantity) const;
   /// λ1, λ2, … from the largest, λmin1, λmin2, … from the smallest.
   [[nodiscard]] std::string rank(std::size_t i) const;
   /// How many of the values are counted from the largest.

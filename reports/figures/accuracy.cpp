@@ -4,16 +4,16 @@
 #include <string>
 #include <utility>
 
-#include "reports/figures/parts.h"
+#include "reports/figures/builders.h"
 
 namespace kappascope::reports {
 
 Figure accuracies(const std::vector<Arm>& arms) {
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kKinds = {
-      {{"accuracy/test", "clean"},
-       {"accuracy/document_attack", "the document's attack"},
-       {"accuracy/fgsm", "FGSM"},
-       {"accuracy/pgd", "PGD"}}};
+  static constexpr std::array<std::pair<store::SeriesId, const char*>, 4> kKinds = {
+      {{id::kAccuracyTest, "clean"},
+       {id::kAccuracyDocumentAttack, "the document's attack"},
+       {id::kAccuracyFgsm, "FGSM"},
+       {id::kAccuracyPgd, "PGD"}}};
   Figure figure{.id = "accuracies", .title = "Accuracy on test images"};
   figure.x.title = "step";
   figure.columns = 2;
@@ -27,11 +27,11 @@ Figure accuracies(const std::vector<Arm>& arms) {
       if (!any) figure.panels.push_back({.title = label, .y = {.title = "share right"}});
       any = add_series(figure, panel, std::move(series));
     }
-    attacked = attacked || (any && std::string(name) != "accuracy/test");
+    attacked = attacked || (any && name != id::kAccuracyTest);
   }
   if (figure.panels.size() == 1) figure.columns = 1;
   if (attacked) figure.title += ", clean and attacked";
-  figure.caption = "Share of test images that the network classifies rightly";
+  figure.caption = "Share of test images that the network classifies correctly";
   figure.caption +=
       attacked ? ", without an attack and under each; every panel has its own scale." : ".";
   if (figure.panels.empty()) figure.missing = "No accuracy was recorded.";

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "reports/figures/parts.h"
-#include "reports/words.h"
+#include "reports/figures/builders.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {

@@ -3,12 +3,13 @@
 #include <array>
 #include <utility>
 
-#include "reports/figures/parts.h"
+#include "reports/figures/builders.h"
 
 namespace kappascope::reports {
 
 std::string block_kappa(const Arm& arm, const std::string& layer) {
-  return arm.series("kappa/with_bias", layer).empty() ? "kappa/second_moment" : "kappa/with_bias";
+  return arm.series(id::kKappaWithBias, layer).empty() ? id::kKappaSecondMoment
+                                                       : id::kKappaWithBias;
 }
 
 Figure loss_and_kappa(const std::vector<Arm>& arms) {
@@ -19,10 +20,10 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
   bool any_loss = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     any_loss |=
-        add_series(figure, 0, series_of(arms, a, "loss/train", "", "train"), Dash::kSolid, true);
-    any_loss |= add_series(figure, 0, series_of(arms, a, "loss/test", "", "test"));
+        add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
+    any_loss |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
   }
-  const auto layers = layers_of(arms, "kappa/");
+  const auto layers = layers_of(arms, id::kKappas);
   for (const auto& layer : layers) {
     figure.panels.push_back(
         {.title = std::string(kBlockKappaTitle) + ", " + layer, .y = {.title = "κ", .log = true}});
@@ -33,8 +34,8 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
     }
   }
   figure.caption =
-      "How the loss falls, and below it on the same steps how hard the problem is that the "
-      "optimiser solves for each down-projection W_d: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has a "
+      "Loss, and below it on the same steps the condition number of the problem that the optimiser "
+      "solves for each down-projection W_d: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has a "
       "post-gating bias b, κ(Σ+μμᵀ) where it has none; lower is easier.";
   if (!any_loss && layers.empty()) {
     figure.panels.clear();
@@ -46,16 +47,16 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
 }
 
 Figure condition_numbers(const std::vector<Arm>& arms) {
-  static constexpr std::array<std::pair<const char*, const char*>, 3> kKinds = {
-      {{"kappa/sigma", "κ(Σ)"},
-       {"kappa/second_moment", "κ(Σ+μμᵀ)"},
-       {"kappa/with_bias", "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
+  static constexpr std::array<std::pair<store::SeriesId, const char*>, 3> kKinds = {
+      {{id::kKappaSigma, "κ(Σ)"},
+       {id::kKappaSecondMoment, "κ(Σ+μμᵀ)"},
+       {id::kKappaWithBias, "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
   Figure figure{.id = "condition_numbers",
                 .title = "What the mean costs, and what the bias gives back"};
   figure.x.title = "step";
   figure.columns = kKinds.size();
   figure.share_rows = true;
-  for (const auto& layer : layers_of(arms, "kappa/")) {
+  for (const auto& layer : layers_of(arms, id::kKappas)) {
     for (const auto& [name, label] : kKinds) {
       figure.panels.push_back({.title = layer + ": " + label, .y = {.title = "κ", .log = true}});
       for (std::size_t a = 0; a < arms.size(); ++a) {
@@ -63,11 +64,11 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
       }
     }
   }
-  figure.caption =
-      std::string("Condition numbers of the features that enter each W_d") +
-      (over_seeds(arms) ? ": " : ", with 95 % intervals as bands: ") +
-      "centred (left), with their mean (middle), and with the mean that the bias leaves over "
-      "(right; an arm without a post-gating bias is as in the middle). One scale a row.";
+  figure.caption = std::string("Condition numbers of the features that enter each W_d") +
+                   (over_seeds(arms) ? ": " : ", with 95 % intervals as bands: ") +
+                   "centred (left), with their mean (middle), and with the mean that remains after "
+                   "the bias (right; as in the middle for an arm without a post-gating bias). The "
+                   "panels of a row share a scale.";
   if (figure.panels.empty()) {
     figure.missing = "No condition number was recorded: the feature probe did not run.";
   }
@@ -78,13 +79,13 @@ Figure intercept_absorption(const std::vector<Arm>& arms) {
   Figure figure{.id = "intercept_absorption", .title = "How far training has used the bias"};
   figure.x.title = "step";
   figure.columns = 2;
-  for (const auto& layer : layers_of(arms, "bias/")) {
+  for (const auto& layer : layers_of(arms, id::kBias)) {
     const std::size_t at = figure.panels.size();
     figure.panels.push_back({.title = layer + ": cos(b, −μ)", .y = {.title = "cosine"}});
     figure.panels.push_back({.title = layer + ": ‖μ+b‖/‖μ‖", .y = {.title = "ratio"}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
-      add_series(figure, at, series_of(arms, a, "bias/cos", layer, "cos(b, −μ)"));
-      add_series(figure, at + 1, series_of(arms, a, "bias/residual", layer, "‖μ+b‖/‖μ‖"));
+      add_series(figure, at, series_of(arms, a, id::kBiasCos, layer, "cos(b, −μ)"));
+      add_series(figure, at + 1, series_of(arms, a, id::kBiasResidual, layer, "‖μ+b‖/‖μ‖"));
     }
     figure.lines.push_back({at, 1, "b points exactly against the mean"});
     figure.lines.push_back({at + 1, 1, "no bias"});

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reports/figures/parts.h"
+#include "reports/figures/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -13,7 +13,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// 2/learning rate, only where the rate changes: a schedule has one value a step.
 std::optional<Series> stability_limit(const std::vector<Arm>& arms, std::size_t arm) {
-  auto series = series_of(arms, arm, "learning_rate", "", "2 / learning rate");
+  auto series = series_of(arms, arm, id::kLearningRate, "", "2 / learning rate");
   if (!series) return series;
   Series limit{.arm = series->arm, .layer = series->layer, .quantity = series->quantity};
   for (std::size_t i = 0; i < series->x.size(); ++i) {
@@ -53,7 +53,7 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
   Figure figure{.id = "hessian_eigenvalues", .title = "The sharpest directions of the loss"};
   figure.x.title = "step";
   const auto measured = std::any_of(
-      arms.begin(), arms.end(), [](const Arm& arm) { return arm.has("hessian/lambda_"); });
+      arms.begin(), arms.end(), [](const Arm& arm) { return arm.has(id::kHessianLambda); });
   if (!measured) {
     figure.missing = "No Hessian eigenvalue was recorded: the Hessian probe did not run.";
     return figure;
@@ -63,25 +63,25 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
                            .height = 1.6});
   bool any_negative_end = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    for (int k = 1; arms[a].has("hessian/lambda_" + std::to_string(k)); ++k) {
+    for (int k = 1; arms[a].has(id::kHessianLambda.at(k)); ++k) {
       const std::string rank = std::to_string(k);
       add_series(figure,
                  0,
-                 series_of(arms, a, "hessian/lambda_" + rank, "", "λ" + rank),
+                 series_of(arms, a, id::kHessianLambda.of(rank), "", "λ" + rank),
                  Dash::kSolid,
                  k > 1);
     }
     add_series(figure, 0, stability_limit(arms, a), Dash::kDot);
-    any_negative_end = any_negative_end || arms[a].has("hessian/lambda_min_");
+    any_negative_end = any_negative_end || arms[a].has(id::kHessianLambdaMin);
   }
   if (any_negative_end) {
     figure.panels.push_back({.title = "smallest eigenvalues", .y = {.title = "eigenvalue"}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
-      for (int k = 1; arms[a].has("hessian/lambda_min_" + std::to_string(k)); ++k) {
+      for (int k = 1; arms[a].has(id::kHessianLambdaMin.at(k)); ++k) {
         const std::string rank = std::to_string(k);
         add_series(figure,
                    1,
-                   series_of(arms, a, "hessian/lambda_min_" + rank, "", "λmin" + rank),
+                   series_of(arms, a, id::kHessianLambdaMin.of(rank), "", "λmin" + rank),
                    Dash::kSolid,
                    k > 1);
       }
@@ -100,7 +100,7 @@ Figure hessian_density(const std::vector<Arm>& arms) {
   Figure figure{.id = "hessian_density", .title = "Where the curvature is at the end"};
   figure.x.title = "eigenvalue of the Hessian";
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    const auto found = arms[a].arrays.find({"hessian/density", ""});
+    const auto found = arms[a].arrays.find({id::kHessianDensity, ""});
     if (found == arms[a].arrays.end()) continue;
     Arm::Arrays valid;
     std::copy_if(found->second.begin(),

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "reports/figures/parts.h"
+#include "reports/figures/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -16,17 +16,17 @@ constexpr const char* kNothing =
 
 Figure gradient_variance(const std::vector<Arm>& arms) {
   struct Kind {
-    const char* name;
-    const char* label;
-    Dash dash;
+    store::SeriesId name;
+    const char* label = "";
+    Dash dash{};
   };
   static constexpr std::array<Kind, 3> kKinds = {
-      {{"gradvar/measured", "measured", Dash::kSolid},
-       {"gradvar/derived", "derived for the dropout that ran", Dash::kDash},
-       {"gradvar/published", "Lemma 2 as published", Dash::kDot}}};
+      {{id::kVarianceMeasured, "measured", Dash::kSolid},
+       {id::kVarianceDerived, "derived for the dropout that ran", Dash::kDash},
+       {id::kVariancePublished, "Lemma 2 as published", Dash::kDot}}};
   Figure figure{.id = "gradient_variance", .title = "Gradient variance: measured against theory"};
   figure.x.title = "step";
-  for (const auto& layer : layers_of(arms, "gradvar/measured")) {
+  for (const auto& layer : layers_of(arms, id::kVarianceMeasured)) {
     figure.panels.push_back({.title = layer, .y = {.title = "variance", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       for (const Kind& kind : kKinds) {
@@ -50,18 +50,18 @@ Figure gradient_variance(const std::vector<Arm>& arms) {
 }
 
 Figure variance_by_bias(const std::vector<Arm>& arms) {
-  static constexpr std::array<std::pair<const char*, const char*>, 4> kChoices = {
-      {{"gradvar/b_zero", "0"},
-       {"gradvar/b_learned", "learned"},
-       {"gradvar/b_minus_mean", "−E φ"},
-       {"gradvar/b_minimiser", "best"}}};
+  static constexpr std::array<std::pair<store::SeriesId, const char*>, 4> kChoices = {
+      {{id::kVarianceBiasZero, "0"},
+       {id::kVarianceBiasLearned, "learned"},
+       {id::kVarianceBiasMinusMean, "−E φ"},
+       {id::kVarianceBiasMinimiser, "best"}}};
   Figure figure{.id = "variance_by_bias", .title = "Gradient variance at four choices of the bias"};
   figure.x.title = "choice of b";
   figure.x.categories = true;
   for (std::size_t c = 0; c < kChoices.size(); ++c) {
     figure.x.ticks.push_back({static_cast<double>(c), kChoices[c].second});
   }
-  const auto layers = layers_of(arms, "gradvar/b_");
+  const auto layers = layers_of(arms, id::kVarianceAtBias);
   figure.columns = std::min<std::size_t>(3, std::max<std::size_t>(1, layers.size()));
   for (const auto& layer : layers) {
     figure.panels.push_back({.title = layer, .y = {.title = "variance", .log = true}});

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <map>
 
-#include "reports/figures/parts.h"
-#include "reports/words.h"
+#include "reports/figures/builders.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {
@@ -50,12 +50,12 @@ void add_values(Figure& figure,
     series.lower.push_back(value - spectrum.bounds[i]);
     series.upper.push_back(value + spectrum.bounds[i]);
     series.hollow.push_back(spectrum.resolved(i) ? 0 : 1);
-    series.hover.push_back(
-        fmt::format("after {} steps, ± {}, residual {}, {}",
-                    spectrum.checkpoint,
-                    words(spectrum.bounds[i]),
-                    words(spectrum.residuals[i]),
-                    std::abs(value) <= spectrum.bounds[i] ? "sign not resolved" : spectrum.status));
+    series.hover.push_back(fmt::format(
+        "after {} steps, ± {}, residual {}, {}",
+        spectrum.checkpoint,
+        words(spectrum.bounds[i]),
+        words(spectrum.residuals[i]),
+        std::abs(value) <= spectrum.bounds[i] ? "sign not resolved" : spectrum.status.text()));
   }
   if (!series.x.empty()) figure.series.push_back(std::move(series));
 }
@@ -114,9 +114,9 @@ void add_sampled(Figure& figure,
     series.hollow.push_back(low <= 0 && high >= 0 ? 1 : 0);
     series.hover.push_back(std::move(of));
   };
-  const auto table = newest_table(arm, spectrum.key("batches"), 10);
-  if (spectrum.same_ranks(table, newest(arm, spectrum.key("batches_from_largest")))) {
-    const auto* count = newest(arm, spectrum.key("batches_count"));
+  const auto table = newest_table(arm, spectrum.key(part::kBatches), 10);
+  if (spectrum.same_ranks(table, newest(arm, spectrum.key(part::kBatchesFromLargest)))) {
+    const auto* count = newest(arm, spectrum.key(part::kBatchesCount));
     for (std::size_t i = 0; i < table[0].size(); ++i) {
       add(spectrum.rank(i),
           table[6][i],
@@ -128,7 +128,7 @@ void add_sampled(Figure& figure,
                       words(table[9][i])));
     }
   }
-  if (const auto* leading = newest(arm, spectrum.key("leading"))) {
+  if (const auto* leading = newest(arm, spectrum.key(part::kLeading))) {
     const auto& s = leading->scalar;
     add("λ1", s.value, s.lower.value_or(s.value), s.upper.value_or(s.value), kGrown);
     const std::string told =
@@ -160,10 +160,10 @@ double height_at(const std::vector<double>& grid, const std::vector<double>& den
 }
 
 bool add_density(Figure& figure, const StoredSpectrum& spectrum, const Arm& arm) {
-  const auto table = newest_table(arm, spectrum.key("density"), 7);
+  const auto table = newest_table(arm, spectrum.key(part::kDensity), 7);
   if (table.empty() || table[0].empty()) return false;
   const std::string note =
-      "step " + std::to_string(arm.arrays.at({spectrum.key("density"), ""}).back().first);
+      "step " + std::to_string(arm.arrays.at({spectrum.key(part::kDensity), ""}).back().first);
   Series curve{.arm = spectrum.arm, .quantity = "density", .x = table[0], .y = table[1]};
   curve.lower = table[2];
   curve.upper = table[3];
@@ -177,7 +177,7 @@ bool add_density(Figure& figure, const StoredSpectrum& spectrum, const Arm& arm)
   share.upper = table[6];
   figure.series.push_back(std::move(curve));
   figure.series.push_back(std::move(share));
-  const auto outliers = newest_table(arm, spectrum.key("outliers"), 2);
+  const auto outliers = newest_table(arm, spectrum.key(part::kOutliers), 2);
   if (outliers.empty() || outliers[0].empty()) return true;
   Series marks{.arm = spectrum.arm, .quantity = "density at an outlier", .draw = Draw::kPoints};
   for (std::size_t i = 0; i < outliers[0].size(); ++i) {
@@ -275,9 +275,9 @@ Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms
       "below a ten-millionth of the peak are off the axis.";
   for (const auto& spectrum : group.spectra) {
     const Arm& arm = arms[spectrum.arm];
-    const auto* count = newest(arm, spectrum.key("outlier_count"));
-    const auto* error = newest(arm, spectrum.key("outlier_count_stderr"));
-    const auto* negative = newest(arm, spectrum.key("negative_mass"));
+    const auto* count = newest(arm, spectrum.key(part::kOutlierCount));
+    const auto* error = newest(arm, spectrum.key(part::kOutlierCountStderr));
+    const auto* negative = newest(arm, spectrum.key(part::kNegativeMass));
     if (count == nullptr || error == nullptr || negative == nullptr) continue;
     figure.notes.push_back(
         fmt::format("{}: {} ± {} of the {} eigenvalues lie outside the bulk (standard error), and "
@@ -288,7 +288,7 @@ Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms
                     grouped(spectrum.parameters),
                     percent(negative->scalar.value),
                     percent_interval(negative->scalar)));
-    if (const auto* trace = newest(arm, spectrum.key("trace")))
+    if (const auto* trace = newest(arm, spectrum.key(part::kTrace)))
       figure.notes.back() += fmt::format(" Their sum, the trace, is {} ({}).",
                                          words(trace->scalar.value),
                                          interval(trace->scalar));

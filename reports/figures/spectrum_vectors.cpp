@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "reports/figures/parts.h"
+#include "reports/figures/builders.h"
 #include "reports/spectra.h"
 
 namespace kappascope::reports {
@@ -64,13 +64,13 @@ Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms
   bool merged = false;
   for (const auto& spectrum : group.spectra) {
     const Arm& arm = arms[spectrum.arm];
-    const auto parameters = parameters_of(arm, spectrum.key("share"));
+    const auto parameters = parameters_of(arm, spectrum.key(part::kShare));
     if (parameters.empty() || spectrum.values.empty()) continue;
     const auto rows = rows_of(parameters);
     std::map<std::string, std::vector<double>> shares;
     for (const auto& [parameter, row] : rows) {
       merged = merged || row != without_last(parameter);
-      const auto table = newest_table(arm, spectrum.key("share"), 1, parameter);
+      const auto table = newest_table(arm, spectrum.key(part::kShare), 1, parameter);
       if (table.empty() || table[0].size() != spectrum.values.size()) continue;
       auto& sum = shares[row];
       sum.resize(table[0].size());

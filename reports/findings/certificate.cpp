@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reports/findings/parts.h"
+#include "reports/findings/rules.h"
 #include "reports/spectra.h"
 
 namespace kappascope::reports {
@@ -16,21 +16,24 @@ double number(const Arm& arm, const std::string& name) {
   return point == nullptr ? std::nan("") : point->scalar.value;
 }
 
-std::string word(const Arm& arm, const std::string& name) {
+std::string text(const Arm& arm, const std::string& name) {
   const auto* point = newest(arm, name);
-  return point == nullptr ? "" : point->scalar.status;
+  if (point == nullptr) return "";
+  const auto found = point->scalar.attributes.find(attribute::kText);
+  return found == point->scalar.attributes.end() ? "" : found->second;
 }
 
 std::string outcome(const StoredSpectrum& spectrum, double products) {
   const auto count = spectrum.values.size();
-  if (spectrum.status == "non_finite") return "No eigenvalue: a product was not finite.";
-  if (spectrum.status == "inconsistent") {
+  if (spectrum.status == store::Status::kNonFinite)
+    return "No eigenvalue: a product was not finite.";
+  if (spectrum.status == store::Status::kInconsistent) {
     return "Do not trust these values: products contradict each other, so the loss differs from "
            "call to call or is noisier than its type allows.";
   }
   const double widest =
       count == 0 ? 0 : *std::max_element(spectrum.bounds.begin(), spectrum.bounds.end());
-  if (spectrum.status == "converged") {
+  if (spectrum.status == store::Status::kConverged) {
     return fmt::format(
         "Converged in {} products: each of the {} values lies within its bar of a true eigenvalue "
         "of this batch, the widest bar being ±{}.",
@@ -41,42 +44,42 @@ std::string outcome(const StoredSpectrum& spectrum, double products) {
   return fmt::format(
       "Not converged ({} after {} products): each of the {} values lies within its bar of a true "
       "eigenvalue of this batch (at most ±{}), but others may lie beyond it.",
-      spectrum.status,
+      spectrum.status.text(),
       products,
       count,
       words(widest));
 }
 
 std::string products_in_words(const StoredSpectrum& spectrum, const Arm& arm) {
-  const std::string kind = word(arm, spectrum.key("product_kind"));
+  const std::string kind = text(arm, spectrum.key(part::kProductKind));
   if (kind.empty()) return "";
-  const std::string reason = word(arm, spectrum.key("product_reason"));
+  const std::string reason = text(arm, spectrum.key(part::kProductReason));
   return fmt::format(" Products are {} in {} ({}), good to {} of the largest{}.",
                      reason.empty() ? "exact derivatives" : "differences of gradients",
-                     word(arm, spectrum.key("product_type")),
+                     text(arm, spectrum.key(part::kProductType)),
                      kind,
-                     words(number(arm, spectrum.key("product_noise"))),
+                     words(number(arm, spectrum.key(part::kProductNoise))),
                      reason.empty() ? "" : ", because: " + reason);
 }
 
 /// What other rows would have given: the batch's own error bars cannot tell.
 std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
   std::string out;
-  const auto* leading = newest(arm, spectrum.key("leading"));
+  const auto* leading = newest(arm, spectrum.key(part::kLeading));
   if (leading != nullptr && !std::isnan(leading->scalar.value)) {
     out += fmt::format(" Over the distribution of the data λ1 = {} ({}).",
                        words(leading->scalar.value),
                        interval(leading->scalar));
   }
-  const auto batches = newest_table(arm, spectrum.key("batches"), 10);
-  const auto* from_above = newest(arm, spectrum.key("batches_from_largest"));
+  const auto batches = newest_table(arm, spectrum.key(part::kBatches), 10);
+  const auto* from_above = newest(arm, spectrum.key(part::kBatchesFromLargest));
   if (!batches.empty() && !batches[0].empty() && from_above != nullptr &&
       from_above->scalar.value > 0) {
     out += fmt::format(
         " Over {} independent batches of {} rows λ1 reads {} in the mean, of which {} is the "
         "bias of so small a batch; without it {} (95 %: {} to {}).",
-        words(number(arm, spectrum.key("batches_count"))),
-        grouped(number(arm, spectrum.key("batches_rows"))),
+        words(number(arm, spectrum.key(part::kBatchesCount))),
+        grouped(number(arm, spectrum.key(part::kBatchesRows))),
         words(batches[0][0]),
         words(batches[3][0]),
         words(batches[6][0]),
@@ -103,15 +106,27 @@ std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
   return out + ".";
 }
 
+/// The extreme Ritz value at the end that was not asked for, where it is the larger one.
+std::string other_end(const StoredSpectrum& spectrum, const Arm& arm) {
+  const auto* other = newest(arm, spectrum.key(part::kOtherEnd));
+  if (other == nullptr || spectrum.values.empty()) return "";
+  if (!(std::abs(other->scalar.value) > std::abs(spectrum.values.front()))) return "";
+  return fmt::format(
+      " The other end of the spectrum, at {} or beyond, has the larger magnitude; measure it with "
+      "`kappascope spectrum --which both`.",
+      words(other->scalar.value));
+}
+
 }  // namespace
 
 std::string certificate(const StoredSpectrum& spectrum, const Arm& arm) {
-  return fmt::format("{} after {} training steps, {} parameters, {} training rows. {}{}{}{}",
+  return fmt::format("{} after {} training steps, {} parameters, {} training rows. {}{}{}{}{}",
                      spectrum.title(),
                      spectrum.checkpoint,
                      grouped(spectrum.parameters),
                      grouped(spectrum.rows),
-                     outcome(spectrum, number(arm, spectrum.key("products"))),
+                     outcome(spectrum, number(arm, spectrum.key(part::kProducts))),
+                     other_end(spectrum, arm),
                      against_rate(spectrum, arm),
                      sampling(spectrum, arm),
                      products_in_words(spectrum, arm));
@@ -128,7 +143,7 @@ void find_spectra(const std::vector<Arm>& arms, Findings& out) {
     if (!spectrum.values.empty() && spectrum.has_largest) add(0);
     if (!spectrum.values.empty() && spectrum.has_smallest) add(spectrum.values.size() - 1);
     if (parts.empty()) parts.emplace_back("no eigenvalue");
-    const bool sound = spectrum.status == "converged";
+    const bool sound = spectrum.status == store::Status::kConverged;
     out.push_back({"spectrum",
                    fmt::format("{}: the {} after {} training steps has {}.",
                                arm.label,
@@ -136,7 +151,7 @@ void find_spectra(const std::vector<Arm>& arms, Findings& out) {
                                spectrum.checkpoint,
                                listed(parts)),
                    sound ? "Converged; the certificate stands with its figure below."
-                         : outcome(spectrum, number(arm, spectrum.key("products"))),
+                         : outcome(spectrum, number(arm, spectrum.key(part::kProducts))),
                    !sound});
   }
 }

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "reports/figures/parts.h"
-#include "reports/findings/parts.h"
+#include "reports/figures/builders.h"
+#include "reports/findings/rules.h"
 
 namespace kappascope::reports {
 namespace {
@@ -61,14 +61,13 @@ std::optional<Ratio> worst_ratio(const Arm& arm, const std::string& a, const std
 
 void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    if (!arm.has("kappa/sigma")) continue;
-    const auto ratio = worst_ratio(arm, "kappa/second_moment", "kappa/sigma");
+    if (!arm.has(id::kKappaSigma)) continue;
+    const auto ratio = worst_ratio(arm, id::kKappaSecondMoment, id::kKappaSigma);
     if (!ratio) {
       out.push_back({"kappa_ratio",
-                     arm.label +
-                         ": how much the feature mean costs cannot be told, because κ(Σ) or "
-                         "κ(Σ+μμᵀ) is not resolved in any layer.",
-                     "More tokens a snapshot would resolve it.",
+                     arm.label + ": the cost of the feature mean is not known, because κ(Σ) or "
+                                 "κ(Σ+μμᵀ) is not resolved in any layer.",
+                     "More tokens per snapshot would resolve it.",
                      true});
       continue;
     }
@@ -80,8 +79,8 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
                      ratio->layer),
          ratio->certainty(),
          false});
-    if (!arm.has("bias/residual")) continue;  // without b this is the sentence above
-    const auto left = worst_ratio(arm, "kappa/with_bias", "kappa/sigma");
+    if (!arm.has(id::kBiasResidual)) continue;  // without b this is the sentence above
+    const auto left = worst_ratio(arm, id::kKappaWithBias, id::kKappaSigma);
     if (!left) continue;
     out.push_back({"kappa_left",
                    fmt::format("{}: with its bias b the W_d block is at {}× κ(Σ) in {}, the layer "
@@ -98,7 +97,7 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
   for (std::size_t a = 1; a < arms.size(); ++a) {
     std::vector<std::string> parts;
     std::vector<std::string> certain;
-    for (const auto& layer : layers_of({arms[0], arms[a]}, "kappa/")) {
+    for (const auto& layer : layers_of({arms[0], arms[a]}, id::kKappas)) {
       const auto ratio = ratio_of(arms[a].last(block_kappa(arms[a], layer), layer),
                                   arms[0].last(block_kappa(arms[0], layer), layer));
       if (!ratio) continue;
@@ -115,7 +114,7 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
                                listed(parts)),
                    certain.empty() ? "No interval was recorded."
                                    : "At least 90 % each for these features: " + listed(certain) +
-                                         ". One seed an arm: another may differ.",
+                                         ". One seed per arm: another may differ.",
                    false});
   }
 }
@@ -124,14 +123,14 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::vector<std::string> parts;
     std::vector<std::string> details;
-    for (const auto& layer : layers_of({arm}, "bias/residual")) {
-      const auto* residual = arm.last("bias/residual", layer);
+    for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
+      const auto* residual = arm.last(id::kBiasResidual, layer);
       if (residual == nullptr) continue;
       const double share = 1 - residual->scalar.value;
       parts.push_back(share < 0
                           ? fmt::format("none in {} (the mean grew by {})", layer, percent(-share))
                           : percent(share) + " in " + layer);
-      const auto* cosine = arm.last("bias/cos", layer);
+      const auto* cosine = arm.last(id::kBiasCos, layer);
       if (cosine != nullptr) {
         std::string detail = words(cosine->scalar.value) + " in " + layer;
         const std::string bounds = interval(cosine->scalar);
@@ -158,12 +157,12 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
     std::map<std::pair<std::string, std::string>, Count> counts;  // (series, status)
     std::map<std::string, std::size_t> totals;
     for (const auto& [key, points] : arm.scalars) {
-      if (key.name.rfind("spectrum/", 0) == 0) continue;  // these have a certificate of their own
+      if (id::kSpectrum.contains(key.name)) continue;  // these have a certificate of their own
       const std::string name = key.layer.empty() ? key.name : key.name + " of " + key.layer;
       for (const auto& point : points) {
         ++totals[name];
         if (is_resolved(point.scalar)) continue;
-        Count& count = counts[{name, point.scalar.status}];
+        Count& count = counts[{name, status_text(point.scalar)}];
         ++count.unresolved;
         count.n = point.scalar.n_effective.value_or(point.scalar.n.value_or(0));
       }
@@ -185,8 +184,8 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
       parts.push_back(fmt::format("{} more series", series - 5));
     }
     out.push_back({"unresolved",
-                   fmt::format("{}: {} of {} series have numbers that do not stand for what they "
-                               "say; they are drawn hollow.",
+                   fmt::format("{}: {} of {} series have estimates that are not resolved at this "
+                               "sample size (hollow markers).",
                                arm.label,
                                series,
                                totals.size()),
@@ -199,9 +198,9 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::vector<std::string> parts;
     for (const auto& [name, meaning] :
-         {std::pair{"features/dead", "dead"},
-          std::pair{"features/constant", "constant"},
-          std::pair{"features/nonfinite_rows", "rows with a non-finite number"}}) {
+         {std::pair{id::kDeadFeatures, "dead"},
+          std::pair{id::kConstantFeatures, "constant"},
+          std::pair{id::kNonfiniteRows, "rows with a non-finite number"}}) {
       for (const auto& layer : layers_of({arm}, name)) {
         const auto* point = arm.last(name, layer);
         if (point == nullptr || !(point->scalar.value > 0)) continue;
@@ -210,7 +209,7 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
     }
     if (parts.empty()) continue;
     out.push_back({"broken_features",
-                   fmt::format("{}: not every feature works: {}.", arm.label, listed(parts)),
+                   fmt::format("{}: some features are broken: {}.", arm.label, listed(parts)),
                    "Counted at the last snapshot.",
                    true});
   }

@@ -7,14 +7,14 @@
 #include <string>
 #include <utility>
 
-#include "reports/findings/parts.h"
+#include "reports/findings/rules.h"
 
 namespace kappascope::reports {
 namespace {
 
 /// The learning rate that was in force at `step`: the last one stored at or before it.
 double rate_at(const Arm& arm, std::int64_t step) {
-  const auto& rates = arm.series("learning_rate");
+  const auto& rates = arm.series(id::kLearningRate);
   const auto after = std::upper_bound(
       rates.begin(), rates.end(), step, [](std::int64_t s, const store::StepValue& p) {
         return s < p.step;
@@ -27,16 +27,16 @@ std::string bound_of(const store::Scalar& scalar) {
   return fmt::format("Residual bound: {} to {}{}.",
                      words(*scalar.lower),
                      words(*scalar.upper),
-                     is_resolved(scalar) ? "" : ", not converged (" + scalar.status + ")");
+                     is_resolved(scalar) ? "" : ", not converged (" + status_text(scalar) + ")");
 }
 
 /// What the top eigenvalues carry of the trace, where both were measured at the same step.
 void add_share_of_trace(const Arm& arm, Finding& finding) {
-  const auto* trace = arm.last("hessian/trace");
+  const auto* trace = arm.last(id::kHessianTrace);
   if (trace == nullptr || !(trace->scalar.value > 0)) return;
   double sum = 0;
   int count = 0;
-  while (const auto* point = arm.last("hessian/lambda_" + std::to_string(count + 1))) {
+  while (const auto* point = arm.last(id::kHessianLambda.at(count + 1))) {
     if (point->step != trace->step) return;
     sum += point->scalar.value;
     ++count;
@@ -55,8 +55,8 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
 
 void find_curvature(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const auto& points = arm.series("hessian/lambda_1");
-    const auto* last = arm.last("hessian/lambda_1");
+    const auto& points = arm.series(id::kHessianLambda.at(1));
+    const auto* last = arm.last(id::kHessianLambda.at(1));
     if (last == nullptr) continue;
     const double rate = rate_at(arm, last->step);
     Finding finding{"sharpness", "", bound_of(last->scalar), !is_resolved(last->scalar)};
@@ -90,9 +90,9 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
     double worst_gap = -1;
     std::size_t inside = 0;
     std::size_t compared = 0;
-    for (const auto& layer : layers_of({arm}, "gradvar/measured")) {
-      const auto* measured = arm.last("gradvar/measured", layer);
-      const auto* published = arm.last("gradvar/published", layer);
+    for (const auto& layer : layers_of({arm}, id::kVarianceMeasured)) {
+      const auto* measured = arm.last(id::kVarianceMeasured, layer);
+      const auto* published = arm.last(id::kVariancePublished, layer);
       if (measured == nullptr || published == nullptr) continue;
       const store::Scalar& m = measured->scalar;
       const double p = published->scalar.value;
@@ -105,14 +105,14 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
     }
     if (worst == nullptr) continue;
     const store::Scalar& m = worst->scalar;
-    const double published = arm.last("gradvar/published", m.layer)->scalar.value;
+    const double published = arm.last(id::kVariancePublished, m.layer)->scalar.value;
     Finding finding{"gradient_variance", "", "", false};
     finding.text =
         fmt::format("{}: Lemma 2 as published gives {} of the measured gradient variance in {}",
                     arm.label,
                     percent(published / m.value),
                     m.layer);
-    const auto* derived = arm.last("gradvar/derived", m.layer);
+    const auto* derived = arm.last(id::kVarianceDerived, m.layer);
     if (derived != nullptr) {
       finding.text += fmt::format(", the formula derived for the dropout that ran gives {}",
                                   percent(derived->scalar.value / m.value));
@@ -127,8 +127,8 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
           inside,
           compared);
     }
-    const auto* independence = arm.last("gradvar/independence", m.layer);
-    const auto* zero_mean = arm.last("gradvar/zero_mean", m.layer);
+    const auto* independence = arm.last(id::kVarianceIndependence, m.layer);
+    const auto* zero_mean = arm.last(id::kVarianceZeroMean, m.layer);
     if (independence != nullptr && zero_mean != nullptr) {
       finding.certainty += fmt::format(
           " As shares of the measurement, assuming independence costs {} and assuming a zero mean "
@@ -144,9 +144,9 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     const store::StepValue* zero = nullptr;  // of the layer where a bias could save most
     double least = 2;
-    for (const auto& layer : layers_of({arm}, "gradvar/b_zero")) {
-      const auto* at_zero = arm.last("gradvar/b_zero", layer);
-      const auto* best = arm.last("gradvar/b_minimiser", layer);
+    for (const auto& layer : layers_of({arm}, id::kVarianceBiasZero)) {
+      const auto* at_zero = arm.last(id::kVarianceBiasZero, layer);
+      const auto* best = arm.last(id::kVarianceBiasMinimiser, layer);
       if (at_zero == nullptr || best == nullptr || !(at_zero->scalar.value > 0)) continue;
       const double left = best->scalar.value / at_zero->scalar.value;
       if (!(left < least)) continue;
@@ -156,9 +156,9 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
     if (zero == nullptr) continue;
     const store::Scalar& reference = zero->scalar;
     std::vector<std::string> parts;
-    for (const auto& [name, label] : {std::pair{"gradvar/b_learned", "the learned b"},
-                                      std::pair{"gradvar/b_minus_mean", "b = −E φ"},
-                                      std::pair{"gradvar/b_minimiser", "the best b"}}) {
+    for (const auto& [name, label] : {std::pair{id::kVarianceBiasLearned, "the learned b"},
+                                      std::pair{id::kVarianceBiasMinusMean, "b = −E φ"},
+                                      std::pair{id::kVarianceBiasMinimiser, "the best b"}}) {
       const auto* point = arm.last(name, reference.layer);
       if (point == nullptr) continue;
       const double change = point->scalar.value / reference.value - 1;

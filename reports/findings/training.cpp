@@ -6,23 +6,23 @@
 #include <cmath>
 #include <limits>
 
-#include "reports/figures/parts.h"
-#include "reports/findings/parts.h"
+#include "reports/figures/builders.h"
+#include "reports/findings/rules.h"
 
 namespace kappascope::reports {
 namespace {
 
-bool budgets_off(const Arm& arm) {
-  const auto config = "\n" + arm.fact("config") + "\n";
-  return config.find("\nbudget = 0\n") != std::string::npos &&
-         config.find("\nhessian-budget = 0\n") != std::string::npos;
+/// Whether the probe whose cost this is may take what it wants.
+bool has_no_budget(const store::Scalar& cost) {
+  const auto budget = cost.attributes.find(attribute::kBudget);
+  return budget != cost.attributes.end() && budget->second == "0";
 }
 
 /// The last κ of the W_d block at or before `step`, layer by layer.
 std::string kappa_before(const Arm& arm, std::int64_t step) {
   std::vector<std::string> parts;
   std::int64_t at = -1;
-  for (const auto& layer : layers_of({arm}, "kappa/")) {
+  for (const auto& layer : layers_of({arm}, id::kKappas)) {
     const store::StepValue* before = nullptr;
     for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {
       if (point.step <= step && !std::isnan(point.scalar.value)) before = &point;
@@ -37,7 +37,7 @@ std::string kappa_before(const Arm& arm, std::int64_t step) {
 
 /// How far the last few test losses of an arm lie apart: a yardstick for a difference.
 double recent_spread(const Arm& arm) {
-  const auto& points = arm.series("loss/test");
+  const auto& points = arm.series(id::kLossTest);
   if (points.size() < 5) return std::numeric_limits<double>::quiet_NaN();
   const auto [low, high] =
       std::minmax_element(points.end() - 5, points.end(), [](const auto& a, const auto& b) {
@@ -54,7 +54,7 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
       if (event.kind == "nan_loss") {
         out.push_back(
             {"nan_loss",
-             fmt::format("{}: the loss stopped being a number at step {}.", arm.label, step),
+             fmt::format("{}: the loss became NaN or infinite at step {}.", arm.label, step),
              kappa_before(arm, step),
              true});
       } else if (event.kind == "probe_skipped") {
@@ -81,7 +81,7 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
 void find_loss(const std::vector<Arm>& arms, Findings& out) {
   const Arm* base = nullptr;
   for (const Arm& arm : arms) {
-    const auto* point = arm.last("loss/test");
+    const auto* point = arm.last(id::kLossTest);
     if (point == nullptr) continue;
     if (base == nullptr) {
       base = &arm;
@@ -96,9 +96,10 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
       }
       continue;
     }
-    const auto* reference = base->last("loss/test");
+    const auto* reference = base->last(id::kLossTest);
     const double difference = point->scalar.value - reference->scalar.value;
-    Finding finding{"test_loss", "", "One seed an arm: this cannot tell the arm from luck.", false};
+    Finding finding{
+        "test_loss", "", "One seed per arm: this cannot tell the arm from luck.", false};
     finding.text = fmt::format("Test loss at the end: {} {}, {} {}",
                                arm.label,
                                words(point->scalar.value),
@@ -127,21 +128,24 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
 
 void find_cost(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const auto* total = arm.last("cost/total");
+    const auto* total = arm.last(id::kCostTotal);
     if (total == nullptr) continue;
     std::vector<std::pair<double, std::string>> shares;
+    bool unlimited = true;
     for (const auto& [key, points] : arm.scalars) {
-      if (key.name.rfind("cost/", 0) != 0 || key.name == "cost/total") continue;
+      if (!id::kCost.contains(key.name) || key.name == id::kCostTotal) continue;
       const auto* point = arm.last(key.name, key.layer);
-      if (point != nullptr) shares.emplace_back(point->scalar.value, key.name.substr(5));
+      if (point == nullptr) continue;
+      shares.emplace_back(point->scalar.value, key.name.substr(id::kCost.prefix().size()));
+      unlimited = unlimited && has_no_budget(point->scalar);
     }
     std::sort(shares.rbegin(), shares.rend());
     std::vector<std::string> parts;
     parts.reserve(shares.size());
     for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
     std::string certainty = parts.empty() ? "Measured by the run itself." : listed(parts) + ".";
-    if (budgets_off(arm)) {
-      certainty += " The run was told to measure whatever it costs (probes.budget = 0).";
+    if (unlimited && !shares.empty()) {
+      certainty += " The run measured without a time limit (probes.budget = 0).";
     }
     out.push_back(
         {"cost",

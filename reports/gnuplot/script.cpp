@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "reports/gnuplot/panel.h"
@@ -14,14 +15,36 @@ namespace {
 constexpr double kRow = 150, kGap = 52, kTop = 26, kBottom = 50;  // points, as is the width
 constexpr double kWidth = 900, kLeft = 84, kRight = 16, kKeyLine = 20;
 
-std::string axis_script(const Axis& axis, char name) {
+/// Distance of the ticks of a linear axis `width` points long: 1, 2 or 5 times a power of ten, and
+/// so far apart that their labels stay apart.
+double tick_distance(const Axis& axis, double width) {
+  constexpr double kLetter = 8.5, kBlank = 1.5;  // points; letters between two labels
+  const double range = axis.max - axis.min;
+  // Of a label near `v`, which has two digits that are not zero.
+  const auto letters = [](double v) {
+    return static_cast<double>(fmt::format("{:.6g}", std::stod(fmt::format("{:.1e}", v))).size());
+  };
+  const double wide = kLetter * (std::max({letters(axis.min), letters(axis.max), 2.0}) + kBlank);
+  const double least = range / std::max(1.0, std::min(10.0, std::floor(width / wide)));
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= least) return factor * power;
+  return 10 * power;
+}
+
+std::string axis_script(const Axis& axis, char name, double length) {
   std::string out = fmt::format("set {}range [{:.9g}:{:.9g}]\n{}set logscale {}\n",
                                 name,
                                 placed(axis, axis.min),
                                 placed(axis, axis.max),
                                 axis.log ? "" : "un",
                                 name);
-  if (axis.ticks.empty()) return out + fmt::format("set {}tics autofreq\n", name);
+  if (axis.ticks.empty()) {
+    const bool spaced = name == 'x' && !axis.log && axis.max > axis.min;
+    const auto distance =
+        spaced ? fmt::format("{:.9g}", tick_distance(axis, length)) : std::string("autofreq");
+    return out + fmt::format("set format {} '%g'\nset {}tics {}\n", name, name, distance);
+  }
   out += fmt::format("set {}tics (", name);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
     out += fmt::format("{}{} {:.9g}",
@@ -173,7 +196,7 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
         (left + width) / kWidth,
         1 - sheet.tops[row] / sheet.height,
         1 - (sheet.tops[row] + sheet.heights[row]) / sheet.height);
-    panels += axis_script(figure.x, 'x') + axis_script(panel.y, 'y');
+    panels += axis_script(figure.x, 'x', width) + axis_script(panel.y, 'y', sheet.heights[row]);
 
     const bool bottom = p + figure.columns >= figure.panels.size();
     panels +=

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "reports/html/tables.h"
 #include "reports/html/text.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {
@@ -23,21 +25,32 @@ std::string field(const nlohmann::json& json, const char* key) {
   return found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// "name = number (95 %: a–b)", as far as the verdict has them.
-std::string side(const nlohmann::json& json, const char* name, const char* value, bool bounds) {
-  std::string out = field(json, name);
-  const std::string number = field(json, value);
-  if (!number.empty()) out += (out.empty() ? "" : " = ") + number;
-  const std::string lower = field(json, "lower");
-  const std::string upper = field(json, "upper");
-  if (bounds && !lower.empty() && !upper.empty()) out += " (95 %: " + lower + "–" + upper + ")";
-  return out;
+/// A verdict as texts, empty where there is nothing to say.
+struct Row {
+  std::string claim{}, outcome{}, statement{}, condition{};
+  std::string left{}, measured{}, lower{}, upper{}, right{}, predicted{};
+  std::string witness{}, route{}, cases{}, seed{};
+  std::string from{};  ///< the run or the study that it was decided on
+};
+
+/// "name = number".
+std::string side(const std::string& name, const std::string& number) {
+  return number.empty() ? name : name + (name.empty() ? "" : " = ") + number;
 }
 
-std::string how_decided(const nlohmann::json& json) {
-  std::string how = field(json, "route");
-  if (const auto cases = field(json, "cases"); !cases.empty()) how += ", " + cases + " cases";
-  if (const auto seed = field(json, "seed"); !seed.empty()) how += ", seed " + seed;
+/// Both sides, the measured one with its interval.
+std::string numbers(const Row& row) {
+  auto actual = side(row.left, row.measured);
+  if (!row.lower.empty() && !row.upper.empty())
+    actual += " (95 %: " + row.lower + "–" + row.upper + ")";
+  const auto stated = side(row.right, row.predicted);
+  return actual + (actual.empty() || stated.empty() ? "" : "; ") + stated;
+}
+
+std::string how_decided(const Row& row) {
+  std::string how = row.route;
+  if (!row.cases.empty()) how += ", " + row.cases + " cases";
+  if (!row.seed.empty()) how += ", seed " + row.seed;
   return how;
 }
 
@@ -60,50 +73,102 @@ std::string outcome(const std::string& name) {
   return fmt::format("<span class=\"outcome {}\">{}</span>", css, escape_html(name));
 }
 
-std::string verdict_row(const store::VerdictRow& verdict, const std::string& run) {
+std::string html_row(const Row& row, bool with_origin) {
+  return fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}{}</td><td>{}{}{}</td>{}</tr>",
+                     escape_html(row.claim),
+                     outcome(row.outcome),
+                     paragraph(row.statement, "statement"),
+                     paragraph(row.condition, "condition"),
+                     paragraph(numbers(row), "numbers"),
+                     witness(row.witness),
+                     paragraph(how_decided(row), "condition"),
+                     with_origin ? "<td>" + escape_html(row.from) + "</td>" : "");
+}
+
+/// A stored row may be of any version of the program: what it lacks stays empty.
+Row row_of(const store::VerdictRow& verdict, const std::string& run) {
   auto json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) json = nlohmann::json::object();
-  const auto actual = side(json, "left", "measured", true);
-  const auto stated = side(json, "right", "predicted", false);
-  const auto numbers = actual + (actual.empty() || stated.empty() ? "" : "; ") + stated;
-  return fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}{}</td><td>{}{}{}</td>{}</tr>",
-                     escape_html(verdict.claim),
-                     outcome(verdict.outcome),
-                     paragraph(field(json, "statement"), "statement"),
-                     paragraph(verdict.condition, "condition"),
-                     paragraph(numbers, "numbers"),
-                     witness(field(json, "witness")),
-                     paragraph(how_decided(json), "condition"),
-                     run.empty() ? "" : "<td>" + escape_html(run) + "</td>");
+  return {.claim = verdict.claim,
+          .outcome = verdict.outcome,
+          .statement = field(json, "statement"),
+          .condition = verdict.condition,
+          .left = field(json, "left"),
+          .measured = field(json, "measured"),
+          .lower = field(json, "lower"),
+          .upper = field(json, "upper"),
+          .right = field(json, "right"),
+          .predicted = field(json, "predicted"),
+          .witness = field(json, "witness"),
+          .route = field(json, "route"),
+          .cases = field(json, "cases"),
+          .seed = field(json, "seed"),
+          .from = run};
+}
+
+/// A study's verdict rests on its runs: it has no seed.
+Row row_of(const study::ClaimVerdict& claim) {
+  const auto& v = claim.verdict;
+  const bool seen = !v.left.empty();
+  const auto number = [&](const std::optional<double>& value) {
+    return seen && value && !std::isnan(*value) ? words(*value) : "";
+  };
+  return {.claim = claim.claim,
+          .outcome = to_string(v.outcome),
+          .statement = claim.statement,
+          .condition = v.condition,
+          .left = v.left,
+          .measured = number(v.measured),
+          .lower = number(v.lower),
+          .upper = number(v.upper),
+          .right = v.right,
+          .predicted = number(v.predicted),
+          .witness = v.witness,
+          .route = v.route,
+          .cases = std::to_string(v.cases),
+          .from = claim.study};
+}
+
+/// `origin` names the column that tells where a verdict comes from, where there are several.
+std::string ledger_of(const std::vector<Row>& rows, const char* origin) {
+  std::map<std::string, int> counts;
+  const bool several =
+      std::ranges::any_of(rows, [&](const Row& row) { return row.from != rows.front().from; });
+  std::string body;
+  for (const Row& row : rows) {
+    body += html_row(row, several);
+    ++counts[row.outcome];
+  }
+  std::string sum;
+  for (const auto& [name, count] : counts)
+    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", escape_html(name), count);
+  std::vector<std::string> names = {"claim", "verdict", "statement, and when it is so", "evidence"};
+  if (several) names.emplace_back(origin);
+  return "<p class=\"caption\">What the documents state, decided by computation: " + sum +
+         ". The witness of a refuted claim is the smallest case found against it; the claim with a "
+         "prime is its correction. More: <code>kappascope verify --explain CLAIM</code>.</p>" +
+         table(table_head(names), body);
 }
 
 }  // namespace
 
 std::string ledger_html(const std::vector<Arm>& arms) {
-  const auto deciding =
-      std::count_if(arms.begin(), arms.end(), [](const Arm& arm) { return !arm.verdicts.empty(); });
-  if (deciding == 0) {
+  std::vector<Row> rows;
+  for (const Arm& arm : arms) {
+    for (const auto& verdict : arm.verdicts) rows.push_back(row_of(verdict, arm.label));
+  }
+  if (rows.empty()) {
     return "<p class=\"missing\">No claim was decided on these runs; <code>kappascope verify "
            "--run RUN</code> adds the verdicts.</p>";
   }
-  std::string rows;
-  std::map<std::string, int> counts;
-  for (const Arm& arm : arms) {
-    for (const auto& verdict : arm.verdicts) {
-      rows += verdict_row(verdict, deciding > 1 ? arm.label : "");
-      ++counts[verdict.outcome];
-    }
-  }
-  std::string sum;
-  for (const auto& [name, count] : counts) {
-    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", escape_html(name), count);
-  }
-  std::vector<std::string> names = {"claim", "verdict", "statement, and when it is so", "evidence"};
-  if (deciding > 1) names.emplace_back("run");
-  return "<p class=\"caption\">What the documents state, decided by computation: " + sum +
-         ". The witness of a refuted claim is the smallest case found against it; the claim with a "
-         "prime is its correction. More: <code>kappascope verify --explain CLAIM</code>.</p>" +
-         table(table_head(names), rows);
+  return ledger_of(rows, "run");
+}
+
+std::string ledger_html(const std::vector<study::ClaimVerdict>& verdicts) {
+  std::vector<Row> rows;
+  rows.reserve(verdicts.size());
+  for (const auto& verdict : verdicts) rows.push_back(row_of(verdict));
+  return ledger_of(rows, "study");
 }
 
 }  // namespace kappascope::reports

@@ -8,30 +8,32 @@
 #include <utility>
 
 #include "reports/html/text.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {
 
-std::string estimate_row(const Arm& arm,
-                         const std::string& layer,
-                         const char* name,
-                         const char* label) {
-  const auto* point = arm.last(name, layer);
-  const auto& all = arm.series(name, layer);
+struct Kind {
+  store::SeriesId name, shrunk;
+  const char* label = "";
+};
+
+std::string estimate_row(const Arm& arm, const std::string& layer, const Kind& kind) {
+  const auto* point = arm.last(kind.name, layer);
+  const auto& all = arm.series(kind.name, layer);
   if (all.empty()) return "";
   if (point == nullptr) point = &all.back();
   const store::Scalar& s = point->scalar;
-  const auto* shrunk = arm.last(std::string(name) + "_shrunk", layer);
+  const auto* shrunk = arm.last(kind.shrunk, layer);
   const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };
   std::string bounds = interval(s);
   if (bounds.empty()) bounds = "none";
   return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" + table_cell(layer) +
-         table_cell(label) + table_cell(words(s.value), " class=\"number\"") +
+         table_cell(kind.label) + table_cell(words(s.value), " class=\"number\"") +
          table_cell(bounds, " class=\"number\"") +
          table_cell(shrunk == nullptr ? "" : words(shrunk->scalar.value), " class=\"number\"") +
          table_cell(number(s.n), " class=\"number\"") +
-         table_cell(number(s.n_effective), " class=\"number\"") + table_cell(s.status) +
+         table_cell(number(s.n_effective), " class=\"number\"") + table_cell(status_text(s)) +
          table_cell(std::to_string(point->step), " class=\"number\"") + "</tr>";
 }
 
@@ -109,14 +111,14 @@ std::string figures_html(const std::vector<Figure>& figures) {
 }
 
 std::string estimates_html(const std::vector<Arm>& arms) {
-  static constexpr std::array<std::pair<const char*, const char*>, 3> kKinds = {
-      {{"kappa/sigma", "κ(Σ)"},
-       {"kappa/second_moment", "κ(Σ+μμᵀ)"},
-       {"kappa/with_bias", "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
+  static constexpr std::array<Kind, 3> kKinds = {
+      {{id::kKappaSigma, id::kKappaSigmaShrunk, "κ(Σ)"},
+       {id::kKappaSecondMoment, id::kKappaSecondMomentShrunk, "κ(Σ+μμᵀ)"},
+       {id::kKappaWithBias, id::kKappaWithBiasShrunk, "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
   std::string rows;
-  for (const auto& layer : layers_of(arms, "kappa/")) {
+  for (const auto& layer : layers_of(arms, id::kKappas)) {
     for (const Arm& arm : arms) {
-      for (const auto& [name, label] : kKinds) rows += estimate_row(arm, layer, name, label);
+      for (const Kind& kind : kKinds) rows += estimate_row(arm, layer, kind);
     }
   }
   if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";

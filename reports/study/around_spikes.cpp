@@ -10,11 +10,11 @@
 #include <optional>
 #include <set>
 
-#include "kappascope/core/paired.h"
 #include "kappascope/core/spikes.h"
-#include "reports/figures/parts.h"
-#include "reports/study/parts.h"
-#include "reports/words.h"
+#include "kappascope/core/statistics.h"
+#include "reports/figures/builders.h"
+#include "reports/number_format.h"
+#include "reports/study/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -24,13 +24,13 @@ constexpr std::int64_t kApart = 10;  // measurements so close stand at one place
 
 /// What is measured in layers beside the loss.
 struct Quantity {
-  const char* name;
-  const char* key;
-  const char* title;
+  store::SeriesId name;
+  const char* key = "";
+  const char* title = "";
 };
 constexpr std::array kQuantities = {
-    Quantity{"kappa/sigma", "κ(Σ)", "κ(Σ), median over layers"},
-    Quantity{"features/effective_rank", "effective rank", "effective rank, median over layers"}};
+    Quantity{id::kKappaSigma, "κ(Σ)", "κ(Σ), median over layers"},
+    Quantity{id::kEffectiveRank, "effective rank", "effective rank, median over layers"}};
 
 /// What one place of the figure holds: a value a spike at most.
 struct Place {
@@ -60,7 +60,7 @@ std::map<std::int64_t, Measured> over_layers(const Arm& run, const std::string& 
   for (const auto& layer : layers) {
     for (const auto& [step, scalar] : run.series(name, layer)) {
       steps[step].push_back(scalar.value);
-      if (!is_resolved(scalar) && scalar.status != "biased") unresolved.insert(step);
+      if (!store::usable(scalar)) unresolved.insert(step);
     }
   }
   std::map<std::int64_t, Measured> medians;
@@ -96,7 +96,7 @@ void add_measured(const std::map<std::int64_t, Measured>& series,
 }
 
 void add_run(const Arm& run, Around& out) {
-  const auto& losses = run.series("loss/train");
+  const auto& losses = run.series(id::kLossTrain);
   std::vector<double> values;
   values.reserve(losses.size());
   for (const auto& point : losses) values.push_back(point.scalar.value);
@@ -116,10 +116,10 @@ void add_run(const Arm& run, Around& out) {
 
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
-  const double at = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
+  const double position = share * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<std::size_t>(position);
   const auto high = std::min(low + 1, values.size() - 1);
-  return std::lerp(values[low], values[high], at - static_cast<double>(low));
+  return std::lerp(values[low], values[high], position - static_cast<double>(low));
 }
 
 Series middle_of(const Aligned& aligned, std::size_t arm, std::size_t panel, const char* key) {
@@ -135,7 +135,7 @@ Series middle_of(const Aligned& aligned, std::size_t arm, std::size_t panel, con
   return series;
 }
 
-Around around_in(const std::vector<const store::RunEnd*>& runs) {
+Around around_in(const std::vector<const study::RunEnd*>& runs) {
   std::vector<std::filesystem::path> dirs;
   for (const auto* run : runs) {
     if (run->state != "failed") dirs.push_back(run->dir);
@@ -148,7 +148,7 @@ Around around_in(const std::vector<const store::RunEnd*>& runs) {
 
 }  // namespace
 
-std::optional<Figure> around_spikes(const Study& study, const std::string& condition) {
+std::optional<Figure> around_spikes(const StudyView& study, const std::string& condition) {
   Figure figure{.id = "around_spikes", .title = "Around the spikes of the loss"};
   figure.x.title = "steps since a spike began";
   figure.columns = 3;

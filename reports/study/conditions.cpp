@@ -6,9 +6,9 @@
 #include <iterator>
 #include <utility>
 
-#include "reports/figures/parts.h"
+#include "reports/figures/builders.h"
+#include "reports/study/builders.h"
 #include "reports/study/median_arm.h"
-#include "reports/study/parts.h"
 
 namespace kappascope::reports {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::size_t kInFull = 3;
 std::string smoothing_in_words(const std::vector<Arm>& arms) {
   std::size_t window = 1;
   for (const Arm& arm : arms) {
-    window = std::max(window, smoothing_window(arm.series("loss/train").size()));
+    window = std::max(window, smoothing_window(arm.series(id::kLossTrain).size()));
   }
   return window == 1
              ? ""
@@ -35,7 +35,7 @@ std::string how_made(const Figure& figure, const std::vector<Arm>& arms) {
   return words;
 }
 
-std::vector<Figure> in_full(const Study& study, std::size_t condition) {
+std::vector<Figure> in_full(const StudyView& study, std::size_t condition) {
   const auto arms = median_arms(study, study.conditions[condition]);
   auto figures = draft_figures(arms);
   std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
@@ -59,7 +59,7 @@ std::size_t columns_for(std::size_t panels) {
   return panels <= 4 ? 2 : panels <= 9 ? 3 : 4;
 }
 
-Figure loss_by_condition(const Study& study) {
+Figure loss_by_condition(const StudyView& study) {
   Figure figure{.id = "loss_by_condition", .title = "Loss, condition by condition"};
   figure.x.title = "step";
   figure.columns = columns_for(study.conditions.size());
@@ -71,8 +71,8 @@ Figure loss_by_condition(const Study& study) {
     figure.panels.push_back({.title = study.conditions[c],
                              .y = {.title = "loss", .may_log = true, .whole_bounds = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
-      add_series(figure, c, series_of(arms, a, "loss/train", "", "train"), Dash::kSolid, true);
-      add_series(figure, c, series_of(arms, a, "loss/test", "", "test"));
+      add_series(figure, c, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
+      add_series(figure, c, series_of(arms, a, id::kLossTest, "", "test"));
     }
     std::ranges::move(arms, std::back_inserter(all));
   }
@@ -84,7 +84,7 @@ Figure loss_by_condition(const Study& study) {
 
 }  // namespace
 
-std::vector<Figure> study_figures(const Study& study) {
+std::vector<Figure> study_figures(const StudyView& study) {
   if (study.conditions.size() > kInFull) {
     Figure figure = loss_by_condition(study);
     if (figure.panels.empty()) return {};

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <functional>
 
-#include "reports/study/parts.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
+#include "reports/study/builders.h"
 
 namespace kappascope::reports {
 namespace {
 
-using store::Comparison;
+using study::Comparison;
 
 /// A reader takes in no more.
 constexpr std::size_t kMost = 8;
@@ -39,14 +39,14 @@ struct Group {
   }
 };
 
-std::vector<Group> groups_of(const Study& study) {
+std::vector<Group> groups_of(const StudyView& study) {
   std::vector<Group> groups;
   for (const auto& metric : study.metrics) {
     for (const auto& arm : study.arms) {
       Group group{.metric = metric, .arm = arm};
       for (const auto& c : study.comparisons) {
         if (c.metric != metric || c.arm != arm) continue;
-        auto& side = !told_apart(c)          ? group.alike
+        auto& side = !c.is_significant()     ? group.alike
                      : c.difference.mean < 0 ? group.lower
                                              : group.higher;
         side.push_back(&c);
@@ -113,7 +113,7 @@ std::string how_sure(const Comparison& c, std::size_t comparisons) {
 }
 
 /// An arm that is told apart under one condition at least.
-Finding told(const Group& group, const Study& study) {
+Finding told(const Group& group, const StudyView& study) {
   const Comparison& most = *group.largest();
   const auto& side = most.difference.mean < 0 ? group.lower : group.higher;
   const auto& other = most.difference.mean < 0 ? group.higher : group.lower;
@@ -143,7 +143,7 @@ Finding told(const Group& group, const Study& study) {
 
 }  // namespace
 
-void find_differences(const Study& study, std::vector<Finding>& out) {
+void find_differences(const StudyView& study, std::vector<Finding>& out) {
   if (std::ranges::all_of(study.comparisons, too_few)) {
     out.push_back({"too_few_pairs",
                    "Nothing can be told apart: no comparison has two pairs of seeds.",

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "reports/study/parts.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
+#include "reports/study/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::size_t kLetters = 140;
 
 /// The unit of a metric, where it has one.
 std::string unit_of(const std::string& metric) {
-  if (metric.rfind("memory/", 0) == 0) return " (bytes)";
-  return metric.rfind("accuracy/", 0) == 0 ? " (share)" : "";
+  if (id::kMemory.contains(metric)) return " (bytes)";
+  return id::kAccuracies.contains(metric) ? " (share)" : "";
 }
 
 /// "dropout 0, noise 1": the names {"dropout", "noise"} and the values {"0", "1"}.
@@ -76,7 +76,7 @@ void set_conditions(Axis& x, const std::vector<std::string>& conditions, std::si
   }
 }
 
-std::string hover_of(const store::Comparison& c) {
+std::string hover_of(const study::Comparison& c) {
   std::string text = c.condition.empty() ? "" : c.condition + "; ";
   text += fmt::format("medians {} and {}, {} pair{}",
                       decimals(c.arm_median),
@@ -88,18 +88,18 @@ std::string hover_of(const store::Comparison& c) {
   return text;
 }
 
-void add_point(Series& series, double x, const store::Comparison& c) {
+void add_point(Series& series, double x, const study::Comparison& c) {
   series.x.push_back(x);
   series.y.push_back(c.difference.mean);
   series.lower.push_back(c.difference.lower);
   series.upper.push_back(c.difference.upper);
-  series.hollow.push_back(told_apart(c) ? 0 : 1);
+  series.hollow.push_back(c.is_significant() ? 0 : 1);
   series.hover.push_back(hover_of(c));
 }
 
 }  // namespace
 
-Figure effects(const Study& study) {
+Figure effects(const StudyView& study) {
   const bool grid = study.conditions.size() > 1;
   const std::size_t others = study.arms.size() - 1;
   const std::size_t places = grid ? study.conditions.size() : others;
@@ -141,9 +141,10 @@ Figure effects(const Study& study) {
   }
   figure.caption = fmt::format(
       "Mean of the differences to {} between runs of one seed, with its 95 % interval; above the "
-      "dashed line the arm has the higher value. Filled where the two are told apart: p < 0.05, "
+      "dashed line the arm has the higher value. Filled where the two are told apart: p < {}, "
       "corrected for all {} comparisons (Holm).",
       study.control,
+      study::kLevel,
       study.comparisons.size());
   return figure;
 }

@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "reports/study/parts.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
+#include "reports/study/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -22,28 +21,23 @@ std::string beginning(const std::string& text) {
   return end == 0 ? text : text.substr(0, end) + " … (all of it in the ledger below)";
 }
 
-void find_verdicts(const Study& study, Findings& out) {
-  for (const Arm& result : study.results) {
-    for (const auto& verdict : result.verdicts) {
-      const auto json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
-      std::string statement;
-      if (json.is_object() && json.contains("statement") && json["statement"].is_string())
-        statement = json["statement"];
-      std::string outcome = verdict_words(verdict.outcome);
-      outcome[0] = static_cast<char>(outcome[0] - 'a' + 'A');
-      out.push_back(
-          {"verdict",
-           fmt::format(
-               "{}: {}{}", outcome, verdict.claim, statement.empty() ? "." : " – " + statement),
-           beginning(verdict.condition),
-           false,
-           "Claims"});
-    }
+void find_verdicts(const StudyView& study, Findings& out) {
+  for (const auto& claim : study.verdicts) {
+    std::string outcome = verdict_words(to_string(claim.verdict.outcome));
+    outcome[0] = static_cast<char>(outcome[0] - 'a' + 'A');
+    out.push_back({"verdict",
+                   fmt::format("{}: {}{}",
+                               outcome,
+                               claim.claim,
+                               claim.statement.empty() ? "." : " – " + claim.statement),
+                   beginning(claim.verdict.condition),
+                   false,
+                   "Claims"});
   }
 }
 
 /// "seeds 2 and 4 under learning-rate 0.3".
-std::string failures_of(const Study& study, const std::string& arm, std::size_t& count) {
+std::string failures_of(const StudyView& study, const std::string& arm, std::size_t& count) {
   std::vector<std::string> places;
   for (const auto& condition : study.conditions) {
     std::vector<std::string> seeds;
@@ -60,13 +54,13 @@ std::string failures_of(const Study& study, const std::string& arm, std::size_t&
   return text;
 }
 
-void find_left_out(const Study& study, Findings& out) {
+void find_left_out(const StudyView& study, Findings& out) {
   for (const auto& arm : study.arms) {
     std::size_t failed = 0;
     const auto which = failures_of(study, arm, failed);
     if (failed == 0) continue;
     const auto runs =
-        static_cast<std::size_t>(std::ranges::count(study.runs, arm, &store::RunEnd::arm));
+        static_cast<std::size_t>(std::ranges::count(study.runs, arm, &study::RunEnd::arm));
     out.push_back(
         {"diverged",
          fmt::format("{}: {} of {} diverged ({}).", arm, failed, counted(runs, "run"), which),
@@ -100,10 +94,11 @@ void find_left_out(const Study& study, Findings& out) {
                  "Left out"});
 }
 
-void find_extent(const Study& study, Findings& out) {
+void find_extent(const StudyView& study, Findings& out) {
   std::set<std::string> seeds;
   for (const auto& run : study.runs) seeds.insert(run.seed);
-  const auto apart = static_cast<std::size_t>(std::ranges::count_if(study.comparisons, told_apart));
+  const auto apart = static_cast<std::size_t>(
+      std::ranges::count_if(study.comparisons, &study::Comparison::is_significant));
   std::string text =
       fmt::format("{}: {}", counted(study.runs.size(), "run"), counted(study.arms.size(), "arm"));
   if (study.conditions.size() > 1) text += ", " + counted(study.conditions.size(), "condition");
@@ -124,7 +119,7 @@ void find_extent(const Study& study, Findings& out) {
 
 }  // namespace
 
-std::vector<Finding> study_findings(const Study& study) {
+std::vector<Finding> study_findings(const StudyView& study) {
   Findings found;
   find_verdicts(study, found);
   find_differences(study, found);

@@ -11,7 +11,7 @@ namespace kappascope::reports {
 namespace {
 
 constexpr std::size_t kLongestWindow = 101;
-constexpr const char* kNoisy = "loss/train";
+constexpr store::SeriesId kNoisy = id::kLossTrain;
 
 /// Of numbers that may be infinite: three infinite ones of five are an infinite median.
 double middle(std::vector<double> values) {
@@ -37,8 +37,10 @@ store::Scalar median_point(const store::SeriesKey& key,
   }
   store::Scalar out{.name = key.name, .layer = key.layer, .value = middle(values)};
   if (values.size() < runs || unresolved > 0) {
-    out.status = fmt::format("{} of {} seeds", values.size(), runs);
-    if (unresolved > 0) out.status += fmt::format(", {} not resolved", unresolved);
+    out.status = store::Status::kNotResolvable;
+    auto& note = out.attributes[kSeedsNote];
+    note = fmt::format("{} of {} seeds", values.size(), runs);
+    if (unresolved > 0) note += fmt::format(", {} not resolved", unresolved);
   }
   if (runs > 1 && !values.empty()) {
     const auto [low, high] = std::ranges::minmax_element(values);
@@ -68,7 +70,7 @@ Arm::Points median_series(const store::SeriesKey& key, const std::vector<Arm::Po
 }
 
 bool is_of_checkpoint(const store::SeriesKey& key) {
-  return key.name.rfind("spectrum/", 0) == 0;
+  return id::kSpectrum.contains(key.name);
 }
 
 }  // namespace
@@ -120,7 +122,7 @@ Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size
   return out;
 }
 
-std::vector<Arm> median_arms(const Study& study, const std::string& condition) {
+std::vector<Arm> median_arms(const StudyView& study, const std::string& condition) {
   std::vector<std::vector<Arm>> runs;
   std::size_t longest = 0;
   for (const auto& label : study.arms) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reports/arms.h"
-#include "reports/study/study.h"
+#include "reports/study/view.h"
 
 namespace kappascope::reports {
 
@@ -22,7 +22,7 @@ Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size
 Arm::Points running_median(const Arm::Points& points, std::size_t window);
 
 /// One arm of the study each, in its order. Runs that failed are left out.
-std::vector<Arm> median_arms(const Study& study, const std::string& condition);
+std::vector<Arm> median_arms(const StudyView& study, const std::string& condition);
 
 /// The window that smooths a loss of so many points: a thirtieth of them, 1 for a short one.
 std::size_t smoothing_window(std::size_t points);

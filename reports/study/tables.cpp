@@ -7,11 +7,11 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <sstream>
 
+#include "kappascope/study/settings.h"
 #include "reports/html/text.h"
-#include "reports/study/parts.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
+#include "reports/study/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -31,7 +31,7 @@ std::string name_cell(const std::string& name) {
 }
 
 /// "5", or "3 (1 left out, 2 unpaired)".
-std::string pairs_of(const store::Comparison& c) {
+std::string pairs_of(const study::Comparison& c) {
   Cells missing;
   if (c.difference.left_out > 0)
     missing.push_back(fmt::format("{} left out", c.difference.left_out));
@@ -40,16 +40,16 @@ std::string pairs_of(const store::Comparison& c) {
   return missing.empty() ? pairs : pairs + " (" + listed(missing) + ")";
 }
 
-std::string row_of(const store::Comparison& c, bool grid) {
+std::string row_of(const study::Comparison& c, bool grid) {
   const auto& d = c.difference;
   std::string row = "<th scope=\"row\">" + escape_html(c.metric) + "</th>";
   if (grid) row += name_cell(c.condition);
   row +=
       name_cell(c.arm) + number_cell(number(c.arm_median)) + number_cell(number(c.control_median));
   row += fmt::format("<td class=\"number\">{}{}{}</td>",
-                     told_apart(c) ? "<strong>" : "",
+                     c.is_significant() ? "<strong>" : "",
                      number(d.mean),
-                     told_apart(c) ? "</strong>" : "");
+                     c.is_significant() ? "</strong>" : "");
   row += number_cell(std::isnan(d.lower) ? "–" : decimals(d.lower) + " to " + decimals(d.upper));
   row += number_cell(pairs_of(c)) + number_cell(number(c.corrected_p)) +
          number_cell(number(d.detectable));
@@ -57,19 +57,10 @@ std::string row_of(const store::Comparison& c, bool grid) {
 }
 
 /// Facts of a run, and its configuration with the names of its sections: "train.batch".
-std::map<std::string, std::string> settings_of(const store::RunEnd& run) {
+std::map<std::string, std::string> settings_of(const study::RunEnd& run) {
   std::map<std::string, std::string> settings;
-  std::istringstream lines(run.fact("config"));
-  std::string section;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.size() > 2 && line.front() == '[' && line.back() == ']') {
-      section = line.substr(1, line.size() - 2) + ".";
-      continue;
-    }
-    const auto equals = line.find(" = ");
-    if (equals != std::string::npos)
-      settings[section + line.substr(0, equals)] = line.substr(equals + 3);
-  }
+  for (const auto& [name, value] : study::parse_ini(run.fact("config"), run.dir.string()))
+    settings[name] = value;
   for (const auto& [key, value] : run.facts) {
     if (key != "config") settings[key] = value;
   }
@@ -93,7 +84,7 @@ std::string values_in_words(const std::set<std::string>& values) {
   return text;
 }
 
-std::string arms_table(const Study& study) {
+std::string arms_table(const StudyView& study) {
   std::string rows;
   for (const auto& arm : study.arms) {
     std::set<std::string> seeds;
@@ -115,7 +106,7 @@ std::string arms_table(const Study& study) {
 
 }  // namespace
 
-std::string comparisons_html(const Study& study) {
+std::string comparisons_html(const StudyView& study) {
   const bool grid = study.conditions.size() > 1;
   std::string rows;
   for (const auto& c : study.comparisons) rows += row_of(c, grid);
@@ -133,16 +124,17 @@ std::string comparisons_html(const Study& study) {
   }
   const std::string caption = fmt::format(
       "Difference: the mean over pairs of runs of one seed, arm minus {}, with its interval by "
-      "Student's t; bold where the two are told apart (p below 0.05, corrected for all {} "
+      "Student's t; bold where the two are told apart (p below {}, corrected for all {} "
       "comparisons). Left out: pairs with a run that diverged or a value that is not to be used; "
       "unpaired: runs without a partner. Would find: the smallest difference that as many pairs of "
       "this spread find in four of five studies.",
       study.control,
+      study::kLevel,
       study.comparisons.size());
   return "<p class=\"caption\">" + escape_html(caption) + "</p>" + table(table_head(names), rows);
 }
 
-std::string study_facts_html(const Study& study) {
+std::string study_facts_html(const StudyView& study) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // by key, arm
   for (const auto& run : study.runs) {
     for (const auto& [key, value] : settings_of(run)) values[key][run.arm].insert(value);

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "kappascope/reports/comparison.h"
 #include "kappascope/reports/report.h"
+#include "kappascope/reports/study/page.h"
 #include "reports/sample_run.h"
 #include "reports/study/sample_study.h"
 #include "support/catch.h"
@@ -70,8 +70,8 @@ TEST_CASE("the page of a study draws every figure and does not complain", "[brow
   const TemporaryFolder folder;
   write_study(folder / "s", -0.5, 0.01, {"width 8, noise 0", "width 8, noise 1"});
   write_study(folder / "s", 0, 0.1, {"width 16, noise 0", "width 16, noise 1"}, 1);
-  const Visit seen =
-      visit(folder, html_comparison({{folder / "s"}, "control", {"loss/test"}, ""}), R"js(
+  const auto sample = read_sample(folder / "s");
+  const Visit seen = visit(folder, study_page(sample.result, sample.runs), R"js(
     const plot = document.getElementById("plot-effects");
     const bars = [...plot.querySelectorAll(".errorbar path.yerror")].length;
     const names = [...plot.querySelectorAll(".xtick text")].map((text) => text.textContent).join("|");

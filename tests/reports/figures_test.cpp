@@ -121,7 +121,7 @@ TEST_CASE("a series of nothing but infinity and gaps still has an axis", "[figur
   const Figure& kappas = figure(figures, "condition_numbers");
   REQUIRE(kappas.panels.size() == 3);
   CHECK(kappas.panels[0].y.max > kappas.panels[0].y.min);
-  CHECK(kappas.caption.find("Gaps: no number could be given (1)") != std::string::npos);
+  CHECK(kappas.caption.find("Gaps: no value (1)") != std::string::npos);
 }
 
 TEST_CASE("what was not measured says so in one sentence", "[figures]") {
@@ -163,7 +163,7 @@ TEST_CASE("thinning keeps ends, peaks and every unresolved point, and is admitte
     store::Snapshot many;
     for (std::int64_t step = 0; step < kSteps; ++step) {
       auto loss = sample::plain("loss/train", "", step == 12'345 ? 50 : 1 + 1e-6 * (step % 97));
-      if (step == 777) loss.status = "suspicious";
+      if (step == 777) loss.status = "non_finite";
       run.write(at_step(step, loss));
     }
   }

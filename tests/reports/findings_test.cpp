@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "reports/number_format.h"
 #include "reports/sample_run.h"
-#include "reports/words.h"
 #include "support/catch.h"
 
 namespace kappascope::reports {
@@ -70,7 +70,7 @@ TEST_CASE("a ratio with an unresolved side is not invented", "[findings]") {
   auto below = sample::scalar("kappa/sigma", "x", 10, 0.2, "not_resolvable");
   auto above = sample::scalar("kappa/second_moment", "x", 400, 0.1);
   const auto found = find_findings(one_snapshot(folder, {below, above}));
-  CHECK(text_of(found, "kappa_ratio").find("cannot be told") != std::string::npos);
+  CHECK(text_of(found, "kappa_ratio").find("is not known") != std::string::npos);
   CHECK(text_of(found, "unresolved").find("kappa/sigma of x: not_resolvable 1 of 1 times") !=
         std::string::npos);
   CHECK(find(found, "unresolved")->warning);
@@ -105,7 +105,7 @@ TEST_CASE("a loss that is no number is told with its step and the kappa before i
   REQUIRE(!found.empty());
   CHECK(found.front().id == "nan_loss");
   CHECK(found.front().warning);
-  CHECK(found.front().text == "no bias: the loss stopped being a number at step 1500.");
+  CHECK(found.front().text == "no bias: the loss became NaN or infinite at step 1500.");
   CHECK(found.front().certainty.find("before it (step 1470)") != std::string::npos);
   CHECK(find(found, "unfinished") != nullptr);
 }
@@ -128,7 +128,7 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
         "Reliability: unresolved\nReliability: unresolved\n"
         "Reliability: broken_features\nReliability: broken_features\n"
         "Cost: cost\nCost: cost\n");
-  CHECK(text_of(found, "test_loss").find("One seed an arm: this cannot tell the arm from luck.") !=
+  CHECK(text_of(found, "test_loss").find("One seed per arm: this cannot tell the arm from luck.") !=
         std::string::npos);
   CHECK(text_of(found, "gradient_variance").find("42 % of the measured gradient variance") !=
         std::string::npos);
@@ -142,10 +142,10 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
   for (const Finding& one : found) {
     if (one.id == "cost") costs += one.certainty + "|";
   }
-  const auto told = costs.find("whatever it costs (probes.budget = 0).|");
+  const auto told = costs.find("without a time limit (probes.budget = 0).|");
   REQUIRE(told != std::string::npos);
   CHECK(told > costs.find('|'));
-  CHECK(costs.rfind("whatever it costs") == told);
+  CHECK(costs.rfind("without a time limit") == told);
 }
 
 }  // namespace kappascope::reports

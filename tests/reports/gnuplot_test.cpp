@@ -49,6 +49,25 @@ TEST_CASE("a gnuplot string cannot be left from within", "[gnuplot]") {
   CHECK(quoted("a\nb\\") == "'a b\\'");
 }
 
+TEST_CASE("labels of ticks stay apart in narrow panels", "[gnuplot]") {
+  Figure figure;
+  figure.columns = 3;
+  figure.x = {.title = "step", .min = 0, .max = 1872};
+  for (int i = 0; i < 3; ++i) figure.panels.push_back({.title = "panel", .y = {.max = 1}});
+  const auto xtics = [&] {
+    const auto script = gnuplot_script({}, figure, FigureFormat::kPng, "figure.png");
+    const auto at = script.rfind("set xtics ");
+    return at == std::string::npos ? "none" : script.substr(at, script.find('\n', at) - at);
+  };
+  CHECK(xtics() == "set xtics 500");  // four labels of four letters in 236 points
+  figure.x.max = 18720;
+  CHECK(xtics() == "set xtics 5000");
+  figure.columns = 1;
+  CHECK(xtics() == "set xtics 2000");
+  figure.x.min = -1, figure.x.max = -0.25;
+  CHECK(xtics() == "set xtics 0.1");
+}
+
 TEST_CASE("every figure is written in every format with its magic bytes", "[gnuplot]") {
   if (!has_gnuplot()) return;
   const TemporaryFolder folder;

@@ -11,6 +11,7 @@
 
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/store/run.h"
+#include "support/good_status.h"
 
 namespace kappascope::reports {
 
@@ -32,6 +33,7 @@ inline store::Scalar plain(const std::string& name, const std::string& layer, do
   s.name = name;
   s.layer = layer;
   s.value = value;
+  s.status = testing::good_status(name);
   return s;
 }
 
@@ -39,8 +41,11 @@ inline store::Scalar scalar(const std::string& name,
                             const std::string& layer,
                             double value,
                             double spread,
-                            const std::string& status = "resolved") {
-  store::Scalar s{.name = name, .layer = layer, .value = value, .status = status};
+                            store::Status status = store::Status::kOther) {
+  store::Scalar s{.name = name,
+                  .layer = layer,
+                  .value = value,
+                  .status = status == store::Status::kOther ? testing::good_status(name) : status};
   s.lower = value * (1 - spread);
   s.upper = value * (1 + spread);
   s.n = 60000;
@@ -96,11 +101,12 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int l,
 inline void add_hessian(store::Snapshot& out, double t, double sharpness) {
   for (int k = 1; k <= 4; ++k) {
     const double value = sharpness * (6 + 60 * t) / std::pow(k, 1.3);
-    out.scalars.push_back(scalar("hessian/lambda_" + std::to_string(k),
-                                 "",
-                                 value,
-                                 0.002,
-                                 k == 4 && t < 0.3 ? "max_products" : "converged"));
+    out.scalars.push_back(
+        scalar("hessian/lambda_" + std::to_string(k),
+               "",
+               value,
+               0.002,
+               k == 4 && t < 0.3 ? store::Status::kMaxProducts : store::Status::kConverged));
   }
   out.scalars.push_back(
       scalar("hessian/lambda_min_1", "", -0.4 * sharpness * (1 + t), 0.002, "converged"));
@@ -131,14 +137,15 @@ inline void add_hessian(store::Snapshot& out, double t, double sharpness) {
 inline void add_stored_spectrum(store::Snapshot& out,
                                 double sharpness,
                                 int layers,
-                                const std::string& status = "converged") {
+                                store::Status status = store::Status::kConverged) {
   const std::string prefix = "spectrum/hessian/*/";
   const auto number = [&](const std::string& name, double value) {
     out.scalars.push_back(plain(prefix + name, "", value));
   };
   const auto words = [&](const std::string& name, const std::string& text) {
-    out.scalars.push_back(
-        {.name = prefix + name, .value = std::numeric_limits<double>::quiet_NaN(), .status = text});
+    out.scalars.push_back({.name = prefix + name,
+                           .value = std::numeric_limits<double>::quiet_NaN(),
+                           .attributes = {{"text", text}}});
   };
   const std::vector<double> values = {
       60 * sharpness, 25 * sharpness, 9 * sharpness, -0.05, -0.8 * sharpness, -1.1 * sharpness};
@@ -157,7 +164,9 @@ inline void add_stored_spectrum(store::Snapshot& out,
   }
   out.scalars.push_back(scalar(prefix + "lambda_1", "", values.front(), 1e-4, status));
   out.scalars.push_back(scalar(prefix + "lambda_min_1", "", values.back(), -1e-3, status));
-  words("status", status);
+  out.scalars.push_back({.name = prefix + "status",
+                         .value = std::numeric_limits<double>::quiet_NaN(),
+                         .status = status});
   words("product_kind", "graph kept");
   words("product_reason", "");
   words("product_type", "float");
@@ -177,7 +186,7 @@ inline void add_stored_spectrum(store::Snapshot& out,
                                     {"batches_rows", 256}})
     number(name, value);
   out.scalars.push_back(scalar(prefix + "leading", "", values[0] * 0.9, 0.05, "reached"));
-  out.scalars.push_back(scalar(prefix + "trace", "", 300 * sharpness, 0.1, "converged"));
+  out.scalars.push_back(scalar(prefix + "trace", "", 300 * sharpness, 0.1));
   out.scalars.push_back(scalar(prefix + "negative_mass", "", 0.2, 0.5, "converged"));
   const auto scaled = [&](double factor) {
     auto copy = values;
@@ -241,7 +250,7 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
     pending.scalars.push_back({.name = "loss/train",
                                .value = broken ? std::numeric_limits<double>::quiet_NaN()
                                                : loss * (1 + 0.08 * noise(random)),
-                               .status = broken ? "nan" : "ok"});
+                               .status = broken ? store::Status::kNonFinite : store::Status::kOk});
     pending.scalars.push_back({.name = "learning_rate", .value = 1e-2 * (1.02 - t)});
     if (step % every == 0 && !broken) {
       pending.scalars.push_back(
@@ -255,8 +264,10 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
     if (step == options.steps && options.spectrum)
       sample::add_stored_spectrum(pending, options.bias ? 0.8 : 1.1, 3);
     if (step == options.steps) {
-      pending.scalars.push_back({.name = "cost/feature_moments", .value = 0.009});
-      pending.scalars.push_back({.name = "cost/hessian", .value = 0.0075});
+      const store::Attributes budget = {{"budget", options.bias ? "0" : "0.005"}};
+      pending.scalars.push_back(
+          {.name = "cost/feature_moments", .value = 0.009, .attributes = budget});
+      pending.scalars.push_back({.name = "cost/hessian", .value = 0.0075, .attributes = budget});
       pending.scalars.push_back({.name = "cost/total", .value = 0.0165});
     }
     run.write(pending);

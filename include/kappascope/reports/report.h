@@ -8,7 +8,7 @@
 namespace kappascope::reports {
 
 /// One self-contained HTML page about one or several runs (arms on one step axis), from the run
-/// stores alone; same stores, same bytes. Throws when a run cannot be read.
+/// stores alone; the same stores give the same bytes. Throws when a run cannot be read.
 std::string html_report(const std::vector<std::filesystem::path>& runs);
 
 enum class FigureFormat { kSvg, kPdf, kPng };

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "reports/study/parts.h"
+#include "reports/study/builders.h"
 #include "reports/study/sample_study.h"
 #include "support/catch.h"
 
@@ -32,8 +32,9 @@ double expected(double since) {
   return sum / 2;
 }
 
-Study study_in(const TemporaryFolder& folder) {
-  return read_study({{folder.path()}, "control", {"loss/test"}, ""});
+StudyView study_in(const TemporaryFolder& folder) {
+  const auto sample = read_sample(folder.path());
+  return view_of(sample.result, sample.runs);
 }
 
 }  // namespace

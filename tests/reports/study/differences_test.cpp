@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "reports/study/parts.h"
+#include "reports/study/builders.h"
 #include "reports/study/sample_study.h"
 #include "support/catch.h"
 
@@ -10,7 +10,18 @@ namespace {
 
 std::vector<Finding> found_in(const std::filesystem::path& root,
                               const std::vector<std::string>& metrics = {"loss/test"}) {
-  return study_findings(read_study({{root}, "control", metrics, ""}));
+  const auto sample = read_sample(root, "control", metrics);
+  return study_findings(view_of(sample.result, sample.runs));
+}
+
+study::ClaimVerdict verdict(const std::string& claim,
+                            study::Outcome outcome,
+                            const std::string& condition,
+                            const std::string& statement = "") {
+  study::ClaimVerdict out{.claim = claim, .statement = statement};
+  out.verdict.outcome = outcome;
+  out.verdict.condition = condition;
+  return out;
 }
 
 std::vector<Finding> of_kind(const std::vector<Finding>& all, const std::string& id) {
@@ -65,7 +76,7 @@ TEST_CASE("conditions are summed up, the largest difference first", "[study]") {
 TEST_CASE("at most eight are told, the largest effects first", "[study]") {
   const TemporaryFolder folder;
   std::vector<std::string> metrics;
-  for (int i = 0; i < 10; ++i) metrics.push_back("quantity/" + std::to_string(i));
+  for (int i = 0; i < 10; ++i) metrics.push_back("user/" + std::to_string(i));
   for (int seed = 1; seed <= 5; ++seed) {
     StudyRunOptions run{.seed = seed};
     for (const auto& metric : metrics) run.more[metric] = 0;
@@ -78,8 +89,8 @@ TEST_CASE("at most eight are told, the largest effects first", "[study]") {
   const auto found = found_in(folder / "s", metrics);
   const auto told = of_kind(found, "told_apart");
   REQUIRE(told.size() == 8);
-  CHECK(says(told[0].text, "quantity/9"));
-  CHECK(says(told[7].text, "quantity/2"));
+  CHECK(says(told[0].text, "user/9"));
+  CHECK(says(told[7].text, "user/2"));
   REQUIRE(of_kind(found, "told_apart_more").size() == 1);
   CHECK(says(of_kind(found, "told_apart_more")[0].text, "2 more are told apart"));
   CHECK(says(of_kind(found, "extent")[0].certainty, "10 comparisons made; 10 told apart, 0 not"));
@@ -98,11 +109,13 @@ TEST_CASE("one seed tells nothing apart, and that is a warning", "[study]") {
 TEST_CASE("differences that are all equal are told as they are", "[study]") {
   const TemporaryFolder folder;
   for (int seed = 1; seed <= 3; ++seed) {
-    write_study_run(folder / "s", {.seed = seed, .more = {{"same", 2}, {"shifted", 1}}});
-    write_study_run(folder / "s",
-                    {.arm = "biased", .seed = seed, .more = {{"same", 2}, {"shifted", 3}}});
+    write_study_run(folder / "s", {.seed = seed, .more = {{"user/same", 2}, {"user/shifted", 1}}});
+    write_study_run(
+        folder / "s",
+        {.arm = "biased", .seed = seed, .more = {{"user/same", 2}, {"user/shifted", 3}}});
   }
-  const auto alike = of_kind(found_in(folder / "s", {"same", "shifted"}), "not_told_apart");
+  const auto alike =
+      of_kind(found_in(folder / "s", {"user/same", "user/shifted"}), "not_told_apart");
   REQUIRE(alike.size() == 2);
   CHECK(alike[0].certainty == "1 comparison equal in every pair.");
   CHECK(says(alike[1].certainty, "same difference in every pair"));
@@ -146,7 +159,9 @@ TEST_CASE("a long condition of a verdict ends with a clause", "[study]") {
   const std::string clause = "a clause of forty letters, more or less; ";
   std::string text;
   for (int i = 0; i < 20; ++i) text += clause;
-  write_study_result(folder / "s", {{"P-1", "holds", text, "{}"}, {"P-2", "holds", clause, "{}"}});
+  using enum study::Outcome;
+  study::write_result(folder / "s",
+                      {.verdicts = {verdict("P-1", kHolds, text), verdict("P-2", kHolds, clause)}});
   const auto found = found_in(folder / "s");
   CHECK(found[0].certainty.size() < 400);
   CHECK(says(found[0].certainty, "less; a clause of forty letters, more or less; … (all of it"));
@@ -156,12 +171,12 @@ TEST_CASE("a long condition of a verdict ends with a clause", "[study]") {
 TEST_CASE("verdicts come first, in words", "[study]") {
   const TemporaryFolder folder;
   write_study(folder / "s", -0.5, 0.01);
-  write_study_result(
-      folder / "s",
-      {{"P-1", "holds under a condition", "on four seeds", R"({"statement": "b helps"})"},
-       {"P-2", "refuted", "", "{}"},
-       {"P-3", "undecided", "too few", "{not json"},
-       {"P-4", "measured", "", "{}"}});
+  using enum study::Outcome;
+  study::write_result(folder / "s",
+                      {.verdicts = {verdict("P-1", kHoldsUnder, "on four seeds", "b helps"),
+                                    verdict("P-2", kRefuted, ""),
+                                    verdict("P-3", kUndecided, "too few"),
+                                    verdict("P-4", kMeasured, "")}});
   const auto found = found_in(folder / "s");
   REQUIRE(found.size() > 4);
   CHECK(found[0].text == "Holds here: P-1 – b helps");

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "reports/study/parts.h"
+#include "reports/study/builders.h"
 #include "reports/study/sample_study.h"
 #include "support/catch.h"
 
 namespace kappascope::reports {
 namespace {
 
-Study study_in(const std::filesystem::path& root,
-               const std::vector<std::string>& metrics = {"loss/test"}) {
-  return read_study({{root}, "control", metrics, ""});
+StudyView study_in(const std::filesystem::path& root,
+                   const std::vector<std::string>& metrics = {"loss/test"}) {
+  const auto sample = read_sample(root, "control", metrics);
+  return view_of(sample.result, sample.runs);
 }
 
 }  // namespace
@@ -18,7 +19,7 @@ Study study_in(const std::filesystem::path& root,
 TEST_CASE("conditions come by their numbers, the control comes first", "[study]") {
   const TemporaryFolder folder;
   write_study(folder / "s", 1, 0.1, {"noise 0.1", "noise 0.03", "noise 0", "noise 10"});
-  const Study study = study_in(folder / "s");
+  const StudyView study = study_in(folder / "s");
   CHECK(study.conditions ==
         std::vector<std::string>{"noise 0", "noise 0.03", "noise 0.1", "noise 10"});
   CHECK(study.arms == std::vector<std::string>{"control", "biased"});
@@ -32,14 +33,14 @@ TEST_CASE("the effects are what compare_runs finds, filled where it tells apart"
   const TemporaryFolder folder;
   write_study(folder / "s", 1, 0.01, {"noise 0"});
   write_study(folder / "s", 0.3, 0.3, {"noise 1"});  // p = 0.18
-  const Study study = study_in(folder / "s", {"loss/test", "loss/test@median"});
+  const StudyView study = study_in(folder / "s", {"loss/test", "loss/test@median"});
   std::vector<Figure> figures = {effects(study)};
   finish_figures(figures);
   const Figure& figure = figures[0];
   REQUIRE(figure.panels.size() == 2);
   REQUIRE(figure.series.size() == 2);
-  const auto expected = store::compare_runs(
-      store::read_run_ends({folder / "s"}), "control", {"loss/test", "loss/test@median"});
+  const auto expected = study::compare_runs(
+      study::read_run_ends({folder / "s"}), "control", {"loss/test", "loss/test@median"});
   for (const auto& c : expected) {
     const Series& series = figure.series[c.metric == "loss/test" ? 0 : 1];
     const std::size_t at = c.condition == "noise 0" ? 0 : 1;
@@ -48,7 +49,7 @@ TEST_CASE("the effects are what compare_runs finds, filled where it tells apart"
     CHECK(series.y[at] == c.difference.mean);
     CHECK(series.lower[at] == c.difference.lower);
     CHECK(series.upper[at] == c.difference.upper);
-    CHECK(series.hollow[at] == (c.corrected_p < 0.05 ? 0 : 1));
+    CHECK(series.hollow[at] == (c.is_significant() ? 0 : 1));
     const Axis& y = figure.panels[series.panel].y;
     CHECK(y.min < std::min(0.0, c.difference.lower));
     CHECK(y.max > std::max(0.0, c.difference.upper));
@@ -77,7 +78,7 @@ TEST_CASE("without a grid the arms stand side by side", "[study]") {
   write_study(folder / "s", 1, 0.1);
   for (int seed = 1; seed <= 4; ++seed)
     write_study_run(folder / "s", {.arm = "a third one", .seed = seed, .loss = seed + 0.5});
-  const Study study = study_in(folder / "s");
+  const StudyView study = study_in(folder / "s");
   const Figure figure = effects(study);
   CHECK(figure.x.title == "arm");
   REQUIRE(figure.series.size() == 2);

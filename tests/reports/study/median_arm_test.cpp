@@ -13,7 +13,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 /// A run with one series, of these values at steps 0, 10, 20, ...
 Arm run_of(const std::vector<double>& values,
            const std::string& name = "kappa/sigma",
-           const std::string& status = "resolved") {
+           store::Status status = "resolved") {
   Arm arm;
   auto& points = arm.scalars[{name, ""}];
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -48,7 +48,7 @@ TEST_CASE("a step or number that a seed lacks makes the median unresolved, and i
   REQUIRE(points.size() == 2);
   CHECK(is_resolved(points[0].scalar));
   CHECK(points[1].scalar.value == 5);
-  CHECK(points[1].scalar.status == "1 of 3 seeds");
+  CHECK(status_text(points[1].scalar) == "1 of 3 seeds");
   CHECK(!is_resolved(points[1].scalar));
   const Arm none = median_arm("a", {run_of({kNan}), run_of({kNan})}, 1);
   CHECK(std::isnan(none.series("kappa/sigma")[0].scalar.value));
@@ -61,7 +61,7 @@ TEST_CASE("a value that is not resolved in one seed counts, and is not resolved"
   const auto& scalar = arm.series("kappa/sigma")[0].scalar;
   CHECK(scalar.value == 5);
   CHECK(scalar.upper == 9);
-  CHECK(scalar.status == "3 of 3 seeds, 1 not resolved");
+  CHECK(status_text(scalar) == "3 of 3 seeds, 1 not resolved");
 }
 
 TEST_CASE("most seeds at infinity are a median at infinity", "[study]") {
@@ -124,7 +124,8 @@ TEST_CASE("runs that failed are in no median, and an arm without runs is empty",
   write_study_run(folder / "s", {.seed = 2, .loss = 50, .failed = true});
   write_study_run(folder / "s", {.seed = 3, .loss = 3});
   write_study_run(folder / "s", {.arm = "biased", .seed = 1, .failed = true});
-  const Study study = read_study({{folder / "s"}, "control", {"loss/test"}, ""});
+  const auto sample = read_sample(folder / "s");
+  const StudyView study = view_of(sample.result, sample.runs);
   const auto arms = median_arms(study, "");
   REQUIRE(arms.size() == 2);
   CHECK(arms[0].seeds == 2);

@@ -11,6 +11,7 @@
 
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/store/run.h"
+#include "kappascope/study/result.h"
 
 namespace kappascope::reports {
 
@@ -50,7 +51,7 @@ inline std::filesystem::path write_study_run(const std::filesystem::path& root,
     now.step = step;
     now.scalars.push_back({.name = "loss/train",
                            .value = broken ? std::numeric_limits<double>::quiet_NaN() : loss,
-                           .status = broken ? "non_finite" : "ok"});
+                           .status = broken ? store::Status::kNonFinite : store::Status::kOk});
     now.scalars.push_back({.name = "learning_rate", .value = 0.1});
     if (broken) break;
     if (step % 20 != 0 && step != last) continue;
@@ -86,12 +87,19 @@ inline void write_study(const std::filesystem::path& root,
   }
 }
 
-/// What `kappascope sweep` leaves beside its runs.
-inline void write_study_result(const std::filesystem::path& root,
-                               const std::vector<store::VerdictRow>& verdicts) {
-  auto writer = store::RunWriter::create(root / "study", {{"kind", "study"}, {"label", "sample"}});
-  for (const auto& verdict : verdicts) writer.write_verdict(verdict);
-  writer.set_state("finished");
+/// The runs in a folder, summarised against the arm "control", with the verdicts of its result.
+struct SampleStudy {
+  std::vector<study::RunEnd> runs{};
+  study::StudyResult result{};
+};
+
+inline SampleStudy read_sample(const std::filesystem::path& root,
+                               const std::string& control = "control",
+                               const std::vector<std::string>& metrics = {"loss/test"}) {
+  SampleStudy sample{.runs = study::read_run_ends({root})};
+  sample.result = study::summarise(sample.runs, {control}, metrics);
+  if (study::has_result(root)) sample.result.verdicts = study::read_result(root).verdicts;
+  return sample;
 }
 
 }  // namespace kappascope::reports

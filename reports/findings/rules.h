@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reports/findings.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 

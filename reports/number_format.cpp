@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/words.h"
+#include "reports/number_format.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/study/study.h"
+#include "reports/study/view.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,13 +7,10 @@
 #include <tuple>
 
 #include "kappascope/core/error.h"
+#include "reports/arms.h"
 
 namespace kappascope::reports {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr double kLevel = 0.05;
 
 /// The first of "a, b" and what follows the comma.
 std::pair<std::string, std::string> first_part(const std::string& text) {
@@ -32,16 +29,7 @@ std::optional<std::pair<std::string, double>> setting_of(const std::string& part
   return std::pair{part.substr(0, part.size() - word.size()), value};
 }
 
-std::vector<std::string> arms_of(const std::vector<store::RunEnd>& runs,
-                                 const std::string& control) {
-  std::vector<std::string> arms = {control};
-  for (const auto& run : runs) {
-    if (std::ranges::find(arms, run.arm) == arms.end()) arms.push_back(run.arm);
-  }
-  return arms;
-}
-
-std::vector<std::string> conditions_of(const std::vector<store::RunEnd>& runs) {
+std::vector<std::string> conditions_of(const std::vector<study::RunEnd>& runs) {
   std::vector<std::string> conditions;
   conditions.reserve(runs.size());
   for (const auto& run : runs) conditions.push_back(run.condition);
@@ -50,22 +38,11 @@ std::vector<std::string> conditions_of(const std::vector<store::RunEnd>& runs) {
   return conditions;
 }
 
-std::vector<Arm> results_in(const std::vector<fs::path>& paths) {
-  std::vector<Arm> results;
-  for (const auto& path : paths) {
-    const auto dir = path / "study";
-    if (!fs::exists(dir / "run.sqlite")) continue;
-    Arm arm = read_arms({dir}).front();
-    if (arm.fact("kind") == "study") results.push_back(std::move(arm));
-  }
-  return results;
-}
-
 }  // namespace
 
-std::vector<const store::RunEnd*> Study::runs_of(const std::string& arm,
-                                                 const std::string& condition) const {
-  std::vector<const store::RunEnd*> found;
+std::vector<const study::RunEnd*> StudyView::runs_of(const std::string& arm,
+                                                     const std::string& condition) const {
+  std::vector<const study::RunEnd*> found;
   for (const auto& run : runs) {
     if (run.arm == arm && run.condition == condition) found.push_back(&run);
   }
@@ -73,16 +50,16 @@ std::vector<const store::RunEnd*> Study::runs_of(const std::string& arm,
   return found;
 }
 
-const store::Comparison* Study::compared(const std::string& metric,
-                                         const std::string& condition,
-                                         const std::string& arm) const {
-  const auto found = std::ranges::find_if(comparisons, [&](const store::Comparison& c) {
+const study::Comparison* StudyView::compared(const std::string& metric,
+                                             const std::string& condition,
+                                             const std::string& arm) const {
+  const auto found = std::ranges::find_if(comparisons, [&](const study::Comparison& c) {
     return c.metric == metric && c.condition == condition && c.arm == arm;
   });
   return found == comparisons.end() ? nullptr : &*found;
 }
 
-std::size_t Study::place_of(const std::string& arm) const {
+std::size_t StudyView::place_of(const std::string& arm) const {
   return static_cast<std::size_t>(std::ranges::find(arms, arm) - arms.begin());
 }
 
@@ -97,28 +74,28 @@ bool condition_less(const std::string& a, const std::string& b) {
   return natural_less(first_a, first_b);
 }
 
-bool told_apart(const store::Comparison& comparison) {
-  return comparison.corrected_p < kLevel;
-}
-
-Study read_study(const ComparisonPage& page) {
-  Study study{.runs = store::read_run_ends(page.runs), .control = page.control};
-  study.comparisons = store::compare_runs(study.runs, page.control, page.metrics);
-  study.metrics = page.metrics;
-  study.arms = arms_of(study.runs, page.control);
-  study.conditions = conditions_of(study.runs);
-  if (study.comparisons.empty()) {
+StudyView view_of(const study::StudyResult& result, const std::vector<study::RunEnd>& runs) {
+  if (result.comparisons.empty()) {
     throw UsageError("there is nothing to compare: no arm shares a condition with '" +
-                     page.control + "'");
+                     result.control() + "'");
   }
-  const auto place = [&](const store::Comparison& c) {
-    return std::tuple(std::ranges::find(study.metrics, c.metric),
-                      std::ranges::find(study.conditions, c.condition),
-                      study.place_of(c.arm));
+  StudyView view{.runs = runs,
+                 .control = result.control(),
+                 .conditions = conditions_of(runs),
+                 .comparisons = result.comparisons,
+                 .verdicts = result.verdicts};
+  for (const auto& arm : result.arms) view.arms.push_back(arm.arm);
+  for (const auto& c : view.comparisons) {
+    if (std::ranges::find(view.metrics, c.metric) == view.metrics.end())
+      view.metrics.push_back(c.metric);
+  }
+  const auto place = [&](const study::Comparison& c) {
+    return std::tuple(std::ranges::find(view.metrics, c.metric),
+                      std::ranges::find(view.conditions, c.condition),
+                      view.place_of(c.arm));
   };
-  std::ranges::stable_sort(study.comparisons, {}, place);
-  study.results = results_in(page.runs);
-  return study;
+  std::ranges::stable_sort(view.comparisons, {}, place);
+  return view;
 }
 
 }  // namespace kappascope::reports

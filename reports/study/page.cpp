@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/comparison.h"
+#include "kappascope/reports/study/page.h"
 
-#include <algorithm>
 #include <iterator>
 
 #include "reports/html/ledger.h"
 #include "reports/html/page.h"
-#include "reports/study/parts.h"
-#include "reports/words.h"
+#include "reports/number_format.h"
+#include "reports/study/builders.h"
 
 namespace kappascope::reports {
 
 namespace {
 
-std::string title_of(const Study& study) {
+std::string title_of(const StudyView& study) {
   return listed({study.arms.begin() + 1, study.arms.end()}) + " against " + study.control;
 }
 
 }  // namespace
 
-std::string html_comparison(const ComparisonPage& page) {
-  const Study study = read_study(page);
+std::string study_page(const study::StudyResult& result,
+                       const std::vector<study::RunEnd>& runs,
+                       const std::string& title) {
+  const StudyView study = view_of(result, runs);
   std::vector<Figure> figures = {effects(study)};
   std::ranges::move(study_figures(study), std::back_inserter(figures));
   finish_figures(figures);
@@ -32,13 +33,11 @@ std::string html_comparison(const ComparisonPage& page) {
   }
   std::vector<PageSection> sections = {{"comparisons", "Every comparison", comparisons_html(study)},
                                        {"facts", "The facts of the runs", study_facts_html(study)}};
-  const bool decided =
-      std::ranges::any_of(study.results, [](const Arm& arm) { return !arm.verdicts.empty(); });
-  if (decided) {
+  if (!study.verdicts.empty()) {
     sections.insert(sections.begin(),
-                    {"ledger", "The ledger of claims", ledger_html(study.results)});
+                    {"ledger", "The ledger of claims", ledger_html(study.verdicts)});
   }
-  return page_of({.title = page.title.empty() ? title_of(study) : page.title,
+  return page_of({.title = title.empty() ? title_of(study) : title,
                   .heading = "What the arms differ by",
                   .findings = study_findings(study),
                   .figures = std::move(figures),

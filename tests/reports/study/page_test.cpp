@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/comparison.h"
+#include "kappascope/reports/study/page.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,7 +13,8 @@ namespace kappascope::reports {
 namespace {
 
 std::string page_of_study(const std::filesystem::path& root) {
-  return html_comparison({{root}, "control", {"loss/test"}, ""});
+  const auto sample = read_sample(root);
+  return study_page(sample.result, sample.runs);
 }
 
 nlohmann::json data_of(const std::string& page) {
@@ -126,7 +127,11 @@ TEST_CASE("a study's verdicts stand in the ledger, names stay text", "[study]") 
   write_study(folder / "s", -0.5, 0.01, {"noise <i>1"});
   for (int seed = 1; seed <= 2; ++seed)
     write_study_run(folder / "s", {.arm = "a<img>b", .condition = "noise <i>1", .seed = seed});
-  write_study_result(folder / "s", {{"P-1", "refuted", evil, R"({"statement": "<b>"})"}});
+  study::StudyResult swept{.name = "sample"};
+  swept.verdicts.push_back({.claim = "P-1", .statement = "<b>", .study = "sample"});
+  swept.verdicts[0].verdict.outcome = study::Outcome::kRefuted;
+  swept.verdicts[0].verdict.condition = evil;
+  study::write_result(folder / "s", swept);
   std::string page = page_of_study(folder / "s");
   page.erase(page.find(plotly_js()), plotly_js().size());
   CHECK(holds(page, "id=\"ledger\""));
@@ -134,6 +139,28 @@ TEST_CASE("a study's verdicts stand in the ledger, names stay text", "[study]") 
   CHECK(holds(page, "a&lt;img&gt;b"));
   CHECK(!holds(page, "<img"));
   CHECK(!holds(page, "<i>"));
+}
+
+TEST_CASE("verdicts of several studies name theirs, those of one do not", "[study]") {
+  const TemporaryFolder folder;
+  write_study(folder / "s", -0.5, 0.01);
+  auto sample = read_sample(folder / "s");
+  study::ClaimVerdict verdict{.claim = "P-1", .statement = "it falls", .study = "first"};
+  verdict.verdict.left = "loss of A";
+  verdict.verdict.measured = -0.25;
+  verdict.verdict.lower = -0.5;
+  verdict.verdict.upper = -0.125;
+  verdict.verdict.route = "study";
+  verdict.verdict.cases = 5;
+  sample.result.verdicts = {verdict, verdict};
+  const auto once = study_page(sample.result, sample.runs);
+  CHECK(holds(once, "loss of A = −0.25 (95 %: −0.5–−0.125)"));
+  CHECK(holds(once, "study, 5 cases<"));
+  CHECK(!holds(once, "<td>first</td>"));
+  sample.result.verdicts[1].study = "second";
+  const auto both = study_page(sample.result, sample.runs);
+  CHECK(holds(both, "<td>first</td>"));
+  CHECK(holds(both, "<td>second</td>"));
 }
 
 TEST_CASE("the table counts what a comparison is made without", "[study]") {
@@ -154,10 +181,7 @@ TEST_CASE("what cannot be compared is refused", "[study]") {
   const TemporaryFolder folder;
   write_study_run(folder / "one", {});
   CHECK_THROWS_AS(page_of_study(folder / "one"), UsageError);
-  write_study(folder / "s", 1, 0.1);
-  CHECK_THROWS_AS(html_comparison({{folder / "s"}, "nobody", {"loss/test"}, ""}), UsageError);
-  CHECK_THROWS_AS(html_comparison({{folder / "s"}, "control", {"loss/other"}, ""}), UsageError);
-  CHECK_THROWS_AS(html_comparison({{folder / "nothing"}, "control", {"loss/test"}, ""}), Error);
+  CHECK_THROWS_AS(study_page({}, {}), UsageError);
 }
 
 TEST_CASE("120 runs under twelve conditions make a page under 8 MB", "[study]") {

@@ -52,8 +52,8 @@ bool add_series(Figure& figure,
                 Dash dash = Dash::kSolid,
                 bool faint = false);
 
-/// "kappa/with_bias" where the arm has it in this layer, else "kappa/second_moment": the regressor
-/// of W_d at b = 0.
+/// κ(Σ+(μ+b)(μ+b)ᵀ) where the arm has it in this layer, else κ(Σ+μμᵀ): the regressor of W_d at
+/// b = 0.
 std::string block_kappa(const Arm& arm, const std::string& layer);
 
 inline constexpr const char* kBlockKappaTitle = "κ of the W_d block";

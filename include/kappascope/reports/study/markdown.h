@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kappascope/study/result.h"
+
+namespace kappascope::reports {
+
+/// The results of studies as a Markdown page (RESULTS.md): a table of all verdicts, then each study
+/// with its command, its verdicts, its arms and every comparison that was made.
+std::string study_markdown(const std::vector<study::StudyResult>& results);
+
+}  // namespace kappascope::reports
