@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <sstream>
+#include <optional>
 
+#include "cli/help.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::cli {
@@ -36,10 +36,19 @@ std::vector<std::string> names_of(const po::options_description& options) {
   return names;
 }
 
-[[noreturn]] void unknown(const std::string& option, const std::string& where, const Usage& usage) {
+po::options_description all_options(const Usage& usage) {
+  po::options_description all;
+  all.add(usage.options);
+  for (const auto& group : usage.groups) all.add(group.options);
+  return all;
+}
+
+[[noreturn]] void unknown(const std::string& option,
+                          const std::string& where,
+                          const po::options_description& options) {
   auto name = option;
   name.erase(0, name.find_first_not_of('-'));
-  const auto near = closest(name, names_of(usage.options));
+  const auto near = closest(name, names_of(options));
   throw UsageError(fmt::format(
       "unknown option '{}'{}{}",
       name,
@@ -47,27 +56,40 @@ std::vector<std::string> names_of(const po::options_description& options) {
       near.empty() ? "; --help lists them" : fmt::format(": did you mean '{}'?", near)));
 }
 
-void parse_config(const std::string& file, const Usage& usage, po::variables_map& values) {
+void parse_config(const std::string& file,
+                  const po::options_description& options,
+                  po::variables_map& values) {
   std::ifstream in(file);
   if (!in || std::filesystem::is_directory(file)) {
     throw UsageError("cannot read the configuration file " + file);
   }
   try {
-    const auto parsed = po::parse_config_file(in, usage.options, /*allow_unregistered=*/true);
-    const auto known = names_of(usage.options);
+    const auto parsed = po::parse_config_file(in, options, /*allow_unregistered=*/true);
+    const auto known = names_of(options);
     for (const auto& option : parsed.options) {
       if (option.string_key.rfind("arms.", 0) == 0) {
         throw UsageError(file + " is a study of several arms: run it with `kappascope sweep " +
                          file + "`");
       }
       if (std::find(known.begin(), known.end(), option.string_key) == known.end()) {
-        unknown(option.string_key, " in " + file, usage);
+        unknown(option.string_key, " in " + file, options);
       }
     }
     po::store(parsed, values);
   } catch (const po::error& error) {
     throw UsageError(file + ": " + error.what());
   }
+}
+
+/// The group after --help, empty for the whole; nothing where no help is asked for.
+std::optional<std::string> help_asked(const Arguments& arguments) {
+  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
+    if (word->rfind("--help=", 0) == 0) return word->substr(sizeof("--help"));
+    if (*word != "--help" && *word != "-h") continue;
+    const auto next = word + 1;
+    return next == arguments.end() || next->rfind('-', 0) == 0 ? "" : *next;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -88,29 +110,32 @@ std::string closest(const std::string& word, const std::vector<std::string>& kno
 }
 
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values) {
-  po::positional_options_description positional;
-  if (!usage.positional.empty()) positional.add(usage.positional.c_str(), usage.positional_count);
-  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end() ||
-      std::find(arguments.begin(), arguments.end(), "-h") != arguments.end()) {
-    std::ostringstream options;
-    options << usage.options;
-    fmt::print("usage: {}\n\n{}\n\n{}", usage.synopsis, usage.text, options.str());
+  if (const auto help = help_asked(arguments)) {
+    fmt::print("{}",
+               help->empty() || usage.groups.empty() ? help_text(usage) : help_text(usage, *help));
     return false;
   }
+  po::positional_options_description positional;
+  if (!usage.positional.empty()) positional.add(usage.positional.c_str(), usage.positional_count);
+  const auto options = all_options(usage);
   try {
-    po::store(
-        po::command_line_parser(arguments).options(usage.options).positional(positional).run(),
-        values);
+    po::store(po::command_line_parser(arguments).options(options).positional(positional).run(),
+              values);
   } catch (const po::unknown_option& error) {
-    unknown(error.get_option_name(), "", usage);
+    unknown(error.get_option_name(), "", options);
+  } catch (const po::too_many_positional_options_error&) {
+    throw UsageError("too many arguments; usage: " + usage.synopsis);
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }
   if (usage.takes_config && values.count("config") != 0) {
-    parse_config(values["config"].as<std::string>(), usage, values);
+    parse_config(values["config"].as<std::string>(), options, values);
   }
   try {
     po::notify(values);
+  } catch (const po::required_option& error) {
+    if (error.get_option_name() != "--" + usage.positional) throw UsageError(error.what());
+    throw UsageError(positional_name(usage) + " is missing; usage: " + usage.synopsis);
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }

@@ -10,6 +10,13 @@ namespace kappascope::cli {
 namespace po = boost::program_options;
 using Arguments = std::vector<std::string>;
 
+/// Options that configure one thing, shown by `--help NAME`.
+struct OptionGroup {
+  std::string name;   ///< one word: "model"
+  std::string about;  ///< what it configures, in a line
+  po::options_description options;
+};
+
 /// What a subcommand's command line looks like, for parsing and for --help.
 struct Usage {
   std::string synopsis;  ///< "kappascope report RUN... [options]"
@@ -18,11 +25,13 @@ struct Usage {
   std::string positional;    ///< name of the positional option; empty for none
   int positional_count = 0;  ///< how many it takes at most; -1 for any number
   bool takes_config = false;
+  std::vector<OptionGroup> groups;  ///< further options, too many for one help text
+  std::vector<std::string> common;  ///< those of the groups that plain --help shows
 };
 
-/// Parses `arguments`; an INI file given with --config fills in what the command line leaves open.
-/// Prints help and returns false for --help. Throws UsageError, with a suggestion for an unknown
-/// option, in the command line as in the file.
+/// Parses `arguments`; an INI file given with --config supplies what the command line does not.
+/// Prints help and returns false for --help [GROUP]. Throws UsageError, with a suggestion for an
+/// unknown option, on the command line and in the file.
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values);
 
 /// The closest of `known` to `word` within a third of its length, or an empty string.

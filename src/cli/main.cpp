@@ -29,19 +29,20 @@ constexpr std::array<Command, 9> kCommands = {{
     {"sweep", "train all runs of a study, side by side, and compare its arms", cli::run_sweep},
     {"compare", "differences between arms, paired by seed, with intervals", cli::run_compare},
     {"results", "what studies found: verdicts of their claims, as a page", cli::run_results},
-    {"runs", "list runs: state, steps, last loss, worst kappa", cli::run_runs},
+    {"runs", "list runs: state, date, duration, steps, losses, worst kappa", cli::run_runs},
     {"export", "a run's numbers as CSV, JSON lines or NPZ", cli::run_export},
 }};
 
 void print_help() {
   fmt::print(
-      "Kappascope {}: is this run well conditioned, and what should I change?\n\n"
+      "Kappascope {}: measures the conditioning of a gated network during training\n\n"
       "usage: kappascope COMMAND [options]\n\n",
       version());
   for (const auto& command : kCommands) fmt::print("  {:<10}{}\n", command.name, command.summary);
   fmt::print(
-      "\n`kappascope COMMAND --help` explains each. Results go to stdout, all else to stderr.\n"
-      "Exit status: 0 done, 1 an error, 2 wrong usage, 130 interrupted.\n");
+      "\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
+      "stderr. Exit status: 0 success, 1 error, 2 wrong usage, 3 unexpected verdict (verify\n"
+      "--expect), 130 interrupted.\n");
 }
 
 int run(const std::vector<std::string>& words) {

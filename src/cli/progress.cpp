@@ -11,7 +11,17 @@ namespace kappascope::cli {
 ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() {
+  close();
+}
+
+void ProgressLine::close() {
   if (open_) fmt::print(stderr, "\n");
+  open_ = false;
+}
+
+void ProgressLine::note(const std::string& text) {
+  close();
+  fmt::print(stderr, "{}\n", text);
 }
 
 void ProgressLine::show(const std::string& text, bool last) {
@@ -20,6 +30,7 @@ void ProgressLine::show(const std::string& text, bool last) {
     fmt::print(stderr, "\r\033[K{}", text);
     std::fflush(stderr);
     open_ = true;
+    if (last) close();
     return;
   }
   const double now = monotonic_seconds();

@@ -13,7 +13,12 @@ class ProgressLine {
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
+  /// The state of the work; `last` ends the line.
   void show(const std::string& text, bool last = false);
+  /// A line that stays, written at once.
+  void note(const std::string& text);
+  /// Ends an open line, so that what is printed next begins a line of its own.
+  void close();
 
  private:
   bool terminal_, open_ = false;

@@ -16,10 +16,10 @@ struct Settings {
   train::TrainConfig train;
   probes::ProbeOptions probes;
   int64_t curvature_rows = 1024;  ///< training rows the Hessian is taken on
-  std::string condition;          ///< under which the arm is compared with others, for `compare`
+  std::string condition;          ///< experimental condition: `compare` pairs runs within one
 };
 
-/// The options [data], [model], [train], [attack] and [probes], bound to `settings`.
+/// Every setting as one set of options, bound to `settings` (settings_options.h has the groups).
 po::options_description settings_options(Settings& settings);
 
 /// All of them as INI text: what a run stores and what resuming reads back.

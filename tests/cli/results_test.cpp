@@ -34,8 +34,9 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   CHECK_THAT(work.run("runs runs").out, Contains("finished"));
 
   // The spectrum at the last checkpoint is the one that training saw.
-  const auto spectrum = json::parse(
-      work.run("spectrum runs/a --rows 40 --top 2 --tolerance 1e-5 --trace --density --json").out);
+  const auto spectrum = json::parse(work.run("spectrum runs/a --rows 40 --top 2 --tolerance 1e-5 "
+                                             "--which both --trace --density --json")
+                                        .out);
   CHECK(spectrum["status"] == "converged");
   REQUIRE(spectrum["eigenvalues"].size() == 4);
   CHECK(spectrum["eigenvalues"][0] >= spectrum["eigenvalues"][1]);
@@ -56,7 +57,7 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
              Contains("within its +- of an eigenvalue") && Contains("2 / learning rate"));
   CHECK(spectrum["density"]["grid"].size() == spectrum["density"]["density"].size());
   const auto block = json::parse(work.run("spectrum runs/a --rows 40 --operator ggn --block "
-                                          "'blocks.*.down_proj.weight' --top 1 --json")
+                                          "'blocks.*.down_proj.weight' --top 1 --which both --json")
                                      .out);
   CHECK(block["parameters"] == 2 * 6 * 10);
   CHECK(block["eigenvalues"][1] > -1e-5);  // Gauss-Newton has no negative eigenvalue but rounding
@@ -96,6 +97,7 @@ TEST_CASE(
   CHECK(one.status == 0);
   CHECK_THAT(one.out, Contains("P-P1f") && Contains("refuted") && Contains("witness"));
   CHECK_THAT(one.out, !Contains("P-P1f'"));
+  CHECK(work.run("verify p-p1F").out.substr(0, 60) == one.out.substr(0, 60));
   CHECK_THAT(work.run("verify P-P1").out, Contains("P-P1a") && Contains("P-P1f'"));
   const auto measured = work.run("verify P-P1g");
   CHECK(measured.status == 0);
@@ -119,10 +121,13 @@ TEST_CASE("verify explains a claim for a reviewer") {
   const auto refuted = work.run("verify P-P1e --explain");
   CHECK(refuted.status == 0);
   for (const auto* part :
-       {"source", "A.3", "assumptions", "decided by", "witness", "corrected     P-P1e'"})
+       {"source", "A.3", "assumptions", "decided by", "example", "corrected     P-P1e'"})
     CHECK_THAT(refuted.out, Contains(part));
-  CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("waits for a stored run"));
-  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("measured by studies"));
+  // The condition of P-P1f is the statement of P-P1f', and is printed as that.
+  const auto once = work.run("verify P-P1f --explain").out;
+  CHECK(once.find("exactly when λ_d") == once.rfind("exactly when λ_d"));
+  CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("needs a stored run"));
+  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("decided by studies"));
 }
 
 TEST_CASE("verify tells a verdict that is not the expected one by its exit status") {

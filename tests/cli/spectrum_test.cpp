@@ -8,6 +8,7 @@
 #include "kappascope/store/run.h"
 #include "program.h"
 #include "support/catch.h"
+#include "support/emitted.h"
 
 using Catch::Contains;
 using Catch::StartsWith;
@@ -46,7 +47,7 @@ double last(const RunReader& run, const std::string& name) {
 TEST_CASE("what a spectrum prints is what the run holds and the report draws") {
   const Workplace work;
   train(work);
-  const auto out = printed(work, "--density --trace");
+  const auto out = printed(work, "--which both --density --trace");
   CHECK(out["stored"] == true);
   const RunReader run(work.path() / "run");
   const std::string prefix = "spectrum/hessian/*/";
@@ -65,7 +66,9 @@ TEST_CASE("what a spectrum prints is what the run holds and the report draws") {
   CHECK(last(run, prefix + "rows") == 40);
   CHECK(last(run, prefix + "trace") == out["trace"]["value"].get<double>());
   CHECK(last(run, prefix + "learning_rate") == out["learning_rate"].get<double>());
-  CHECK(run.scalars({prefix + "product_kind", ""}).back().scalar.status == "graph kept");
+  const auto kind = run.scalars({prefix + "product_kind", ""}).back().scalar;
+  CHECK(kind.status == "ok");
+  CHECK(kind.attributes.at("text") == "graph kept");
   const auto density = run.arrays({prefix + "density", ""}).at(0).second;
   const auto points = static_cast<std::int64_t>(out["density"]["grid"].size());
   CHECK(density.shape == std::vector<std::int64_t>{7, points});
@@ -86,7 +89,7 @@ TEST_CASE("what a spectrum prints is what the run holds and the report draws") {
 TEST_CASE("a later spectrum takes the earlier one's place, part by part; others stand beside it") {
   const Workplace work;
   train(work);
-  printed(work, "--trace");
+  printed(work, "--trace --which both");
   const auto again = printed(work, "--which largest --tolerance 1e-2");
   printed(work, "--operator ggn");
   printed(work, "--block 'blocks.*'");
@@ -105,6 +108,51 @@ TEST_CASE("a later spectrum takes the earlier one's place, part by part; others 
   CHECK(std::count_if(events.begin(), events.end(), [](const auto& each) {
           return each.event.kind == "spectrum";
         }) == 4);
+}
+
+TEST_CASE(
+    "the default is the largest end; what was not looked at is said, stored and in the JSON") {
+  const Workplace work;
+  train(work);
+  const auto out = printed(work, "");
+  CHECK(out["which"] == "largest");
+  CHECK(out["eigenvalues"].size() == 2);
+  CHECK(out["multiplicity_checked"] == false);
+  const auto& other = out["other_end"];
+  REQUIRE(other.is_object());
+  CHECK(other["value"] < out["eigenvalues"].back());
+  const RunReader run(work.path() / "run");
+  const std::string prefix = "spectrum/hessian/*/";
+  CHECK(last(run, prefix + "other_end") == other["value"].get<double>());
+  CHECK(last(run, prefix + "multiplicity") == 0);
+  const auto text = work.run(kShort + "--no-store");
+  CHECK_THAT(text.out,
+             Contains("Multiplicity was not looked for") && Contains("ask with --find-repeated") &&
+                 Contains("the same space"));
+  const auto both = printed(work, "--which both --find-repeated");
+  CHECK(both["other_end"].is_null());
+  CHECK(both["multiplicity_checked"] == true);
+  CHECK(both["products"] > out["products"]);
+  const RunReader again(work.path() / "run");
+  CHECK(last(again, prefix + "multiplicity") == 1);
+  CHECK(again.scalars({prefix + "other_end", ""}).back().scalar.status == "not_recorded");
+}
+
+TEST_CASE("a density is a picture on the terminal, and numbers in the file that was named") {
+  const Workplace work;
+  train(work);
+  const auto got = work.run(kShort + "--no-store --density-out density.csv");
+  CAPTURE(got.err);
+  REQUIRE(got.status == 0);
+  CHECK(std::count(got.out.begin(), got.out.end(), '\n') < 25);
+  CHECK_THAT(got.out,
+             Contains("█") && Contains("of the spectrum is negative (estimate ") &&
+                 Contains("The numbers are in density.csv."));
+  const auto csv = kappascope::testing::slurp(work.path() / "density.csv");
+  CHECK_THAT(csv, StartsWith("grid,density,lower,upper,cumulative,"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 513);
+  const auto without = work.run(kShort + "--no-store --density");
+  CHECK_THAT(without.out, Contains("pass --density-out FILE or --json."));
 }
 
 TEST_CASE("a run that is being written, or --no-store, leaves the run alone and prints the same") {
@@ -139,8 +187,9 @@ TEST_CASE("a run in a folder that may not be written is measured and printed all
 TEST_CASE("a spectrum that is killed while it measures leaves no part of a record") {
   const Workplace work;
   train(work);
-  const auto killed =
-      work.run(kShort + "--tolerance 1e-12 --max-products 1000000 --top 200", "timeout -s KILL 4");
+  const auto killed = work.run(
+      kShort + "--which both --find-repeated --tolerance 1e-12 --max-products 1000000 --top 200",
+      "timeout -s KILL 4");
   const RunReader run(work.path() / "run");
   for (const auto& key : run.series()) CHECK(key.name.rfind("spectrum/", 0) != 0);
   CHECK(killed.status != 0);
@@ -169,6 +218,8 @@ TEST_CASE("over batches and to an interval: the sampling error, printed and stor
   CHECK(table.shape == std::vector<std::int64_t>{10, 2});
   CHECK(table.data[0] == batches["mean"]["value"][0].get<double>());
   CHECK(last(run, "spectrum/hessian/*/leading") == leading["value"].get<double>());
+  printed(work, "--density --trace");
+  CHECK(kappascope::testing::not_emitted(run, {kappascope::store::Emitter::kSpectrum}).empty());
   const auto text = work.run(kShort + "--batches 4 --interval 0.3 --which largest --no-store");
   CHECK_THAT(text.out,
              Contains("4 independent batches of 40 rows") &&
@@ -176,7 +227,7 @@ TEST_CASE("over batches and to an interval: the sampling error, printed and stor
   CHECK_THAT(text.err, Contains("batches: ") && Contains("interval: "));
 }
 
-TEST_CASE("options that cannot be meant are refused before the data are read") {
+TEST_CASE("invalid options are refused before the data are read") {
   const Workplace work;
   train(work);
   fs::remove_all(work.path() / "data");

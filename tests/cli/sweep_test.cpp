@@ -58,6 +58,7 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   const auto page = work.run("results runs/study");
   CHECK(page.status == 0);
   CHECK_THAT(page.out, Contains("## study") && Contains("| loss/test | dropout 0 | PGB |"));
+  CHECK(kappascope::testing::slurp(work.path() / "runs/study/RESULTS.md") == page.out);
   CHECK(work.run("results runs/study --out .").status == 0);
   CHECK(kappascope::testing::slurp(work.path() / "RESULTS.md") == page.out);
   CHECK(nlohmann::json::parse(
@@ -86,6 +87,9 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   CHECK(compared.status == 0);
   CHECK_THAT(compared.out, Contains("accuracy/test, dropout 0.2: median of PGB"));
   CHECK_THAT(compared.out, Contains("no bias"));
+  // Without --control it is the study's, not the arm of the first folder by name, which is PGB's.
+  CHECK_THAT(work.run("compare runs/study").out,
+             Contains("loss/test, dropout 0: median of no bias"));
   const auto drawn = work.run("compare runs/study --out study.html");
   CHECK(drawn.status == 0);
   CHECK_THAT(drawn.out, Contains("study.html"));
@@ -113,7 +117,7 @@ TEST_CASE("one failure does not stop the rest, and a run that diverged is counte
   const auto swept = work.run("sweep bad.ini --seeds 1 --set train.optimizer=sgd --json");
   INFO(swept.err);
   const auto result = nlohmann::json::parse(swept.out);
-  CHECK(swept.status == 0);  // a loss that leaves the finite numbers is a result of the arm
+  CHECK(swept.status == 0);  // a loss that becomes NaN is a result of the arm
   CHECK_THAT(swept.err, Contains("failed"));
   bool seen = false;
   for (const auto& c : result["comparisons"]) {
@@ -179,7 +183,7 @@ TEST_CASE("a sweep that is interrupted goes on and ends as if it had not been") 
   }
 }
 
-TEST_CASE("a study that cannot be meant is refused before anything is trained") {
+TEST_CASE("an invalid study is refused before anything is trained") {
   const Workplace work;
   const auto refused = [&](const std::string& text, const std::string& why) {
     write_bytes(work.path() / "study.ini", text);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
 #include "program.h"
 #include "support/catch.h"
 
@@ -22,6 +27,61 @@ TEST_CASE("help teaches: the program, and each subcommand with an example") {
   CHECK_THAT(work.run("--version").out, StartsWith("kappascope 0."));
 }
 
+TEST_CASE("help is readable: arguments, defaults, lines of a terminal's width, files that exist") {
+  const Workplace work;
+  CHECK_THAT(work.run("report --help").out, Contains("Arguments\n  RUN...") && !Contains("--run"));
+  CHECK_THAT(work.run("runs --help").out, Contains("[DIR]") && Contains("(default: runs)"));
+  CHECK_THAT(work.run("verify --help").out, Contains("[CLAIM...]"));
+  const std::regex file("experiments/[a-z0-9/-]+\\.ini");
+  for (const std::string command :
+       {"train", "verify", "report", "runs", "export", "sweep", "compare", "results", "spectrum"}) {
+    CAPTURE(command);
+    const auto help = work.run(command + " --help").out;
+    for (auto found = std::sregex_iterator(help.begin(), help.end(), file), end = found;
+         found != std::sregex_iterator();
+         ++found) {
+      CAPTURE(found->str());
+      CHECK(std::filesystem::exists(std::filesystem::path(KAPPASCOPE_EXPERIMENTS).parent_path() /
+                                    found->str()));
+    }
+  }
+  std::istringstream lines(work.run("train --help all").out);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+    CHECK_THAT(line, !Contains("0000000"));
+  }
+}
+
+TEST_CASE("the settings of train come in groups, the common ones first") {
+  const Workplace work;
+  const auto help = work.run("train --help").out;
+  CHECK_THAT(help,
+             Contains("Common settings\n  --model.kind NAME") && Contains("--help GROUP") &&
+                 Contains("--train.learning-rate X") && Contains("(default: 0.001)"));
+  CHECK_THAT(help, !Contains("--model.latent") && !Contains("--attack.rows"));
+  const auto model = work.run("train --help model");
+  CHECK(model.status == 0);
+  CHECK_THAT(model.out, Contains("--model.bias NAME") && !Contains("--train."));
+  CHECK(work.run("train --help=attack").out == work.run("train -h attack").out);
+  const auto all = work.run("train --help all").out;
+  for (const auto* option : {"--label", "--data.path", "--model.patch", "--probes.density"})
+    CHECK_THAT(all, Contains(option));
+  const auto wrong = work.run("train --help modle");
+  CHECK(wrong.status == 2);
+  CHECK_THAT(wrong.err, Contains("did you mean 'model'?"));
+}
+
+TEST_CASE("train without arguments says what to pass and does nothing, exit 2") {
+  const Workplace work;
+  const auto got = work.run("train");
+  CHECK(got.status == 2);
+  CHECK(got.out.empty());
+  CHECK_THAT(got.err,
+             StartsWith("usage: kappascope train") && Contains("--config") && Contains("--data"));
+  CHECK_FALSE(std::filesystem::exists(work.path() / "runs"));
+}
+
 TEST_CASE("wrong usage is one line that says what to do, exit 2") {
   const Workplace work;
   const auto check = [&](const std::string& words, const std::string& part) {
@@ -39,14 +99,23 @@ TEST_CASE("wrong usage is one line that says what to do, exit 2") {
   check("train --data data --model.width 0", "model.width must be at least 1");
   check("train --data data --train.learning-rate -1", "train.learning-rate must be positive");
   check("train --data data --train.momentum 0.9", "option of sgd");
-  check("train --data data --train.batch 601", "only 600 training images");
   check("train --data data --model.bias pgb", "post-gating");
-  check("train --data data --probes.window 300", "window");
   check("train --config nowhere.ini", "nowhere.ini");
   check("verify P-Q9", "no claim begins with");
   check("export run --format xls", "csv, jsonl or npz");
   check("export run --format npz", "--out");
-  check("report", "--run");
+  check("report", "RUN... is missing; usage: kappascope report RUN...");
+  check("export one two", "too many arguments");
+  // What only the data can tell comes after the line that says that they are read.
+  const auto later = [&](const std::string& words, const std::string& part) {
+    CAPTURE(words);
+    const auto got = work.run(words);
+    CHECK(got.status == 2);
+    CHECK_THAT(got.err, Contains(": reading data\nkappascope: error: ") && Contains(part));
+    CHECK(std::count(got.err.begin(), got.err.end(), '\n') == 2);
+  };
+  later("train --data data --train.batch 601", "only 600 training images");
+  later("train --data data --probes.window 300", "window");
 }
 
 TEST_CASE("an unknown option in a configuration file is named with its file and a suggestion") {
@@ -67,7 +136,7 @@ TEST_CASE("what the environment lacks is an error with the path, exit 1") {
     CAPTURE(words);
     const auto got = work.run(words);
     CHECK(got.status == 1);
-    CHECK_THAT(got.err, StartsWith("kappascope: error: ") && Contains(part));
+    CHECK_THAT(got.err, Contains("kappascope: error: ") && Contains(part));
   };
   check("train --data elsewhere", "elsewhere");
   check("report missing-run", "missing-run");

@@ -8,30 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/store/study/run_ends.h"
+#include "kappascope/study/run_ends.h"
+#include "kappascope/study/verdict.h"
 
 namespace kappascope::theory {
 
-enum class Outcome { kHolds, kHoldsUnder, kRefuted, kMeasured, kUndecided };
-const char* to_string(Outcome outcome);
-
-/// What a check found, with evidence anyone can recompute.
-struct Verdict {
-  Outcome outcome = Outcome::kUndecided;
-  std::string
-      condition;  ///< for kHoldsUnder: the condition, necessary and sufficient where one exists
-  std::string left, right;  ///< what the two numbers are, in words or symbols
-  double measured = 0, predicted = 0;
-  std::optional<double> lower, upper;  ///< interval of `measured`, where it is statistical
-  double margin =
-      0;  ///< largest relative deviation (holds), or gap of the witness (refuted, measured)
-  double tolerance = 0;  ///< what margin may reach in a search in floating point; 0: exact only
-  std::int64_t cases = 0;
-  std::uint64_t seed = 0;
-  std::string witness;  ///< numbers small enough to check by hand; empty when it holds
-  std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run" | "study"
-  double seconds = 0;
-};
+using study::Outcome;
+using study::to_string;
+using study::Verdict;
 
 struct CheckContext {
   std::uint64_t seed = 1;
@@ -41,7 +25,7 @@ struct CheckContext {
 /// The ended runs of a study of experiments/, for claims about whole trainings.
 struct StudyRuns {
   std::string name;
-  std::vector<store::RunEnd> runs;
+  std::vector<study::RunEnd> runs;
 };
 
 /// One statement of the four documents, as data and a check.
@@ -72,6 +56,9 @@ const Claim* find_claim(const std::string& id);
 /// A study's verdict, its route "study" and its condition never empty. Throws UsageError when the
 /// study does not measure the claim.
 Verdict measure(const Claim& claim, const StudyRuns& study);
+
+/// The verdict with the texts of its claim, for what stores or draws it.
+study::ClaimVerdict claim_verdict(const Claim& claim, const Verdict& verdict);
 
 std::string verdict_json(const Claim& claim, const Verdict& verdict);
 

@@ -8,10 +8,11 @@
 
 namespace kappascope::theory {
 
-/// What a reviewer needs to check one claim by hand, as text of lines of at most 96 characters: the
-/// statement with its source and assumptions, how it is decided, the verdict with both sides and
-/// its evidence, the witness, and the corrected statement. `verdict` is empty where the claim waits
-/// for a run or for studies; `corrected` is null where there is none.
+/// What a reviewer needs to check one claim by hand, in lines of at most 96 characters: the
+/// statement, the verdict and its first witness as an example; then source, assumptions,
+/// derivation, condition, both sides, evidence, further witnesses and the corrected statement. A
+/// condition that is the corrected statement is printed once. `verdict` is empty where the claim
+/// needs a run or studies; `corrected` is null where there is none.
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
                     const Claim* corrected);

@@ -1,67 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/study/comparison.h"
+#include "cli/study/terminal.h"
 #include "kappascope/core/error.h"
-#include "kappascope/reports/comparison.h"
+#include "kappascope/reports/study/page.h"
 #include "kappascope/store/atomic_file.h"
+#include "kappascope/store/schema/series.h"
+#include "kappascope/study/result.h"
 
 namespace kappascope::cli {
+namespace {
+
 namespace fs = std::filesystem;
 
+/// The control of the study that left its result in one of the folders; otherwise the arm of the
+/// first run.
+std::string default_control(const std::vector<study::StudyResult>& stored,
+                            const std::vector<study::RunEnd>& runs) {
+  for (const auto& result : stored) {
+    const auto control = result.control();
+    if (std::ranges::find(runs, control, &study::RunEnd::arm) != runs.end()) return control;
+  }
+  return runs.front().arm;
+}
+
+/// The name of the only folder; empty of several.
+std::string title_of(const std::vector<fs::path>& paths) {
+  if (paths.size() != 1) return "";
+  const auto path = fs::absolute(paths.front()).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+}  // namespace
+
 int run_compare(const Arguments& arguments) {
-  std::vector<std::string> paths, metrics;
+  std::vector<std::string> words, metrics;
   std::string control, out;
   Usage usage;
   usage.synopsis =
       "kappascope compare RUN_OR_FOLDER... [--control ARM] [--metric NAME]... [--out FILE.html]";
   usage.text =
-      "What the arms of a study differ by: the mean of the differences between runs of one seed\n"
-      "(and one condition), its 95 % interval, and a p-value corrected for the number of\n"
-      "comparisons made (Holm). Where nothing is found it says how large a difference would have\n"
-      "been. An arm is all runs of one label. With --out the same as a page that works offline, "
-      "with\n"
-      "the arms over steps as the median of their seeds and a band from the lowest to the "
-      "highest.\n\n"
-      "example: kappascope compare runs/pgb-mlp --control 'no bias' --metric accuracy/test";
-  usage.options.add_options()("help,h", "this text")(
-      "run", po::value(&paths)->required(), "runs, or folders that hold them")(
+      "Compare the arms of a study with its control. An arm is all runs with one label; runs of\n"
+      "one seed (and one condition) form a pair. For each arm: the mean difference, its 95 %\n"
+      "interval, and a p-value corrected for the number of comparisons (Holm). Where no "
+      "difference\n"
+      "is found, the smallest detectable one is printed. With --out the comparison is also "
+      "written\n"
+      "as an offline HTML page with curves: the median over seeds, and a band from the lowest to\n"
+      "the highest.\n\n"
+      "example: kappascope compare runs/pgb-mlp-mnist --control 'no bias' --metric accuracy/test";
+  usage.options.add_options()("help,h", "print this help")(
+      "run", po::value(&words)->required(), "runs, or folders of runs")(
       "control",
-      po::value(&control),
-      "arm with which the others are compared (default: the first run's)")(
+      po::value(&control)->value_name("ARM"),
+      "label of the arm to compare with (default: the control of the study, otherwise the label of "
+      "the first run)")(
       "metric",
-      po::value(&metrics)->composing(),
-      "as the store names it, of the whole model, at its last step; may be given several times "
-      "(default: loss/test); NAME@median is its median over steps, spikes/steps and "
-      "explosions/share are counted from the loss and the gradient norm")(
-      "out", po::value(&out)->value_name("FILE.html"), "write the page")(
-      "json", po::bool_switch(), "print JSON");
+      po::value(&metrics)->composing()->value_name("NAME"),
+      "quantity to compare, at its last step; repeatable (default: loss/test). NAME@median is its "
+      "median over steps. Of layers: the median over layers. Also spikes/steps and "
+      "explosions/share, counted from the loss and the gradient norm")(
+      "out", po::value(&out)->value_name("FILE.html"), "write the page to this file")(
+      "json", po::bool_switch(), "print the comparisons as JSON");
   usage.positional = "run";
   usage.positional_count = -1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
-  if (metrics.empty()) metrics = {"loss/test"};
-  const auto ends = store::read_run_ends({paths.begin(), paths.end()});
-  if (control.empty()) control = ends.front().arm;
-  const auto comparisons = store::compare_runs(ends, control, metrics);
-  if (comparisons.empty()) {
+  if (metrics.empty()) metrics = {store::id::kLossTest};
+  const std::vector<fs::path> paths(words.begin(), words.end());
+  const auto runs = study::read_run_ends(paths);
+  std::vector<study::StudyResult> stored;
+  for (const auto& path : paths) {
+    if (study::has_result(path)) stored.push_back(study::read_result(path));
+  }
+  if (control.empty()) control = default_control(stored, runs);
+  auto result = study::summarise(runs, {control}, metrics);
+  if (result.comparisons.empty()) {
     throw UsageError("there is nothing to compare: all runs are of arm '" + control + "'");
   }
-  if (!out.empty()) {
-    const auto title = paths.size() == 1 ? fs::absolute(paths.front()).lexically_normal() : "";
-    const auto name = title.has_filename() ? title.filename() : title.parent_path().filename();
-    store::write_text_atomically(
-        out,
-        reports::html_comparison({{paths.begin(), paths.end()}, control, metrics, name.string()}));
-  }
+  for (const auto& study : stored)
+    result.verdicts.insert(result.verdicts.end(), study.verdicts.begin(), study.verdicts.end());
+  if (!out.empty())
+    store::write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", comparisons_json(comparisons).dump());
+    fmt::print("{}\n", study::comparisons_json(result.comparisons));
   } else {
-    print_comparisons(comparisons);
+    print_comparisons(result.comparisons);
     if (!out.empty()) fmt::print("\n{}\n", out);
   }
   return 0;

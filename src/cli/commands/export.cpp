@@ -18,12 +18,16 @@ int run_export(const Arguments& arguments) {
   Usage usage;
   usage.synopsis = "kappascope export RUN --format csv|jsonl|npz [--out FILE]";
   usage.text =
-      "A run's numbers for other programs. csv and jsonl go to stdout unless --out is given; npz "
-      "needs\n"
-      "--out. The database itself is open too: sqlite3 RUN/run.sqlite (src/store/README.md).";
-  usage.options.add_options()("help,h", "this text")("run", po::value(&run)->required(), "the run")(
-      "format", po::value(&format)->default_value("csv"), "csv, jsonl or npz")(
-      "out", po::value(&out), "the file");
+      "Writes the numbers of a run for other programs. csv and jsonl go to stdout without --out.\n"
+      "The database can also be read directly: sqlite3 RUN/run.sqlite (its tables:\n"
+      "src/store/README.md).\n\n"
+      "example: kappascope export runs/pgb --format npz --out pgb.npz";
+  usage.options.add_options()("help,h", "show this text")(
+      "run", po::value(&run)->required(), "the run to read")(
+      "format",
+      po::value(&format)->default_value("csv")->value_name("NAME"),
+      "csv, jsonl (JSON lines) or npz (NumPy)")(
+      "out", po::value(&out)->value_name("FILE"), "the file to write; npz needs it");
   usage.positional = "run";
   usage.positional_count = 1;
   po::variables_map values;

@@ -18,18 +18,22 @@ int run_report(const Arguments& arguments) {
   std::string out, figures, format;
   Usage usage;
   usage.synopsis =
-      "kappascope report RUN... [--out FILE.html] [--figures DIR --format svg|pdf|png]";
+      "kappascope report RUN... [--out FILE.html] [--figures DIR [--format svg|pdf|png]]";
   usage.text =
-      "One HTML page about one or several runs (arms on one step axis) that works offline, and the "
-      "same\n"
-      "figures as files for a paper. Reads the runs only, also while they are being written.\n\n"
+      "Writes one HTML page about one or several runs, all on one step axis. The page works\n"
+      "offline. --figures writes the same figures as files for a paper. Runs are only read, also\n"
+      "while they are being written.\n\n"
       "example: kappascope report runs/none runs/pgb --out report.html";
-  usage.options.add_options()("help,h", "this text")(
-      "run", po::value(&runs)->required(), "the runs")(
-      "out", po::value(&out), "the page (default: report.html in the first run)")(
-      "figures", po::value(&figures), "folder for one file a figure")(
-      "format", po::value(&format)->default_value("svg"), "svg, pdf or png")(
-      "json", po::bool_switch(), "print what was written as JSON");
+  usage.options.add_options()("help,h", "show this text")(
+      "run", po::value(&runs)->required(), "runs to show")(
+      "out",
+      po::value(&out)->value_name("FILE"),
+      "the page to write (default: report.html in the first run)")(
+      "figures", po::value(&figures)->value_name("DIR"), "also write one file per figure here")(
+      "format",
+      po::value(&format)->default_value("svg")->value_name("NAME"),
+      "format of the figures: svg, pdf or png")(
+      "json", po::bool_switch(), "print the names of the written files as JSON");
   usage.positional = "run";
   usage.positional_count = -1;
   po::variables_map values;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/results.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/study/result.h"
-#include "kappascope/core/error.h"
+#include "kappascope/reports/study/markdown.h"
 #include "kappascope/store/atomic_file.h"
+#include "kappascope/study/result.h"
 
 namespace kappascope::cli {
 namespace fs = std::filesystem;
@@ -20,29 +17,31 @@ int run_results(const Arguments& arguments) {
   Usage usage;
   usage.synopsis = "kappascope results FOLDER... [--out FOLDER] [--json]";
   usage.text =
-      "What studies found, from the folders in which `sweep` left their runs: every claim with "
-      "its\n"
-      "verdict, interval and seeds, every arm with its size and cost, every comparison, as a\n"
-      "Markdown page. With --out it goes into RESULTS.md, and the same for programs into\n"
-      "results.json.\n\n"
+      "Summarise completed studies as one Markdown page: every claim with its verdict and\n"
+      "interval, every arm with its size and cost, every comparison. FOLDER is where `sweep`\n"
+      "stored the runs. With --out the page is written to RESULTS.md, and the same results for\n"
+      "programs to results.json.\n\n"
       "example: kappascope results runs/pgb-mlp-mnist runs/pgb-controlled --out experiments";
-  usage.options.add_options()("help,h", "this text")(
-      "folder", po::value(&folders)->required(), "folders of sweeps that have ended")(
-      "out", po::value(&out)->value_name("FOLDER"), "write RESULTS.md and results.json there")(
-      "json", po::bool_switch(), "print JSON");
+  usage.options.add_options()("help,h", "print this help")(
+      "folder", po::value(&folders)->required(), "folders of completed sweeps")(
+      "out",
+      po::value(&out)->value_name("FOLDER"),
+      "write RESULTS.md and results.json to this folder")(
+      "json", po::bool_switch(), "print the results as JSON");
   usage.positional = "folder";
   usage.positional_count = -1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
-  nlohmann::ordered_json results = {{"studies", nlohmann::ordered_json::array()}};
-  for (const auto& folder : folders) results["studies"].push_back(read_result(folder));
-  const auto page = reports::results_markdown(results.dump());
+  std::vector<study::StudyResult> results;
+  for (const auto& folder : folders) results.push_back(study::read_result(folder));
+  const auto page = reports::study_markdown(results);
   if (!out.empty()) {
     store::write_text_atomically(fs::path(out) / "RESULTS.md", page);
-    store::write_text_atomically(fs::path(out) / "results.json", results.dump(1) + "\n");
+    store::write_text_atomically(fs::path(out) / "results.json",
+                                 study::results_json(results, 1) + "\n");
   }
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", results.dump());
+    fmt::print("{}\n", study::results_json(results));
   } else if (out.empty()) {
     fmt::print("{}", page);
   } else {

@@ -2,36 +2,63 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <ctime>
+#include <iomanip>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 
 #include "cli/command.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::cli {
 namespace {
 
+using Json = nlohmann::json;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 struct Row {
-  std::string run, label, state;
+  std::string label, state, created;
+  double seconds = kUnknown;  ///< from the start to the last step that was written
   int64_t steps = 0;
-  double loss = std::numeric_limits<double>::quiet_NaN(),
-         kappa = std::numeric_limits<double>::quiet_NaN();
+  double loss = kUnknown, test_loss = kUnknown, kappa = kUnknown;
   std::string layer;
 };
+
+/// Seconds since 1970 of an ISO 8601 time in UTC.
+std::optional<std::time_t> parse_time(const std::string& text) {
+  std::tm parts{};
+  std::istringstream in(text);
+  in >> std::get_time(&parts, "%Y-%m-%dT%H:%M:%S");
+  return in.fail() ? std::nullopt : std::optional(timegm(&parts));
+}
+
+double seconds_between(const std::string& begin, const std::string& end) {
+  const auto from = parse_time(begin), to = parse_time(end);
+  return from && to ? static_cast<double>(*to - *from) : kUnknown;
+}
+
+double last_of(const store::RunReader& run, const store::SeriesKey& key) {
+  const auto values = run.scalars(key);
+  return values.empty() ? kUnknown : values.back().scalar.value;
+}
 
 Row summarize(const std::filesystem::path& path) {
   const store::RunReader run(path);
   Row row;
-  row.run = path.string();
   row.label = run.fact("label");
   row.state = run.state();
+  row.created = run.fact("created");
+  row.seconds = seconds_between(row.created, run.last_written());
   row.steps = run.last_step() + 1;
-  if (const auto losses = run.scalars({"loss/train", ""}); !losses.empty())
-    row.loss = losses.back().scalar.value;
+  row.loss = last_of(run, {store::id::kLossTrain, ""});
+  row.test_loss = last_of(run, {store::id::kLossTest, ""});
   for (const auto& key : run.series()) {
-    if (key.name != "kappa/second_moment") continue;
-    const double last = run.scalars(key).back().scalar.value;
+    if (key.name != store::id::kKappaSecondMoment) continue;
+    const double last = last_of(run, key);
     if (std::isnan(row.kappa) || last > row.kappa) {
       row.kappa = last;
       row.layer = key.layer;
@@ -40,8 +67,52 @@ Row summarize(const std::filesystem::path& path) {
   return row;
 }
 
-nlohmann::json number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+std::string cell(double value) {
+  return std::isnan(value) ? "-" : fmt::format("{:.4g}", value);
+}
+
+/// "2026-01-31 12:00" of an ISO 8601 time.
+std::string date(std::string created) {
+  if (created.size() < 16) return "-";
+  created.resize(16);
+  created[10] = ' ';
+  return created;
+}
+
+void print_row(const std::string& run, const Row& row) {
+  fmt::print("{:<28} {:<11} {:<16} {:>12} {:>8} {:>9} {:>9} {:>9}  {}{}\n",
+             run,
+             row.state,
+             date(row.created),
+             std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
+             row.steps,
+             cell(row.loss),
+             cell(row.test_loss),
+             cell(row.kappa),
+             row.label,
+             row.layer.empty() ? "" : "; " + row.layer);
+}
+
+/// A name that is no UTF-8 is shown with replacement characters: one such run spoils no other line.
+void print_json(const Json& row) {
+  fmt::print("{}\n", row.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Json json_row(const std::string& run, const Row& row) {
+  return {{"run", run},
+          {"label", row.label},
+          {"state", row.state},
+          {"created", row.created},
+          {"seconds", number(row.seconds)},
+          {"steps", row.steps},
+          {"loss", number(row.loss)},
+          {"test_loss", number(row.test_loss)},
+          {"worst_kappa", number(row.kappa)},
+          {"worst_layer", row.layer}};
 }
 
 }  // namespace
@@ -49,14 +120,16 @@ nlohmann::json number(double value) {
 int run_runs(const Arguments& arguments) {
   std::string dir;
   Usage usage;
-  usage.synopsis = "kappascope runs [DIR]";
+  usage.synopsis = "kappascope runs [DIR] [--json]";
   usage.text =
-      "Lists the runs in DIR: state (running, finished, interrupted, failed, or dead when its "
-      "process is\n"
-      "gone), steps, last loss, and the worst kappa of the W_d block at the latest measurement.";
-  usage.options.add_options()("help,h", "this text")(
-      "dir", po::value(&dir)->default_value("runs"), "where to look")(
-      "json", po::bool_switch(), "print JSON lines");
+      "Lists the runs in a folder: state (running, finished, interrupted, failed, or dead where "
+      "the\n"
+      "process has ended without saying so), start (UTC), duration, steps, last training and test\n"
+      "loss, and the largest kappa of a W_d block at the last measurement.\n\n"
+      "example: kappascope runs runs --json";
+  usage.options.add_options()("help,h", "show this text")(
+      "dir", po::value(&dir)->default_value("runs"), "folder to search, two levels deep")(
+      "json", po::bool_switch(), "print one JSON object per run and line");
   usage.positional = "dir";
   usage.positional_count = 1;
   po::variables_map values;
@@ -65,11 +138,14 @@ int run_runs(const Arguments& arguments) {
   const bool json = values["json"].as<bool>();
   const auto found = store::find_runs(dir);
   if (!json && !found.empty()) {
-    fmt::print("{:<32} {:<12} {:>8} {:>10} {:>10}  {}\n",
+    fmt::print("{:<28} {:<11} {:<16} {:>12} {:>8} {:>9} {:>9} {:>9}  {}\n",
                "run",
                "state",
+               "start (UTC)",
+               "duration",
                "steps",
                "loss",
+               "test loss",
                "kappa",
                "label; worst layer");
   }
@@ -77,27 +153,9 @@ int run_runs(const Arguments& arguments) {
   for (const auto& path : found) {
     try {
       const auto row = summarize(path);
-      if (json) {
-        fmt::print("{}\n",
-                   nlohmann::json{{"run", row.run},
-                                  {"label", row.label},
-                                  {"state", row.state},
-                                  {"steps", row.steps},
-                                  {"loss", number(row.loss)},
-                                  {"worst_kappa", number(row.kappa)},
-                                  {"worst_layer", row.layer}}
-                       .dump());
-      } else {
-        fmt::print("{:<32} {:<12} {:>8} {:>10.4g} {:>10.3g}  {}{}\n",
-                   row.run,
-                   row.state,
-                   row.steps,
-                   row.loss,
-                   row.kappa,
-                   row.label,
-                   row.layer.empty() ? "" : "; " + row.layer);
-      }
-    } catch (const Error& error) {
+      json ? print_json(json_row(path.string(), row)) : print_row(path.string(), row);
+    } catch (const std::exception& error) {
+      if (json) print_json({{"run", path.string()}, {"error", error.what()}});
       fmt::print(stderr, "kappascope: error: {}\n", error.what());
       ++broken;
     }

@@ -7,11 +7,13 @@
 #include "cli/command.h"
 #include "cli/settings.h"
 #include "cli/spectrum/certificate.h"
+#include "cli/spectrum/density.h"
 #include "cli/spectrum/measure.h"
 #include "cli/spectrum/operators.h"
 #include "cli/spectrum/print.h"
 #include "cli/spectrum/record.h"
 #include "kappascope/core/error.h"
+#include "kappascope/store/atomic_file.h"
 #include "kappascope/store/run.h"
 #include "kappascope/train/checkpoint.h"
 
@@ -91,51 +93,71 @@ int run_spectrum(const Arguments& arguments) {
   usage.synopsis =
       "kappascope spectrum RUN [--step N] [--block PATTERN] [--operator NAME] [--top K]";
   usage.text =
-      "Eigenvalues of the loss's curvature at a checkpoint of RUN, each with its residual (an "
-      "eigenvalue\n"
-      "lies within that distance). Dropout is inactive; the batch is the first --rows training "
-      "rows (images, windows of text).\n"
-      "The result is added to RUN, where `kappascope report` finds it; a later one of the same\n"
-      "operator, block and step takes the place of the earlier.\n\n"
+      "Measure the eigenvalues of the loss's curvature at a checkpoint of RUN.\n\n"
+      "The default is the five largest eigenvalues of the Hessian on the first --rows training "
+      "rows\n"
+      "(images, or windows of text), with dropout off. Each value comes with an error bound: an\n"
+      "eigenvalue lies within it. The smallest eigenvalue that the same iteration has seen is "
+      "shown\n"
+      "too; to compute that end as well, pass --which both. Each distinct eigenvalue is listed "
+      "once;\n"
+      "to list repeated ones as often as they occur, pass --find-repeated.\n\n"
+      "The result is added to RUN for `kappascope report`. It replaces an earlier result of the "
+      "same\n"
+      "operator, block and step.\n\n"
       "example: kappascope spectrum runs/pgb --block 'blocks.*.down_proj.weight' --top 3 --density "
       "--trace";
-  usage.options.add_options()("help,h", "this text")(
-      "run", po::value(&request.run)->required(), "the run")(
-      "step", po::value(&step), "checkpoint after this many steps (default: the newest)")(
-      "block", po::value(&request.block)->default_value("*"), "glob of parameter names")(
+  usage.options.add_options()("help,h", "show this text")(
+      "run", po::value(&request.run)->required(), "folder of the run")(
+      "step",
+      po::value(&step),
+      "use the checkpoint after this many training steps (default: the newest)")(
+      "block",
+      po::value(&request.block)->default_value("*"),
+      "restrict the curvature to parameters whose name matches this glob")(
       "operator", po::value(&request.kind)->default_value("hessian"), kOperatorNames)(
-      "top", po::value(&lanczos.top)->default_value(lanczos.top), "eigenvalues at each end")(
+      "top",
+      po::value(&lanczos.top)->default_value(lanczos.top),
+      "number of eigenvalues at each requested end")(
       "which",
-      po::value(&which)->default_value("both"),
-      "both ends, or the largest or smallest alone (by value)")(
-      "tolerance",
-      po::value(&lanczos.tolerance)->default_value(lanczos.tolerance),
-      "residual / largest magnitude")(
+      po::value(&which)->default_value(linalg::to_string(lanczos.which)),
+      "end of the spectrum, by value: largest, smallest or both")(
+      "find-repeated",
+      po::bool_switch(&lanczos.find_repeated),
+      "list repeated eigenvalues as often as they occur (about a dozen products more, and a dozen "
+      "for each copy)")("tolerance",
+                        po::value(&lanczos.tolerance)->default_value(lanczos.tolerance, "0.001"),
+                        "largest accepted residual, relative to the largest magnitude")(
       "max-products",
       po::value(&lanczos.max_products)->default_value(lanczos.max_products),
-      "budget of products")(
-      "rows", po::value(&request.rows)->default_value(request.rows), "training rows of a batch")(
-      "data", po::value(&data), "folder of the data, when it has moved")(
+      "stop after this many matrix-vector products")(
+      "rows", po::value(&request.rows)->default_value(request.rows), "training rows in a batch")(
+      "data", po::value(&data), "folder of the data, if it has moved since training")(
       "density",
       po::bool_switch(&request.density),
-      "spectral density and cumulative density with their bands, and the outliers")(
-      "trace", po::bool_switch(&request.trace), "trace with its standard error")(
+      "estimate the spectral density, with its outliers")(
+      "density-out",
+      po::value(&request.density_out),
+      "write the density, the cumulative density and their bands to this CSV file (implies "
+      "--density)")(
+      "trace", po::bool_switch(&request.trace), "estimate the trace, with its standard error")(
       "batches",
       po::value(&request.batches),
-      "the eigenvalues over so many independent batches of --rows rows: mean, interval, and the "
-      "bias of a batch against the data")(
+      "repeat for this many independent batches of --rows rows; report mean, interval, and the "
+      "bias of a batch against the whole data distribution")(
       "interval",
       po::value(&interval),
-      "largest eigenvalue over the whole training set's distribution: take as many rows as its "
-      "95 % interval needs to be +- this wide (5%)")(
-      "no-store", po::bool_switch(), "leave the run as it is")(
-      "json", po::bool_switch(), "print JSON");
+      "estimate the largest eigenvalue over the data distribution, from as many rows as a 95 % "
+      "interval of this relative half-width needs (for example 5%)")(
+      "no-store", po::bool_switch(), "do not add the result to the run")(
+      "json", po::bool_switch(), "print the result as JSON");
   usage.positional = "run";
   usage.positional_count = 1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   lanczos.which = end_named(which);
   if (!interval.empty()) request.interval = share_named(interval);
+  request.density = request.density || !request.density_out.empty();
   if (values.count("step") != 0 && step < 0) throw UsageError("--step must not be negative");
   check(request);
 
@@ -164,6 +186,8 @@ int run_spectrum(const Arguments& arguments) {
   result.checkpoint = checkpoint;
   result.learning_rate = learning_rate_at(reader, checkpoint);
 
+  if (!request.density_out.empty())
+    store::write_text_atomically(request.density_out, density_csv(result.density->value));
   const auto refusal = keep ? store_result(request, result) : "--no-store";
   if (keep && !refusal.empty()) fmt::print(stderr, "kappascope: not stored: {}\n", refusal);
   if (values["json"].as<bool>()) {

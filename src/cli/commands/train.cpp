@@ -12,11 +12,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/curvature_task.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
+#include "cli/settings_options.h"
+#include "cli/spectrum/curvature_task.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
+#include "kappascope/data/module_tensors.h"
+#include "kappascope/data/tokens.h"
 #include "kappascope/train/checkpoint.h"
 #include "kappascope/train/trainer.h"
 
@@ -44,16 +47,18 @@ void request_stop(int /*signal*/) {
 std::string progress_text(const std::string& label, const train::Progress& progress) {
   double worst = 0;
   for (const auto& scalar : progress.session->latest()) {
-    if (scalar.name == "kappa/second_moment" && std::isfinite(scalar.value))
+    if (scalar.name == store::id::kKappaSecondMoment && std::isfinite(scalar.value))
       worst = std::max(worst, scalar.value);
   }
-  return fmt::format("{}: step {}/{}  loss {:.4f}{}  {} left",
+  return fmt::format("{}: step {}/{}  loss {:.4f}{}{}",
                      label,
                      progress.step,
                      progress.steps,
                      progress.loss,
                      worst > 0 ? fmt::format("  worst kappa {:.3g}", worst) : "",
-                     format_seconds(progress.seconds_left));
+                     std::isfinite(progress.seconds_left)
+                         ? fmt::format("  {} left", format_seconds(progress.seconds_left))
+                         : "");
 }
 
 // A label as the name of a folder: no spaces or slashes, so that it can be typed back.
@@ -79,7 +84,7 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   }
   if (result.state == "interrupted") {
     fmt::print(stderr,
-               "kappascope: {}; go on with: kappascope train --resume '{}'\n",
+               "kappascope: {}; continue with: kappascope train --resume '{}'\n",
                result.message,
                dir.string());
     return 130;
@@ -87,10 +92,9 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   if (result.state == "failed") {
     fmt::print(
         stderr,
-        "kappascope: error: {}; the state before that update is saved in {}. See what the "
-        "condition numbers "
-        "did before: kappascope report '{}'. A lower train.learning-rate or a warm-up is the "
-        "usual cure\n",
+        "kappascope: error: {}; the state before that update is saved in {}. `kappascope report "
+        "'{}'` shows the condition numbers up to that step. A lower train.learning-rate or a "
+        "warm-up usually helps\n",
         result.message,
         (dir / "checkpoints").string(),
         dir.string());
@@ -99,47 +103,103 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   return 0;
 }
 
+Usage usage_of(Settings& settings, std::string& data, std::string& out, std::string& resume) {
+  Usage usage;
+  usage.synopsis =
+      "kappascope train --config FILE | --data PATH | --resume RUN [--out RUN] [settings]";
+  usage.text =
+      "Trains a gated MLP, a language model or a ViT-VAE with probes attached, and writes a run: "
+      "a\n"
+      "directory with a SQLite database (run.sqlite) and checkpoints. The loss is the same with "
+      "and\n"
+      "without probes. Ctrl-C saves the state; --resume continues to the same bits as an\n"
+      "uninterrupted run.\n\n"
+      "example: kappascope train --config experiments/demo.ini --out runs/demo";
+  usage.options.add_options()("help,h", "show this text")(
+      "config", po::value<std::string>()->value_name("FILE"), "INI file of settings")(
+      "data",
+      po::value(&data)->value_name("PATH"),
+      "what to train on: an image set, a text, or token files (short for --data.path)")(
+      "init",
+      po::value<std::string>()->value_name("FILE"),
+      "start from the weights in a safetensors file, by name (short for --model.init)")(
+      "out", po::value(&out)->value_name("RUN"), "directory of the new run (default: runs/LABEL)")(
+      "resume", po::value(&resume)->value_name("RUN"), "continue a run that stopped")(
+      "save",
+      po::value<std::string>()->value_name("FILE"),
+      "also write the final weights as a safetensors file")(
+      "json", po::bool_switch(), "print the result as JSON");
+  usage.groups = settings_groups(settings);
+  usage.common = common_settings();
+  usage.takes_config = true;
+  return usage;
+}
+
+/// What to pass, where nothing was: the status of wrong usage.
+int nothing_to_train() {
+  fmt::print(stderr,
+             "usage: kappascope train --config FILE | --data PATH | --resume RUN [settings]\n\n"
+             "Say what to train:\n"
+             "  --config experiments/demo.ini   the settings in a file\n"
+             "  --data PATH                     the default model on your images or text\n"
+             "  --resume RUN                    continue a run that stopped\n\n"
+             "`kappascope train --help` lists the settings with their defaults.\n");
+  return 2;
+}
+
+store::Facts facts_of(const Settings& settings,
+                      const train::Task& task,
+                      const Arguments& arguments) {
+  auto facts = probes::standard_facts(task.model());
+  facts.insert(facts.end(),
+               {{"label", settings.train.label},
+                {"condition", settings.condition},
+                {"config", to_ini(settings)},
+                {"data",
+                 fmt::format("{} ({} training, {} test {})",
+                             settings.train.data,
+                             task.problem->rows(data::Split::kTrain),
+                             task.problem->rows(data::Split::kTest),
+                             task.problem->unit())},
+                {"seed", std::to_string(settings.train.seed)},
+                {"steps", std::to_string(task.steps)},
+                {"command", fmt::format("kappascope train {}", fmt::join(arguments, " "))}});
+  return facts;
+}
+
+void refuse_changes(const po::variables_map& values) {
+  for (const auto& [name, value] : values) {
+    if (!value.defaulted() && name != "resume" && name != "data" && name != "save" &&
+        name != "json") {
+      throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
+    }
+  }
+}
+
 }  // namespace
 
 int run_train(const Arguments& arguments) {
+  if (arguments.empty()) return nothing_to_train();
   Settings settings;
-  const auto setting_options = settings_options(settings);
   std::string out, resume, data;
-  Usage usage;
-  usage.synopsis =
-      "kappascope train --config FILE [--data PATH] [--out RUN | --resume RUN] [settings]";
-  usage.text =
-      "Trains gated MLPs, a language model or a ViT-VAE (model.kind) with probes attached, "
-      "and\nwrites a run: a\n"
-      "directory with one SQLite database (run.sqlite) and checkpoints. Ctrl-C saves; --resume "
-      "goes\n"
-      "on to the last bit as if nothing had happened. The loss is the same with and without "
-      "probes.\n\n"
-      "example: kappascope train --config experiments/demo.ini --model.bias post-gating --out "
-      "runs/pgb";
-  po::options_description general("Options");
-  general.add_options()("help,h", "this text")(
-      "config", po::value<std::string>(), "INI file with settings")(
-      "data", po::value(&data)->value_name("PATH"), "short for data.path")(
-      "out", po::value(&out)->value_name("RUN"), "directory of the new run (default: runs/LABEL)")(
-      "resume", po::value(&resume)->value_name("RUN"), "go on with a run that stopped")(
-      "json", po::bool_switch(), "print the result as JSON");
-  usage.options.add(general).add(setting_options);
-  usage.takes_config = true;
   po::variables_map values;
-  if (!parse(arguments, usage, values)) return 0;
+  if (!parse(arguments, usage_of(settings, data, out, resume), values)) return 0;
 
   const bool resuming = !resume.empty();
   if (resuming) {
-    for (const auto& [name, value] : values) {
-      if (!value.defaulted() && name != "resume" && name != "data" && name != "json") {
-        throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
-      }
-    }
+    refuse_changes(values);
     settings = from_ini(store::RunReader(resume).fact("config"));
   }
   if (!data.empty()) settings.train.data = data;
+  if (values.count("init") != 0) settings.train.init = values["init"].as<std::string>();
+  ProgressLine line;
+  if (!resuming && values["model.kind"].defaulted() && data::holds_text(settings.train.data)) {
+    settings.train.kind = "language";
+    line.note(settings.train.data + " holds text: training a language model (model.kind)");
+  }
   settings.train.label = label_of(settings.train);
+  settings.train.validate();
+  line.note(fmt::format("{}: reading {}", settings.train.label, settings.train.data));
   auto task = train::make_task(settings.train);
   settings.probes.last_step = task.steps - 1;
   if (settings.probes.hessian)
@@ -152,33 +212,16 @@ int run_train(const Arguments& arguments) {
                      : fs::path(out.empty() ? "runs/" + folder_name(settings.train.label) : out);
   std::optional<fs::path> checkpoint;
   if (resuming) {
-    require(
-        store::RunReader(dir).state() != "failed",
-        dir.string(),
-        " stopped because its loss left the finite numbers; going on would repeat that: start a "
-        "new run with --out and a lower train.learning-rate or a warm-up");
+    require(store::RunReader(dir).state() != "failed",
+            dir.string(),
+            " stopped because the loss became NaN or infinite; resuming would fail again: start a "
+            "new run with --out and a lower train.learning-rate or a warm-up");
     checkpoint = train::find_checkpoint(dir);  // none yet: from the first step
   }
   const auto make_run = [&] {
-    if (resuming) {
-      return store::RunWriter::resume(dir,
-                                      (checkpoint ? train::checkpoint_step(*checkpoint) : 0) - 1);
-    }
-    auto facts = probes::standard_facts(task.model());
-    facts.insert(facts.end(),
-                 {{"label", settings.train.label},
-                  {"condition", settings.condition},
-                  {"config", to_ini(settings)},
-                  {"data",
-                   fmt::format("{} ({} training, {} test {})",
-                               settings.train.data,
-                               task.problem->rows(data::Split::kTrain),
-                               task.problem->rows(data::Split::kTest),
-                               task.problem->unit())},
-                  {"seed", std::to_string(settings.train.seed)},
-                  {"steps", std::to_string(task.steps)},
-                  {"command", "kappascope train " + fmt::format("{}", fmt::join(arguments, " "))}});
-    return store::RunWriter::create(dir, facts);
+    return resuming ? store::RunWriter::resume(
+                          dir, (checkpoint ? train::checkpoint_step(*checkpoint) : 0) - 1)
+                    : store::RunWriter::create(dir, facts_of(settings, task, arguments));
   };
   stop_requested = false;
   stop_requested_at = 0;
@@ -187,17 +230,25 @@ int run_train(const Arguments& arguments) {
   train::Session session(task.model(), make_run(), std::move(probes));
   if (checkpoint) {
     const auto step = train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
-    fmt::print(stderr, "kappascope: resuming {} after step {}\n", dir.string(), step);
+    line.note(fmt::format("resuming {} after step {}", dir.string(), step));
   } else if (resuming) {
-    fmt::print(stderr, "kappascope: {} has no checkpoint yet: from the first step\n", dir.string());
+    line.note(dir.string() + " has no checkpoint yet: starting at the first step");
   }
-  ProgressLine line;
+  line.note(fmt::format("{}: {} steps of {} {}, writing {}; the time left is shown after ten steps",
+                        settings.train.label,
+                        task.steps - session.next_step(),
+                        settings.train.batch,
+                        task.problem->unit(),
+                        dir.string()));
   train::TrainOptions options;
   options.stop = &stop_requested;
   options.on_progress = [&](const train::Progress& progress) {
     line.show(progress_text(settings.train.label, progress), progress.step == progress.steps);
   };
   const auto result = train::train(task, session, options);
+  line.close();
+  if (result.state == "finished" && values.count("save") != 0)
+    data::save_safetensors(task.model(), values["save"].as<std::string>());
   return finish(result, dir, values["json"].as<bool>());
 }
 

@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/expectations.h"
+#include "cli/commands/expectations.h"
 #include "cli/progress.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run.h"
@@ -18,30 +19,37 @@ namespace {
 
 constexpr int kUnexpectedVerdict = 3;
 
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// The claims that `wanted` names, in either case: an id selects that claim, any other word the
+/// family that begins with it (P-L2: P-L2a to P-L2s). All where nothing is named.
 std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted) {
   std::vector<const theory::Claim*> selected;
-  std::vector<std::string> names;
-  for (const auto& claim : theory::all_claims()) names.push_back(claim.id);
-  // An id takes that claim; what is none takes the family that begins so: P-L2 has P-L2a to P-L2s.
+  std::vector<std::string> names, ids;
+  for (const auto& claim : theory::all_claims()) {
+    names.push_back(claim.id);
+    ids.push_back(lower(claim.id));
+  }
   const auto takes = [&](const std::string& word, const std::string& id) {
-    const bool is_id = std::find(names.begin(), names.end(), word) != names.end();
-    return is_id ? id == word : id.rfind(word, 0) == 0;
+    const bool is_id = std::find(ids.begin(), ids.end(), lower(word)) != ids.end();
+    return is_id ? id == lower(word) : id.rfind(lower(word), 0) == 0;
   };
   for (const auto& word : wanted) {
-    const auto hit =
-        std::any_of(names.begin(), names.end(), [&](const auto& id) { return takes(word, id); });
-    if (!hit) {
-      const auto near = closest(word, names);
-      throw UsageError(fmt::format(
-          "no claim begins with '{}'{}",
-          word,
-          near.empty() ? "; --list shows them" : fmt::format(": did you mean {}?", near)));
-    }
+    if (std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return takes(word, id); }))
+      continue;
+    const auto near = closest(word, names);
+    throw UsageError(fmt::format(
+        "no claim begins with '{}'{}",
+        word,
+        near.empty() ? "; --list shows them" : fmt::format(": did you mean {}?", near)));
   }
   for (const auto& claim : theory::all_claims()) {
     const bool chosen =
         wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const auto& word) {
-          return takes(word, claim.id);
+          return takes(word, lower(claim.id));
         });
     if (chosen) selected.push_back(&claim);
   }
@@ -92,7 +100,7 @@ void print_table(const std::vector<Decided>& decided) {
   for (const auto& [outcome, count] : counts) {
     sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", theory::to_string(outcome), count);
   }
-  fmt::print("\n{}; the evidence: kappascope verify --explain CLAIM\n", sum);
+  fmt::print("\n{}; evidence: kappascope verify --explain CLAIM\n", sum);
 }
 
 void store_verdicts(store::RunWriter& writer, const std::vector<Decided>& decided) {
@@ -111,10 +119,9 @@ void say_what_waits(const std::vector<const theory::Claim*>& claims,
   };
   const auto runs = count([&](const auto* claim) { return claim->needs_run && !context.run; });
   const auto studies = count([](const auto* claim) { return !claim->check; });
-  if (runs > 0)
-    fmt::print(stderr, "{} claims about training were left out: pass --run RUN\n", runs);
+  if (runs > 0) fmt::print(stderr, "{} claims about training need a run: pass --run RUN\n", runs);
   if (studies > 0)
-    fmt::print(stderr, "{} claims are measured by studies: --list names them\n", studies);
+    fmt::print(stderr, "{} claims are decided by studies: --list names them\n", studies);
 }
 
 }  // namespace
@@ -127,30 +134,31 @@ int run_verify(const Arguments& arguments) {
   usage.synopsis =
       "kappascope verify [CLAIM...] [--run RUN] [--explain] [--list] [--json] [--expect FILE]";
   usage.text =
-      "Decides the claims of the documents by computation: all of them as a table, in half a\n"
-      "minute, or those that are named, with their evidence. P-L2a is one claim, P-L2a' what it "
-      "is\n"
-      "corrected to, and P-L2 the family. Claims about training need --run; their verdicts and "
-      "all\n"
-      "others are then also written into that run, for its report. A refuted claim is a result: "
-      "the\n"
-      "exit status is 0; with --expect it is 3 when a verdict is not the expected one.\n\n"
+      "Decides the claims of the four documents by computation: all of them as a table, in half a\n"
+      "minute, or the named ones with their evidence. P-L2a is one claim, P-L2a' its correction,\n"
+      "and P-L2 the family. Claims about training need --run; the verdicts are then stored in "
+      "that\n"
+      "run, and its report shows them. A refuted claim is a result: the exit status is 0. With\n"
+      "--expect the status is 3 where a verdict differs from the expected one.\n\n"
       "examples: kappascope verify P-P1f --explain\n"
-      "          kappascope verify --json > ledger.json; kappascope verify --expect ledger.json";
-  usage.options.add_options()("help,h", "this text")(
-      "claim", po::value(&wanted), "claims or families")(
+      "          kappascope verify --json > ledger.json\n"
+      "          kappascope verify --expect ledger.json";
+  usage.options.add_options()("help,h", "show this text")(
+      "claim", po::value(&wanted), "claims or families to decide; all if not given")(
       "run",
-      po::value(&run),
-      "decide the measured claims on this run, and store the verdicts there")(
-      "seed", po::value(&context.seed)->default_value(context.seed), "of searches and Monte Carlo")(
+      po::value(&run)->value_name("RUN"),
+      "decide the claims about training on this run, and store all verdicts in it")(
+      "seed",
+      po::value(&context.seed)->default_value(context.seed)->value_name("N"),
+      "seed of searches and Monte Carlo")(
       "explain",
       po::bool_switch(),
-      "print each claim as a reviewer reads it: statement, source, derivation, witness, "
-      "correction")("list", po::bool_switch(), "list the claims and what they state")(
-      "json", po::bool_switch(), "print JSON lines")(
+      "print each claim for a reviewer: example, statement, source, derivation, numbers, "
+      "correction")("list", po::bool_switch(), "list the claims without deciding them")(
+      "json", po::bool_switch(), "print one JSON object per line")(
       "expect",
-      po::value(&expected),
-      "compare outcomes and conditions with this file, which --json printed");
+      po::value(&expected)->value_name("FILE"),
+      "compare outcomes and conditions with the output of an earlier --json");
   usage.positional = "claim";
   usage.positional_count = -1;
   po::variables_map values;

@@ -45,7 +45,7 @@ std::string text(const Shares& shares) {
 
 double learning_rate_at(const store::RunReader& run, int64_t step) {
   double rate = std::numeric_limits<double>::quiet_NaN();
-  for (const auto& row : run.scalars({"learning_rate", ""})) {
+  for (const auto& row : run.scalars({store::id::kLearningRate, ""})) {
     if (row.step < step) rate = row.scalar.value;
   }
   return rate;
@@ -53,33 +53,18 @@ double learning_rate_at(const store::RunReader& run, int64_t step) {
 
 void print_certificate(const SpectrumResult& result, double tolerance) {
   const auto& found = result.pairs.value;
-  switch (found.status) {
-    case linalg::KrylovStatus::kConverged:
-      fmt::print(
-          "Each value is within its +- of an eigenvalue: the length of A v - value v and the "
-          "rounding of a product.\n");
-      break;
-    case linalg::KrylovStatus::kMaxProducts:
-      fmt::print(
-          "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
-          "others may lie beyond it; raise --max-products or --tolerance.\n");
-      break;
-    case linalg::KrylovStatus::kNonFinite:
-      fmt::print("No values: a product was not finite.\n");
-      return;
-    case linalg::KrylovStatus::kInconsistent:
-      fmt::print(
-          "Do not trust these: products contradict each other, so the loss differs from call to "
-          "call or is noisier than its type allows.\n");
-      break;
-  }
+  fmt::print("{}",
+             linalg::certificate(found,
+                                 {.max_products = "--max-products",
+                                  .tolerance = "--tolerance",
+                                  .both_ends = "--which both",
+                                  .find_repeated = "--find-repeated"}));
   if (found.eigenvalues.size() == 0) return;
-  const double largest = found.eigenvalues.cwiseAbs().maxCoeff();
   fmt::print("Products are in {} ({}), good to about {:.1g}; asked for was {:.1g}.\n",
              result.type,
              result.product_kind,
-             result.product_noise * largest,
-             tolerance * largest);
+             result.product_noise * found.magnitude(),
+             tolerance * found.magnitude());
   if (!result.product_reason.empty())
     fmt::print("They are not exact because: {}\n", result.product_reason);
 }

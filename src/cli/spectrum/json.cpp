@@ -24,6 +24,13 @@ json means(const curvature::SampleMeans& means) {
           {"standard_error", numbers(means.standard_error)}};
 }
 
+json other_end(const linalg::ExtremeEigenvalues& found) {
+  if (!found.other_end) return nullptr;
+  return {{"value", found.other_end->value},
+          {"residual", found.other_end->residual},
+          {"dominates", found.other_end_dominates()}};
+}
+
 json of(const Timed<linalg::Density>& part) {
   const auto& [density, seconds] = part;
   json outliers = json::array();
@@ -80,22 +87,22 @@ json of(const Timed<curvature::SampledEigenvalues>& part, const SpectrumRequest&
           {"seconds", seconds}};
 }
 
-json of(const Timed<curvature::LeadingEigenvalue>& part, const SpectrumRequest& request) {
-  const auto& [leading, seconds] = part;
-  return {{"status", curvature::to_string(leading.status)},
+json of(const Timed<curvature::TopEigenvalue>& part, const SpectrumRequest& request) {
+  const auto& [top, seconds] = part;
+  return {{"status", curvature::to_string(top.status)},
           {"asked", request.interval},
-          {"value", leading.value},
-          {"lower", leading.lower},
-          {"upper", leading.upper},
-          {"quotient", leading.quotient},
-          {"standard_error", leading.standard_error},
-          {"deficit", leading.deficit},
-          {"batch_value", leading.batch_value},
-          {"eigenproblem", linalg::to_string(leading.eigenproblem)},
-          {"batch_rows", leading.batch_rows},
-          {"fresh_rows", leading.fresh_rows},
-          {"products", leading.products},
-          {"passes", leading.passes},
+          {"value", top.value},
+          {"lower", top.lower},
+          {"upper", top.upper},
+          {"quotient", top.quotient},
+          {"standard_error", top.standard_error},
+          {"deficit", top.deficit},
+          {"batch_value", top.batch_value},
+          {"eigenproblem", linalg::to_string(top.eigenproblem)},
+          {"batch_rows", top.batch_rows},
+          {"fresh_rows", top.fresh_rows},
+          {"products", top.products},
+          {"passes", top.passes},
           {"seconds", seconds}};
 }
 
@@ -116,6 +123,9 @@ json to_json(const SpectrumRequest& request, const SpectrumResult& result) {
               {"eigenvalues", numbers(found.eigenvalues)},
               {"residuals", numbers(found.residuals)},
               {"bounds", numbers(result.bounds)},
+              {"which", to_string(found.which)},
+              {"multiplicity_checked", found.multiplicity_checked},
+              {"other_end", other_end(found)},
               {"product_noise", result.product_noise},
               {"product_kind", result.product_kind},
               {"product_reason", result.product_reason},
@@ -126,7 +136,7 @@ json to_json(const SpectrumRequest& request, const SpectrumResult& result) {
   if (result.trace) out["trace"] = of(*result.trace);
   if (result.density) out["density"] = of(*result.density);
   if (result.batches) out["batches"] = of(*result.batches, request);
-  if (result.leading) out["leading"] = of(*result.leading, request);
+  if (result.top_eigenvalue) out["leading"] = of(*result.top_eigenvalue, request);
   return out;
 }
 

@@ -51,7 +51,7 @@ auto timed(const Body& body) {
   return Timed<decltype(value)>{std::move(value), monotonic_seconds() - start};
 }
 
-std::string text(const linalg::LanczosProgress& now, double goal) {
+std::string lanczos_text(const linalg::LanczosProgress& now, double goal) {
   return fmt::format("{} products, {} of {} pairs, largest residual {:.1e} (asked for {:.1e})",
                      now.products,
                      now.converged,
@@ -97,15 +97,15 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Tas
     result.type = std::string(op->vectors().dtype().name());
     auto lanczos = request.lanczos;
     lanczos.vectors = true;
-    lanczos.progress = [&](const auto& now) { line.show(text(now, lanczos.tolerance)); };
+    lanczos.progress = [&](const auto& now) { line.show(lanczos_text(now, lanczos.tolerance)); };
     auto [pairs, seconds] = timed([&] { return curvature::eigenpairs(*op, lanczos); });
-    result.bounds = pairs.found.bounds(result.product_noise);
+    result.bounds = pairs.found.bounds();
     result.shares = all_shares(pairs, parameters);
     result.pairs = {std::move(pairs.found), seconds};
     line.show(fmt::format("{} products", result.pairs.value.products), true);
     if (request.density) {
       const linalg::DensityOptions options;
-      const Counted counted(*op, line, "density", options.steps * options.probes);
+      const Counted counted(*op, line, "density", options.steps * options.starts);
       result.density = timed([&] { return curvature::spectral_density(counted, options); });
     }
     if (request.trace) {
@@ -129,8 +129,10 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Tas
     options.lanczos = request.lanczos;
     // Each pair of batches has a third problem, that of their union.
     options.lanczos.progress = [&, all = request.batches / 2 * 3](const auto& now) {
-      line.show(fmt::format(
-          "batches: problem {} of {}, {}", problems, all, text(now, request.lanczos.tolerance)));
+      line.show(fmt::format("batches: problem {} of {}, {}",
+                            problems,
+                            all,
+                            lanczos_text(now, request.lanczos.tolerance)));
     };
     result.batches =
         timed([&] { return curvature::sampled_eigenvalues(rows_operator, all_rows, options); });
@@ -139,13 +141,13 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Tas
   if (request.interval > 0) {
     seen = 0;
     look = true;
-    curvature::LeadingOptions options{.relative_half_width = request.interval};
+    curvature::TopEigenvalueOptions options{.relative_half_width = request.interval};
     options.lanczos.progress = [&](const auto& now) {
-      line.show("interval: a direction, " + text(now, options.lanczos.tolerance));
+      line.show("interval: a direction, " + lanczos_text(now, options.lanczos.tolerance));
     };
-    result.leading =
-        timed([&] { return curvature::leading_eigenvalue(rows_operator, all_rows, options); });
-    line.show(fmt::format("interval: {} products", result.leading->value.products), true);
+    result.top_eigenvalue =
+        timed([&] { return curvature::top_eigenvalue(rows_operator, all_rows, options); });
+    line.show(fmt::format("interval: {} products", result.top_eigenvalue->value.products), true);
   }
   return result;
 }

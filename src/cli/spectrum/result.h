@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/curvature/leading.h"
 #include "kappascope/curvature/sampling.h"
 #include "kappascope/curvature/spectrum.h"
+#include "kappascope/curvature/top_eigenvalue.h"
 
 namespace kappascope::cli {
 
@@ -20,8 +20,9 @@ struct SpectrumRequest {
   int64_t rows = 1024;
   linalg::LanczosOptions lanczos;
   bool density = false, trace = false;
-  int batches = 0;      ///< independent ones; 0: none
-  double interval = 0;  ///< half width asked for, as a share of lambda_1; 0: none
+  std::string density_out;  ///< file for the density's numbers; empty: none
+  int batches = 0;          ///< independent ones; 0: none
+  double interval = 0;      ///< half width asked for, as a share of lambda_1; 0: none
 };
 
 /// How much of an eigenvector lies in each parameter, the largest share first; they sum to one.
@@ -43,13 +44,13 @@ struct SpectrumResult {
   double product_noise = 0;
   std::string product_kind, product_reason, type;
   std::vector<std::string> names;  ///< of the parameters
-  Timed<linalg::LanczosResult> pairs;
+  Timed<linalg::ExtremeEigenvalues> pairs;
   Eigen::VectorXd bounds;      ///< of the eigenvalues
   std::vector<Shares> shares;  ///< of the eigenvectors
   std::optional<Timed<linalg::Density>> density;
   std::optional<Timed<linalg::TraceEstimate>> trace;
   std::optional<Timed<curvature::SampledEigenvalues>> batches;
-  std::optional<Timed<curvature::LeadingEigenvalue>> leading;
+  std::optional<Timed<curvature::TopEigenvalue>> top_eigenvalue;
 };
 
 }  // namespace kappascope::cli

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/spectrum/certificate.h"
+#include "cli/spectrum/density.h"
 #include "cli/spectrum/operators.h"
 #include "cli/spectrum/print.h"
 
@@ -73,68 +74,28 @@ void print_batches(const SpectrumRequest& request, const curvature::SampledEigen
       "of a batch against the distribution of the data.\n");
 }
 
-void print_leading(double asked, const curvature::LeadingEigenvalue& leading) {
+void print_top_eigenvalue(double asked, const curvature::TopEigenvalue& top) {
   using curvature::SamplingStatus;
-  if (leading.status == SamplingStatus::kNonFinite) {
+  if (top.status == SamplingStatus::kNonFinite) {
     fmt::print("No interval: a product was not finite.\n");
     return;
   }
   fmt::print(
       "lambda_1 over the distribution of the data: {:.5g}, 95 %: {:.5g} to {:.5g} (+- {:.2g} %), "
       "from {} + {} rows in {} products, {:.2g} passes\n",
-      leading.value,
-      leading.lower,
-      leading.upper,
-      50 * (leading.upper - leading.lower) / std::abs(leading.value),
-      leading.batch_rows,
-      leading.fresh_rows,
-      leading.products,
-      leading.passes);
-  if (leading.status == SamplingStatus::kReached) return;
-  fmt::print("Not as narrow as the +- {:.2g} % asked for: {} ended first.\n",
-             100 * asked,
-             leading.status == SamplingStatus::kDataEnded ? "the data"
-                                                          : "the budget of passes over the data");
-}
-
-void print_density(const linalg::Density& density) {
-  if (density.status != linalg::KrylovStatus::kConverged) {
-    fmt::print("No density: a product was not finite.\n");
-    return;
-  }
-  const auto& negative = density.negative_mass;
-  const auto& zero = density.near_zero_mass;
+      top.value,
+      top.lower,
+      top.upper,
+      50 * (top.upper - top.lower) / std::abs(top.value),
+      top.batch_rows,
+      top.fresh_rows,
+      top.products,
+      top.passes);
+  if (top.status == SamplingStatus::kReached) return;
   fmt::print(
-      "{:.3g} of the spectrum is negative ({:.3g} to {:.3g}), {:.3g} within 1e-3 of the largest "
-      "magnitude of zero ({:.3g} to {:.3g})\n",
-      negative.value,
-      negative.lower,
-      negative.upper,
-      zero.value,
-      zero.lower,
-      zero.upper);
-  fmt::print("bulk from {:.4g} to {:.4g}; outside it {:.3g} +- {:.2g} eigenvalues (standard error)",
-             density.bulk_low,
-             density.bulk_high,
-             density.outlier_count,
-             density.outlier_count_stderr);
-  for (std::size_t i = 0; i < density.outliers.size(); ++i) {
-    fmt::print("{}{:.5g} +- {:.1e}",
-               i == 0 ? ", of which resolved: " : ", ",
-               density.outliers[i].value,
-               density.outliers[i].bound);
-  }
-  fmt::print("\ngrid, density, lower, upper, cumulative, lower, upper:\n");
-  for (Eigen::Index i = 0; i < density.grid.size(); ++i) {
-    fmt::print("{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g}\n",
-               density.grid[i],
-               density.density[i],
-               density.lower[i],
-               density.upper[i],
-               density.cumulative[i],
-               density.cumulative_lower[i],
-               density.cumulative_upper[i]);
-  }
+      "Not as narrow as the +- {:.2g} % asked for: {} ended first.\n",
+      100 * asked,
+      top.status == SamplingStatus::kDataEnded ? "the data" : "the budget of passes over the data");
 }
 
 }  // namespace
@@ -142,7 +103,7 @@ void print_density(const linalg::Density& density) {
 void print_text(const SpectrumRequest& request, const SpectrumResult& result) {
   print_pairs(request, result);
   if (result.batches) print_batches(request, result.batches->value);
-  if (result.leading) print_leading(request.interval, result.leading->value);
+  if (result.top_eigenvalue) print_top_eigenvalue(request.interval, result.top_eigenvalue->value);
   if (result.trace) {
     const auto& trace = result.trace->value;
     fmt::print("trace {:.6g} +- {:.2g} (standard error), {} in {} products\n",
@@ -151,7 +112,7 @@ void print_text(const SpectrumRequest& request, const SpectrumResult& result) {
                linalg::to_string(trace.status),
                trace.products);
   }
-  if (result.density) print_density(result.density->value);
+  if (result.density) fmt::print("{}", density_text(result.density->value, request.density_out));
 }
 
 }  // namespace kappascope::cli

@@ -53,7 +53,7 @@ class StopSignals {
   struct sigaction child_before_ = {};
 };
 
-/// Jobs that run; what is left of them is told to stop and waited for when it goes.
+/// Running jobs. The destructor stops those that still run and waits for them.
 class Running {
  public:
   ~Running() {

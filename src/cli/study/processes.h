@@ -10,9 +10,9 @@
 
 namespace kappascope::cli {
 
-/// This program again, with other words.
+/// A child process of this executable.
 struct Job {
-  std::vector<std::string> words;  ///< after the program's name
+  std::vector<std::string> words;  ///< its arguments
   std::filesystem::path log;       ///< takes what it prints
 };
 
@@ -20,11 +20,10 @@ struct JobsProgress {
   std::size_t done = 0, running = 0, total = 0;
 };
 
-/// Runs jobs as processes of their own, at most `at_once` at a time, and calls `ended` with the
-/// number and exit status of each as it ends (128 + signal when killed). `watch` is called a few
-/// times a second. On SIGINT, SIGTERM or SIGHUP no further job starts, those that run are told to
-/// stop, and it returns when they have; a second signal is passed on as well. Returns whether it
-/// was stopped so.
+/// Runs jobs as processes, at most `at_once` at a time, and calls `ended` with the index and exit
+/// status of each as it ends (128 + signal when killed). `watch` is called five times a second. On
+/// SIGINT, SIGTERM or SIGHUP no further job starts, the running ones get SIGINT, and run_jobs
+/// returns when they have ended; a second signal is passed on too. Returns whether a signal came.
 bool run_jobs(const std::vector<Job>& jobs,
               int at_once,
               const std::function<void(std::size_t, int)>& ended,

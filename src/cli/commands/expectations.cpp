@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/expectations.h"
+#include "cli/commands/expectations.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "kappascope/study/definition.h"
+#include "kappascope/study/run_ends.h"
+#include "kappascope/study/verdict.h"
+
+namespace kappascope::cli {
+
+/// Throws UsageError when a claim of the study does not exist, or is not measured by a study of its
+/// name. Call it before anything is trained.
+void check_claims(const study::StudyDefinition& definition);
+
+/// The claims of a study, each decided on these runs (study::DecideClaims).
+std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
+                                               const std::vector<study::RunEnd>& runs);
+
+}  // namespace kappascope::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "kappascope/store/run.h"
+#include "program.h"
+#include "support/catch.h"
+
+using Catch::Contains;
+using kappascope::testing::Workplace;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_run(const fs::path& dir) {
+  auto run = kappascope::store::RunWriter::create(
+      dir, {{"label", "PGB"}, {"created", "2026-01-31T12:00:00Z"}});
+  run.write(
+      {.step = 9,
+       .scalars = {{.name = "loss/train", .value = 0.5}, {.name = "loss/test", .value = 0.25}}});
+  run.set_state("finished");
+}
+
+}  // namespace
+
+TEST_CASE("runs shows start, duration and test loss") {
+  const Workplace work;
+  write_run(work.path() / "runs/a");
+  const auto table = work.run("runs");
+  REQUIRE(table.status == 0);
+  CHECK_THAT(table.out, Contains("start (UTC)") && Contains("2026-01-31 12:00"));
+  CHECK_THAT(table.out, Contains("0.25") && Contains(" h "));
+  const auto row = nlohmann::json::parse(work.run("runs --json").out);
+  CHECK(row["test_loss"] == 0.25);
+  CHECK(row["seconds"] > 1e6);  // written today, made in January
+  CHECK(row["created"] == "2026-01-31T12:00:00Z");
+}
+
+TEST_CASE("a run that cannot be shown spoils no other line of runs") {
+  const Workplace work;
+  write_run(work.path() / "runs/a");
+  write_run(work.path() / "runs/b-\xff\xfe");
+  write_run(work.path() / "runs/c");
+  fs::create_directories(work.path() / "runs/d");
+  kappascope::testing::write_bytes(work.path() / "runs/d/run.sqlite", "no database");
+  const auto got = work.run("runs --json");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("runs/d"));
+  std::istringstream lines(got.out);
+  int rows = 0, errors = 0;
+  for (std::string line; std::getline(lines, line); ++rows)
+    errors += nlohmann::json::parse(line).contains("error") ? 1 : 0;
+  CHECK(rows == 4);
+  CHECK(errors == 1);
+  CHECK(work.run("runs").status == 1);
+}
