@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators torch.ops.kappascope.*: a value with its graph goes in, built in Python or
-// anywhere, and numbers come out. Python's side of them is kappascope/_library.py.
+// anywhere, and numbers come out; feature_ops.cpp has the one of features. Python's side of them is
+// kappascope/_library.py.
 #include <torch/library.h>
 #include <torch/types.h>
 
@@ -170,8 +171,11 @@ Result spectrum(const std::optional<at::Tensor>& value,
   Numbers out;
   out.insert("eigenvalues", tensor::from_vector(found.eigenvalues));
   out.insert("residuals", tensor::from_vector(found.residuals));
-  out.insert("bounds", tensor::from_vector(found.bounds(op->product_noise())));
-  out.insert("product_noise", number(op->product_noise()));
+  out.insert("bounds", tensor::from_vector(found.bounds()));
+  out.insert("product_noise", number(found.product_noise));
+  out.insert("multiplicity_checked", number(found.multiplicity_checked ? 1 : 0));
+  if (const auto& other = found.other_end)
+    out.insert("other_end", tensor::from_vector(Eigen::Vector2d(other->value, other->residual)));
   if (pairs.vectors.defined()) out.insert("eigenvectors", pairs.vectors);
   return result_of(out, found.status, found.products, *op);
 }
@@ -192,7 +196,7 @@ Result density(const std::optional<at::Tensor>& value,
                int64_t seed) {
   linalg::DensityOptions options;
   options.steps = checked_int(steps, "steps");
-  options.probes = checked_int(probes, "probes");
+  options.starts = checked_int(probes, "probes");
   options.points = checked_int(points, "points");
   options.bandwidth = bandwidth;
   options.max_vectors = checked_int(max_vectors, "max_vectors");

@@ -42,6 +42,7 @@ def built_library() -> Path:
     options = [
         "-DCMAKE_BUILD_TYPE=Release",
         "-DKAPPASCOPE_PYTHON_ONLY=ON",
+        "-DKAPPASCOPE_UNITY=ON",
         f"-DKAPPASCOPE_TORCH_DIR={torch}",
     ]
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, *options], check=True)

@@ -9,9 +9,9 @@ from torch import Tensor
 from ._library import call
 from ._losses import PRODUCTS, Batches, Loss, Operator, Product, source_of
 from ._parameters import Parameters, named_parameters, unchanged
-from ._results import Density, Spectrum, Trace
+from ._results import Density, RitzValue, Spectrum, Trace
 
-_ENDS = ("both", "largest", "smallest")
+_ENDS = ("largest", "smallest", "both")
 
 
 def spectrum(
@@ -22,16 +22,19 @@ def spectrum(
     operator: Operator = "hessian",
     product: Product = "automatic",
     top: int = 5,
-    which: Literal["both", "largest", "smallest"] = "both",
+    which: Literal["largest", "smallest", "both"] = "largest",
     tol: float = 1e-3,
     max_products: int = 300,
     max_basis: int = 80,
-    find_repeated: bool = True,
+    find_repeated: bool = False,
     start: Spectrum | Tensor | None = None,
     vectors: bool = True,
     seed: int = 0,
 ) -> Spectrum:
     """Extreme eigenpairs of a loss's curvature, by Lanczos, each with its residual and bound.
+
+    The default is the five largest, each distinct eigenvalue once. The result also tells, for no
+    further product, how far the same Krylov space reaches at the other end.
 
     loss: a scalar tensor with its graph, or a callable: loss(), or loss(batch) with batches, an
         iterable of batches or a callable that gives one; then it is the mean weighted by the rows
@@ -43,15 +46,16 @@ def spectrum(
         "recomputed" (slower, small) or "finite difference" (not exact, its error is in the bounds).
         "automatic" keeps the graph, of batches as many as fit into 4 GiB, and takes differences
         where the loss is a callable without a second derivative (fused attention).
-    top, which: pairs wanted at each asked end, by value.
+    top, which: pairs wanted at each requested end; ends are by value, not by magnitude.
     tol: on ‖A v - value v‖ / largest magnitude; where products are noisier, on their noise.
     max_products: of the iteration. Within thirty times a product's noise each residual is measured
         by one more.
     max_basis: vectors of the parameters' size that are kept before a restart.
-    find_repeated: look for copies of repeated eigenvalues, at the cost of a dozen products.
+    find_repeated: list repeated eigenvalues as often as they occur, for a dozen products more and
+        a dozen for each copy.
     start: the last snapshot's Spectrum, or vectors [n] or [s, n].
 
-    Raises ValueError for arguments that cannot be meant and Error where there is no curvature (a
+    Raises ValueError for invalid arguments and Error where there is no curvature (a
     loss that is not finite, not deterministic, or does not depend on the parameters). What comes of
     the iteration is the result's status. Ctrl-C waits for the end of the call.
     """
@@ -81,6 +85,7 @@ def spectrum(
         seed=seed,
         start=start,
     )
+    other = numbers.get("other_end")
     return Spectrum(
         eigenvalues=numbers["eigenvalues"],
         eigenvectors=numbers.get("eigenvectors"),
@@ -91,6 +96,9 @@ def spectrum(
         product_kind=kind,
         seconds=time.perf_counter() - began,
         operator=operator,
+        which=which,
+        multiplicity_checked=bool(numbers["multiplicity_checked"].item()),
+        other_end=None if other is None else RitzValue(*other.tolist()),
         tolerance=tol,
         product_noise=numbers["product_noise"].item(),
         shapes=shapes,
@@ -113,9 +121,10 @@ def density(
 ) -> Density:
     """Spectral density of a loss's curvature; loss to product as in spectrum().
 
-    steps: Lanczos steps a probe; probes: random starts, at least two for a band; points: of the
-    grid; bandwidth: standard deviation of the smoothing, as a share of the range; max_vectors: held
-    at once, of the parameters' size (0: one a step); with fewer than steps the basis is not kept.
+    steps: Lanczos steps from each start vector; probes: random start vectors, at least two for a
+    band; points: of the grid; bandwidth: standard deviation of the smoothing, as a share of the
+    range; max_vectors: held at once, of the parameters' size (0: one a step); with fewer than steps
+    the basis is not kept.
     Cost: steps · probes products.
     """
     began = time.perf_counter()

@@ -27,6 +27,14 @@ def _cost(products: int, kind: str, seconds: float) -> str:
     return f"{products} products ({kind}), {seconds:.3g} s"
 
 
+@dataclass(frozen=True)
+class RitzValue:
+    """A value of the projection on the Krylov space: an eigenvalue lies within `residual` of it."""
+
+    value: float
+    residual: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Spectrum:
     """Extreme eigenpairs, by value in descending order. k = 0 where status is "non_finite"."""
@@ -49,6 +57,13 @@ class Spectrum:
     seconds: float
     """Wall time of the whole call."""
     operator: str
+    which: str
+    """The ends that were asked for: "largest", "smallest" or "both"."""
+    multiplicity_checked: bool
+    """Each eigenvalue comes as often as it occurs; without it a repeated one comes once."""
+    other_end: RitzValue | None
+    """Where one end was asked for, the extreme Ritz value at the other one: the eigenvalue there is
+    at this value or beyond it. None where the space held nothing but the wanted pairs."""
     tolerance: float
     """Asked for: residual / largest magnitude."""
     product_noise: float
@@ -74,12 +89,39 @@ class Spectrum:
             lines.append(f"  {value:>14.6g}  +- {bound:.1e}")
         lines.append(_WORDS.get(self.status, self.status))
         if self.eigenvalues.numel() > 0:
+            lines += self._not_asked()
             largest = float(self.eigenvalues.abs().max())
+            if self.other_end is not None:
+                largest = max(largest, abs(self.other_end.value))
             lines.append(
                 f"Products are good to about {self.product_noise * largest:.1g}; asked for was "
                 f"{self.tolerance * largest:.1g}."
             )
         return "\n".join(lines)
+
+    def _not_asked(self) -> list[str]:
+        """What was not looked at, and how to ask for it."""
+        lines = []
+        if not self.multiplicity_checked:
+            lines.append(
+                "Multiplicity was not looked for: a repeated eigenvalue comes once; ask with "
+                "find_repeated=True."
+            )
+        if self.other_end is None:
+            return lines
+        low = self.which == "largest"
+        ritz = f"{self.other_end.value:.6g} (residual {self.other_end.residual:.1e})"
+        if abs(self.other_end.value) > float(self.eigenvalues.abs().max()):
+            lines.append(
+                f"The most {'negative' if low else 'positive'} Ritz value of the same space, "
+                f'{ritz}, has the larger magnitude; ask with which="both".'
+            )
+        else:
+            lines.append(
+                f"The other end was not asked for: the same space reaches "
+                f"{'down' if low else 'up'} to {ritz}, and the spectrum at least as far."
+            )
+        return lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +133,7 @@ class Density:
     density: Tensor
     """[points]; (1/n) Σ δ(x - λ), smoothed."""
     lower: Tensor
-    """[points]; 95 % pointwise over probes, NaN for one probe."""
+    """[points]; 95 % pointwise over start vectors, NaN for one."""
     upper: Tensor
     cumulative: Tensor
     """[points]; share of the spectrum at or below each point, with a band of 95 % for all of them
@@ -101,10 +143,10 @@ class Density:
     outliers: Tensor
     """[k, 2]; eigenvalues apart from the bulk, descending, with their bounds."""
     outlier_count: float
-    """How many lie there, with their multiplicity, as the probes' mass says, and its error."""
+    """How many lie there, with their multiplicity, as their mass says, and its error."""
     outlier_count_stderr: float
     nodes: Tensor
-    """Ritz values of all probes."""
+    """Ritz values of all start vectors."""
     weights: Tensor
     """Of the nodes; they sum to 1."""
     negative_mass: float
@@ -112,7 +154,7 @@ class Density:
     near_zero_mass: float
     """Share within 1e-3 of the largest magnitude."""
     trace: float
-    """By the same probes, with its standard error and 95 % interval (NaN for one probe)."""
+    """By the same vectors, with its standard error and 95 % interval (NaN for one)."""
     trace_stderr: float
     trace_lower: float
     trace_upper: float

@@ -13,7 +13,8 @@ from torch.nn import functional
 
 
 def top(loss: Any, params: Any, **options: Any) -> Tensor:
-    found = kappascope.spectrum(loss, params, **{"top": 2, "tol": 1e-9, **options})
+    asked = {"top": 2, "which": "both", "find_repeated": True, "tol": 1e-9, **options}
+    found = kappascope.spectrum(loss, params, **asked)
     assert found.status == "converged", found
     return found.eigenvalues
 

@@ -28,7 +28,9 @@ class Spectrum(unittest.TestCase):
         torch.testing.assert_close(true, found.residuals, atol=1e-13 * scale, rtol=1e-6)
 
     def test_the_hessian_of_a_gated_network_is_that_of_the_dense_matrix(self) -> None:
-        found = kappascope.spectrum(self.problem.loss(), self.problem.model, top=3, tol=1e-10)
+        found = kappascope.spectrum(
+            self.problem.loss(), self.problem.model, top=3, which="both", tol=1e-10
+        )
         self.assertEqual(found.status, "converged")
         self.assertEqual(found.product_kind, "graph kept")
         self.assertGreater(found.products, 6)
@@ -39,9 +41,7 @@ class Spectrum(unittest.TestCase):
         self.assert_pairs(found, self.hessian)
 
     def test_a_loose_tolerance_is_told_by_the_bounds(self) -> None:
-        found = kappascope.spectrum(
-            self.problem.loss(), self.problem.model, tol=1e-2, find_repeated=False
-        )
+        found = kappascope.spectrum(self.problem.loss(), self.problem.model, which="both", tol=1e-2)
         self.assertGreater(float(found.residuals.max()), 1e-9)
         rounding = found.product_noise * found.eigenvalues.abs().max()
         torch.testing.assert_close(found.bounds, found.residuals + rounding)
@@ -60,6 +60,42 @@ class Spectrum(unittest.TestCase):
             )
             torch.testing.assert_close(found.eigenvalues, expected, atol=1e-9, rtol=0)
 
+    def test_the_default_is_the_five_largest_once_each(self) -> None:
+        found = kappascope.spectrum(self.problem.loss(), self.problem.model)
+        self.assertEqual((found.which, len(found.eigenvalues)), ("largest", 5))
+        self.assertFalse(found.multiplicity_checked)
+        largest = torch.linalg.eigvalsh(self.hessian).flip(0)[:5]
+        torch.testing.assert_close(
+            found.eigenvalues, largest, atol=2 * float(found.bounds.max()), rtol=0
+        )
+        plain = kappascope.spectrum(
+            self.problem.loss(), self.problem.model, which="largest", find_repeated=False
+        )
+        self.assertEqual(found.products, plain.products)
+        self.assertIn("ask with find_repeated=True", str(found))
+        every = kappascope.spectrum(self.problem.loss(), self.problem.model, find_repeated=True)
+        self.assertGreater(every.products, found.products)
+        self.assertTrue(every.multiplicity_checked)
+        self.assertNotIn("Multiplicity", str(every))
+
+    def test_the_other_end_comes_for_nothing_and_says_where_it_is_the_larger_one(self) -> None:
+        weight = torch.nn.Parameter(torch.ones(40, dtype=torch.float64))
+        curvature = torch.linspace(-1, 1, 40, dtype=torch.float64)
+        curvature[:3] = torch.tensor([-20.0, 10.0, 8.0])
+        loss = (curvature * weight.square()).sum() / 2
+        found = kappascope.spectrum(loss, [weight], top=2)
+        torch.testing.assert_close(
+            found.eigenvalues, torch.tensor([10.0, 8.0], dtype=torch.float64), atol=0.02, rtol=0
+        )
+        assert found.other_end is not None
+        self.assertLessEqual(abs(found.other_end.value + 20), found.other_end.residual + 1e-12)
+        self.assertIn("The most negative Ritz value of the same space, -20 ", str(found))
+        self.assertIn('has the larger magnitude; ask with which="both".', str(found))
+        low = kappascope.spectrum(loss, [weight], top=1, which="smallest")
+        self.assertIn("The other end was not asked for: the same space reaches up to", str(low))
+        both = kappascope.spectrum(loss, [weight], top=1, which="both")
+        self.assertIsNone(both.other_end)
+
     def test_the_graph_is_still_there_afterwards(self) -> None:
         loss = self.problem.loss()
         kappascope.spectrum(loss, self.problem.model, top=1)
@@ -68,7 +104,7 @@ class Spectrum(unittest.TestCase):
 
     def test_a_start_from_the_last_spectrum_or_a_vector_takes_fewer_products(self) -> None:
         model = self.problem.model
-        options = {"top": 2, "which": "largest", "tol": 1e-6, "find_repeated": False}
+        options = {"top": 2, "tol": 1e-6}
         cold = kappascope.spectrum(self.problem.loss(), model, **options)
         with torch.no_grad():
             model.bias.add_(1e-5)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch.ops.kappascope.kappa: features go in, condition numbers come out. Python's side of it is
+// kappascope/_features.py.
+#include <torch/library.h>
+#include <torch/types.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kappascope/core/error.h"
+#include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/kappa.h"
+
+namespace kappascope {
+namespace {
+
+/// Numbers by the name of their field, double and on the host: [6] those of the six estimates, the
+/// others scalars; status and reason of each estimate; the route.
+using Result = std::tuple<c10::Dict<std::string, at::Tensor>,
+                          std::vector<std::string>,
+                          std::vector<std::string>,
+                          std::string>;
+
+Result kappa(const at::Tensor& rows,
+             const std::optional<at::Tensor>& bias,
+             int64_t rows_per_group,
+             double confidence,
+             int64_t sample_rows,
+             int64_t seed) {
+  linalg::KappaOptions options;
+  options.confidence = confidence;
+  options.rows_per_group = rows_per_group;
+  options.moments.sample_rows = sample_rows;
+  options.moments.seed = static_cast<std::uint64_t>(seed);
+  const auto found = tensor::kappa(rows, bias.value_or(at::Tensor()), options);
+
+  const std::array<const linalg::KappaEstimate*, 6> estimates = {&found.sigma,
+                                                                 &found.second_moment,
+                                                                 &found.with_bias,
+                                                                 &found.sigma_scaled,
+                                                                 &found.second_moment_scaled,
+                                                                 &found.with_bias_scaled};
+  c10::Dict<std::string, at::Tensor> numbers;
+  const auto add_of_each = [&](const char* name, auto field) {
+    Eigen::VectorXd values(std::ssize(estimates));
+    for (Eigen::Index i = 0; i < values.size(); ++i)
+      values(i) = static_cast<double>(estimates[static_cast<std::size_t>(i)]->*field);
+    numbers.insert(name, tensor::from_vector(values));
+  };
+  using linalg::KappaEstimate;
+  add_of_each("value", &KappaEstimate::value);
+  add_of_each("lower", &KappaEstimate::lower);
+  add_of_each("upper", &KappaEstimate::upper);
+  add_of_each("shrunk", &KappaEstimate::shrunk);
+  add_of_each("on_range", &KappaEstimate::on_range);
+  add_of_each("lambda_max", &KappaEstimate::lambda_max);
+  add_of_each("lambda_min", &KappaEstimate::lambda_min);
+  add_of_each("null_dimension", &KappaEstimate::null_dimension);
+  add_of_each("n_effective", &KappaEstimate::n_effective);
+  const auto add = [&](const char* name, auto value) {
+    numbers.insert(name, torch::scalar_tensor(static_cast<double>(value), torch::kDouble));
+  };
+  add("rows", found.rows);
+  add("nonfinite_rows", found.nonfinite_rows);
+  add("effective_rank", found.effective_rank);
+  add("effective_rank_error", found.effective_rank_error);
+  add("stable_rank", found.stable_rank);
+  add("isotropy", found.isotropy);
+  add("mean_leverage", found.mean_leverage);
+  add("kurtosis", found.kurtosis);
+  add("constant_features", found.constant_features);
+  add("dead_features", found.dead_features);
+  std::vector<std::string> statuses, reasons;
+  for (const auto* estimate : estimates) {
+    statuses.emplace_back(linalg::to_string(estimate->resolution));
+    reasons.push_back(estimate->reason);
+  }
+  return {numbers, statuses, reasons, linalg::to_string(found.route)};
+}
+
+}  // namespace
+}  // namespace kappascope
+
+TORCH_LIBRARY_FRAGMENT(kappascope, library) {
+  library.def(
+      "kappa(Tensor rows, Tensor? bias, *, int rows_per_group, float confidence, int sample_rows, "
+      "int seed) -> (Dict(str, Tensor) numbers, str[] statuses, str[] reasons, str route)",
+      &kappascope::kappa);
+}
