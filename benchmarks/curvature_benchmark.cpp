@@ -21,9 +21,7 @@ namespace {
 /// A model with what its benchmarks stand on, made by the first of them that runs.
 class Bench {
  public:
-  explicit Bench(std::string name) : name_(std::move(name)), problem_(benchmarks::problem(name_)) {
-    largest_.which = linalg::SpectrumEnd::kLargest;
-  }
+  explicit Bench(std::string name) : name_(std::move(name)), problem_(benchmarks::problem(name_)) {}
 
   void gradient() const { torch::autograd::grad({problem_.loss()}, problem_.model->parameters()); }
   const curvature::CurvatureOperator& hessian() {
@@ -45,10 +43,8 @@ class Bench {
     if (products_ == 0) products_ = eigenpairs();
     return products_;
   }
-  int eigenpairs() { return curvature::eigenpairs(hessian(), largest_).found.products; }
-  int host_eigenpairs() {
-    return linalg::lanczos(curvature::as_linear(hessian()), largest_).products;
-  }
+  int eigenpairs() { return curvature::eigenpairs(hessian()).found.products; }
+  int host_eigenpairs() { return linalg::lanczos(curvature::as_linear(hessian())).products; }
   void multiply(const curvature::CurvatureOperator& op, int times) {
     if (!v_.defined()) v_ = torch::randn({op.size()});
     for (int i = 0; i < times; ++i) benchmark::DoNotOptimize(op.apply(v_).const_data_ptr<float>());
@@ -56,7 +52,7 @@ class Bench {
   void density(int max_vectors) {
     linalg::DensityOptions options;
     options.steps = 100;
-    options.probes = 1;
+    options.starts = 1;
     options.max_vectors = max_vectors;
     benchmark::DoNotOptimize(curvature::spectral_density(hessian(), options).trace);
   }
@@ -65,7 +61,6 @@ class Bench {
  private:
   std::string name_;
   benchmarks::Problem problem_;
-  linalg::LanczosOptions largest_;
   std::unique_ptr<curvature::CurvatureOperator> hessian_, gauss_newton_;
   int products_ = 0;
   at::Tensor v_;

@@ -13,8 +13,8 @@
 #include <functional>
 
 #include "kappascope/core/error.h"
-#include "kappascope/curvature/leading.h"
 #include "kappascope/curvature/spectrum.h"
+#include "kappascope/curvature/top_eigenvalue.h"
 #include "kappascope/data/images.h"
 #include "kappascope/data/sampler.h"
 #include "kappascope/nn/mlp_stack.h"
@@ -52,7 +52,7 @@ void measure(const std::string& folder) {
     return curvature::hessian([&] { return loss(rows); }, parameters, {.check_determinism = false});
   };
   // The first products of a process wait for threads and code.
-  curvature::leading_eigenvalue(hessian, source->size(), {.relative_half_width = 0.2});
+  curvature::top_eigenvalue(hessian, source->size(), {.relative_half_width = 0.2});
   const auto gradient = [&] { torch::autograd::grad({loss(all)}, model->parameters()); };
   gradient();
   const double pass = seconds_of(gradient);
@@ -68,11 +68,11 @@ void measure(const std::string& folder) {
              "passes",
              "time");
   for (const double width : {0.2, 0.1, 0.05, 0.02}) {
-    curvature::LeadingOptions options;
+    curvature::TopEigenvalueOptions options;
     options.relative_half_width = width;
-    curvature::LeadingEigenvalue found;
-    const double seconds = seconds_of(
-        [&] { found = curvature::leading_eigenvalue(hessian, source->size(), options); });
+    curvature::TopEigenvalue found;
+    const double seconds =
+        seconds_of([&] { found = curvature::top_eigenvalue(hessian, source->size(), options); });
     fmt::print("{:<34} {:9.3f} {:9.3f} {:9.3f} {:10.1f}% {:7} {:7} {:9} {:7.3f} {:7.3f}\n",
                fmt::format("growing batch, +-{:.0f} %: {}", 100 * width, to_string(found.status)),
                found.value,
@@ -110,8 +110,7 @@ void measure(const std::string& folder) {
   }
   linalg::LanczosOptions options;
   options.top = 1;
-  options.which = linalg::SpectrumEnd::kLargest;
-  linalg::LanczosResult found;
+  linalg::ExtremeEigenvalues found;
   const double seconds =
       seconds_of([&] { found = curvature::eigenpairs(*hessian(all), options).found; });
   fmt::print("{:<34} {:9.3f} {:>19} {:>11} {:7} {:7} {:9} {:7.3f} {:7.3f}\n",

@@ -10,6 +10,8 @@ import statistics
 import subprocess
 import sys
 
+NORMAL_95 = statistics.NormalDist().inv_cdf(0.975)
+
 
 def measure(program, pattern, repetitions):
     """(seconds of base, seconds of ours) of every repetition by benchmark name."""
@@ -41,7 +43,7 @@ def overall(pairs):
     ratios = [ours / base for base, ours in pairs]
     middle = statistics.median(ratios)
     noise = 1.4826 * statistics.median(abs(ratio - middle) for ratio in ratios)
-    return ours / base, 1.96 * noise / len(ratios) ** 0.5
+    return ours / base, NORMAL_95 * noise / len(ratios) ** 0.5
 
 
 def peak_memory(program, model, mode, runs=3):

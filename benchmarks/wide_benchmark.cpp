@@ -13,10 +13,9 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/linalg/features/kappa.h"
-#include "kappascope/linalg/features/wide.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/kappa.h"
 
 using namespace kappascope;
 
@@ -64,22 +63,21 @@ void measure(Eigen::Index d, int threads) {
   constexpr Eigen::Index kWidest = 4096;
   auto moments = moments_of(d);
   const Eigen::VectorXd bias = -0.5 * moments.mean;
-  linalg::WideOptions wide_options;
-  wide_options.factor.cholesky = tensor::cholesky;
+  const auto b = tensor::from_vector(bias);
+  linalg::KappaOptions decompose, factorise;
+  decompose.factorise_from = d + 1;
+  factorise.factorise_from = d;
   double decomposition = NAN, alone = NAN, kappa = NAN;
   if (d <= kWidest) {
-    decomposition = seconds_on(1, [&] {
-      linalg::KappaOptions options;
-      options.eigenvalues = tensor::symmetric_eigenvalues;
-      const auto eigen = tensor::symmetric_eigen(moments.covariance);
-      kappa = linalg::conditioning(moments, bias, options, &eigen).with_bias.value;
-    });
     auto copy = moments;
-    alone = seconds_on(1, [&] { linalg::wide_conditioning(std::move(copy), bias, wide_options); });
+    decomposition = seconds_on(
+        1, [&] { kappa = tensor::kappa(std::move(copy), b, decompose).with_bias.value; });
+    copy = moments;
+    alone = seconds_on(1, [&] { tensor::kappa(std::move(copy), b, factorise); });
   }
   linalg::Conditioning wide;
-  const double factorisation = seconds_on(
-      threads, [&] { wide = linalg::wide_conditioning(std::move(moments), bias, wide_options); });
+  const double factorisation =
+      seconds_on(threads, [&] { wide = tensor::kappa(std::move(moments), b, factorise); });
   const auto& found = wide.with_bias;
   fmt::print("{:6} {:14.2f} {:14.2f} {:14.2f} {:9} {:12.6g} {:12.1e} {:12.1e} {:12.1e}\n",
              d,

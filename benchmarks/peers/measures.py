@@ -12,6 +12,7 @@ import table
 import tools
 import truth
 
+NORMAL_95 = statistics.NormalDist().inv_cdf(0.975)
 SLOWEST = 3  # a peer's setting is given up at this many times the fastest peer's time
 
 
@@ -203,7 +204,7 @@ class Bench:
             rows.append({"tool": tool.name, "products": statistics.mean(counts), "rms": rms(values),
                          "stderr": None if errors[0] is None else statistics.mean(errors),
                          "covered": None if errors[0] is None else statistics.mean(
-                             abs(v) <= 1.96 * e * (1 + v) for v, e in zip(values, errors))})
+                             abs(v) <= NORMAL_95 * e * (1 + v) for v, e in zip(values, errors))})
         return {"reference": true, "reference_error": error, "seeds": seeds, "rows": rows}
 
     def tracking(self, snapshots=20, apart=10):

@@ -233,15 +233,20 @@ class Kappascope:
 
     def __init__(self, find_repeated):
         self.find_repeated = find_repeated
-        self.name = "kappascope" if find_repeated else "kappascope, find_repeated=False"
+        self.name = "kappascope, find_repeated=True" if find_repeated else "kappascope"
 
     def settings(self, k, tol):
         return [{}]
 
     def pairs(self, problem, k, tol, setting, count, start=None):
+        """The plain call: what differs from the defaults is what the measurement asks for."""
         loss = problem.loss()
-        found = kappascope.spectrum(loss, problem.model, top=k, which="largest", tol=tol,
-                                    find_repeated=self.find_repeated, start=start, seed=1)
+        options = {"tol": tol} if tol != 1e-3 else {}
+        if self.find_repeated:
+            options["find_repeated"] = True
+        if start is not None:
+            options["start"] = start
+        found = kappascope.spectrum(loss, problem.model, top=k, **options)
         count.products = found.products
         largest = found.eigenvalues.abs().max()
         pairs = Pairs(found.eigenvalues, list(found.eigenvectors), loss.item(),
