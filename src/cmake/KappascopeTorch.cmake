@@ -75,25 +75,9 @@ if(NOT TARGET kappascope::torch)
     INTERFACE_LINK_OPTIONS "LINKER:--allow-shlib-undefined;LINKER:--unresolved-symbols=ignore-in-shared-libs")
 endif()
 
-# For every target that includes LibTorch: one precompiled header of what most sources use. All of
-# <torch/torch.h> would take each of them 7 s more, for its templates.
-# The reuse needs identical flags, so programs are compiled as the libraries are (-fPIC).
-function(kappascope_use_torch target)
-  if(NOT TARGET kappascope_torch_pch)
-    file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
-    add_library(kappascope_torch_pch STATIC ${PROJECT_BINARY_DIR}/torch_pch.cpp)
-    target_link_libraries(kappascope_torch_pch PUBLIC kappascope::torch)
-    target_compile_features(kappascope_torch_pch PUBLIC cxx_std_20)
-    target_compile_options(kappascope_torch_pch PRIVATE
-      $<TARGET_PROPERTY:kappascope_warnings,INTERFACE_COMPILE_OPTIONS>)
-    target_precompile_headers(kappascope_torch_pch PRIVATE
-      <torch/types.h> <torch/autograd.h> <torch/utils.h> <torch/serialize/archive.h>
-      <torch/nn/module.h> <torch/nn/cloneable.h> <torch/nn/modules/linear.h>
-      <torch/nn/modules/container/modulelist.h> <torch/nn/functional/loss.h>
-      <torch/optim/optimizer.h>)
-  endif()
-  # LibTorch ships the headers of a newer fmt without its library; this folder is searched first and
-  # has the ones that fit the library that was found.
+# LibTorch ships the headers of a newer fmt without its library; this folder is searched first and
+# has the ones that fit the library that was found.
+function(_kappascope_own_fmt_first target)
   set(fmt_folder ${PROJECT_BINARY_DIR}/fmt)
   if(NOT EXISTS ${fmt_folder}/fmt/format.h)
     get_target_property(headers fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
@@ -101,10 +85,43 @@ function(kappascope_use_torch target)
     file(CREATE_LINK ${headers}/fmt ${fmt_folder}/fmt SYMBOLIC)
   endif()
   target_include_directories(${target} SYSTEM BEFORE PRIVATE ${fmt_folder})
+endfunction()
+
+# For every target that includes LibTorch: one precompiled header of what most sources use. All of
+# <torch/torch.h> would take each of them 7 s more, for its templates.
+# The reuse needs identical flags, so programs are compiled as the libraries are (-fPIC).
+# TESTS: with the test framework in it, and without optimisation that tests do not need.
+function(kappascope_use_torch target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TESTS" "" "")
+  set(pch kappascope_torch_pch)
+  if(ARG_TESTS)
+    set(pch kappascope_torch_tests_pch)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  if(NOT TARGET ${pch})
+    file(WRITE ${PROJECT_BINARY_DIR}/${pch}.cpp "")
+    add_library(${pch} STATIC ${PROJECT_BINARY_DIR}/${pch}.cpp)
+    target_link_libraries(${pch} PUBLIC kappascope::torch fmt::fmt)
+    target_compile_features(${pch} PUBLIC cxx_std_20)
+    target_compile_options(${pch} PRIVATE
+      $<TARGET_PROPERTY:kappascope_warnings,INTERFACE_COMPILE_OPTIONS>)
+    target_precompile_headers(${pch} PRIVATE
+      <torch/types.h> <torch/autograd.h> <torch/utils.h> <torch/serialize/archive.h>
+      <torch/nn/module.h> <torch/nn/cloneable.h> <torch/nn/modules/linear.h>
+      <torch/nn/modules/container/modulelist.h> <torch/nn/functional/loss.h>
+      <torch/optim/optimizer.h> <fmt/format.h>)
+    _kappascope_own_fmt_first(${pch})
+    if(ARG_TESTS)
+      target_compile_options(${pch} PRIVATE $<$<CONFIG:Release>:-O1>)
+      target_link_libraries(${pch} PRIVATE Catch2::Catch2)
+      target_precompile_headers(${pch} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/catch.h)
+    endif()
+  endif()
+  _kappascope_own_fmt_first(${target})
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${target} PRIVATE -fPIC)
   endif()
-  target_precompile_headers(${target} REUSE_FROM kappascope_torch_pch)
+  target_precompile_headers(${target} REUSE_FROM ${pch})
 endfunction()

@@ -18,6 +18,7 @@ LAYERS = {
     "core": set(),
     "linalg": {"core"},
     "store": {"core"},
+    "study": {"core", "store"},
     "tensor": {"core", "linalg", "cuda"},
     "cuda": set(),
     "curvature": {"core", "linalg", "tensor"},
@@ -25,12 +26,13 @@ LAYERS = {
     "data": {"core"},
     "train": {"core", "tensor", "nn", "data", "store"},
     "probes": TORCH_LAYERS,
-    "theory": {"core", "linalg", "tensor", "curvature", "nn", "store"},
-    "reports": {"core", "store"},
+    "theory": {"core", "linalg", "tensor", "curvature", "nn", "store", "study"},
+    "reports": {"core", "store", "study"},
     "cli": None,
     "python": None,
     "benchmarks": None,
     "tests": None,
+    "examples": None,
 }
 
 # Outside library -> (what its includes look like, the layers that may use it).
@@ -44,7 +46,7 @@ LIBRARIES = {
     "libzip": (r"zip\.h", {"store"}),
     "zlib": (r"zlib\.h", {"data"}),
     "stb": (r"stb_?\w*\.h|stb/", {"data"}),
-    "nlohmann-json": (r"nlohmann/", {"store", "data", "theory", "reports"}),
+    "nlohmann-json": (r"nlohmann/", {"store", "study", "data", "reports"}),
     "Boost.Program_options": (r"boost/program_options", set()),
     "Boost.Math": (r"boost/math/", {"core"}),
     "Boost.Multiprecision": (r"boost/multiprecision/", {"theory"}),
@@ -54,7 +56,7 @@ LIBRARIES = {
     "fmt": (r"fmt/", set(LAYERS) - {"cuda"}),
 }
 # Layers that may use every library, but for those that have one home.
-FREE = {"cli", "python", "benchmarks", "tests"}
+FREE = {"cli", "python", "benchmarks", "tests", "examples"}
 HOMES = {"Boost.Program_options": {"cli"}, "Google Benchmark": {"benchmarks"}, "Catch2": set()}
 # Stands in the README word for word and is a user's code, not ours.
 README_PROGRAM = "tests/install/own_loop.cpp"
@@ -65,7 +67,7 @@ STANDARD = re.compile(r"[a-z_0-9]+")
 SYSTEM = re.compile(r"(sys/|linux/|net/|netinet/|arpa/)?[a-z]+\.h")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
-FOLDERS = ["include", "src", "probes", "theory", "reports", "tests", "python", "benchmarks"]
+FOLDERS = ["include", "src", "probes", "theory", "reports", "tests", "python", "benchmarks", "examples"]
 CODE = (".h", ".hpp", ".cuh", ".cpp", ".cu")
 HEADERS = (".h", ".hpp", ".cuh")
 WITH_LICENCE = CODE + (".cmake", ".py", ".sh")
@@ -119,7 +121,7 @@ def check_layer(path, layer, name, root):
     if other not in LAYERS and other != "support":
         return f"{name} is of no layer in the table"
     allowed = LAYERS[layer]
-    if other in ("tests", "support", "cli", "benchmarks", "python") and layer != "tests":
+    if other in ("tests", "support", "cli", "benchmarks", "python", "examples") and layer != "tests":
         return f"{layer} may not include {other} ({name})"
     if allowed is not None and other not in allowed:
         return f"{layer} may not include {other} ({name})"
