@@ -7,7 +7,7 @@
 #include <torch/types.h>
 #include <torch/version.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/core/version.h"
 #include "kappascope/nn/tapped_linear.h"
@@ -99,9 +99,9 @@ std::unique_ptr<train::Session> resume(torch::nn::Module& model,
   for (const auto& scheduled : probes) {
     torch::serialize::InputArchive of_probe;
     require(state.try_read(std::string(scheduled.probe->name()), of_probe),
-            "the archive holds no state of probe ",
-            scheduled.probe->name(),
-            ": resume with the probes that the run was started with");
+            "the archive holds no state of probe {}: resume with the probes that the run was "
+            "started with",
+            scheduled.probe->name());
   }
   auto resumed = std::make_unique<train::Session>(
       model, store::RunWriter::resume(dir, taken.item<int64_t>() - 1), std::move(probes), session);

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
 #include "probes/layer_archive.h"
@@ -63,13 +63,11 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   require(phi_in.dim() == 2 && gamma_in.dim() == 2 && phi_in.size(0) == gamma_in.size(0) &&
               phi_in.size(0) > 0,
           "gradient_variance needs features and gradients of the same tokens");
-  require(dropout >= 0 && dropout < 1, "dropout must be in [0, 1), got ", dropout);
+  require(dropout >= 0 && dropout < 1, "dropout must be in [0, 1), got {}", dropout);
   require(rows_per_group > 0 && phi_in.size(0) % rows_per_group == 0,
-          "groups of ",
+          "groups of {} rows do not divide {} rows",
           rows_per_group,
-          " rows do not divide ",
-          phi_in.size(0),
-          " rows");
+          phi_in.size(0));
   // What multiplies the features by a matrix or a vector runs in their own precision, on features
   // about their mean, so that a large mean costs no digits there; what is made of the gradients
   // alone, and the means of the rows' terms, are double.

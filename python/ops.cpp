@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/version.h"
 #include "kappascope/curvature/data_set.h"
 #include "kappascope/curvature/operators.h"
@@ -33,8 +33,8 @@ at::Tensor number(double x) {
 
 int checked_int(int64_t value, const char* name) {
   require(value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max(),
+          "{} is out of range: {}",
           name,
-          " is out of range: ",
           value);
   return static_cast<int>(value);
 }
@@ -75,9 +75,8 @@ curvature::ProductKind product_named(const std::string& name) {
 curvature::OutputLoss output_loss_named(const std::string& name) {
   if (name == "squared") return curvature::OutputLoss::kSquared;
   require(name == "cross_entropy",
-          "the loss on the outputs must be cross_entropy or squared, got '",
-          name,
-          "'");
+          "the loss on the outputs must be cross_entropy or squared, got '{}'",
+          name);
   return curvature::OutputLoss::kCrossEntropy;
 }
 
@@ -92,19 +91,16 @@ std::unique_ptr<curvature::CurvatureOperator> operator_of(
   if (given.kind == "fisher") return curvature::empirical_fisher(loss, parameters, options);
   if (given.kind == "covariance") return curvature::gradient_covariance(loss, parameters, options);
   require(given.kind == "ggn",
-          "operator must be hessian, ggn, fisher or covariance, got '",
-          given.kind,
-          "'");
+          "operator must be hessian, ggn, fisher or covariance, got '{}'",
+          given.kind);
   return curvature::gauss_newton(loss, output_loss_named(given.output_loss), parameters, options);
 }
 
 std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) {
   require(given.names.size() == given.parameters.size(),
-          "there are ",
+          "there are {} names for {} parameters",
           given.names.size(),
-          " names for ",
-          given.parameters.size(),
-          " parameters");
+          given.parameters.size());
   curvature::NamedParameters parameters;
   for (std::size_t i = 0; i < given.names.size(); ++i)
     parameters.emplace_back(given.names[i], given.parameters[i]);
@@ -134,7 +130,7 @@ Result result_of(const Numbers& numbers,
 linalg::SpectrumEnd end_named(const std::string& name) {
   if (name == "largest") return linalg::SpectrumEnd::kLargest;
   if (name == "smallest") return linalg::SpectrumEnd::kSmallest;
-  require(name == "both", "which must be both, largest or smallest, got '", name, "'");
+  require(name == "both", "which must be both, largest or smallest, got '{}'", name);
   return linalg::SpectrumEnd::kBoth;
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::reports {
 namespace {

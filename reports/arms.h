@@ -20,7 +20,7 @@ using store::is_resolved;
 /// Attribute of a median over seeds that has fewer than all, or some that are not resolved.
 inline constexpr const char* kSeedsNote = "seeds";
 
-/// Everything the report needs of one run, read once.
+/// One of what a report compares, read once: a run, or the median over the seeds of a study's arm.
 struct Arm {
   using Points = std::vector<store::StepValue>;
   using Arrays = std::vector<std::pair<std::int64_t, store::Array>>;

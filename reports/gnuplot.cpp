@@ -14,7 +14,7 @@
 #include <iterator>
 #include <system_error>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/reports/report.h"
 #include "reports/gnuplot/script.h"
@@ -54,10 +54,10 @@ int run_gnuplot(const fs::path& script, const fs::path& messages) {
       posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error == ENOENT) return 127;
-  require(error == 0, "gnuplot cannot be started: ", std::strerror(error));
+  require(error == 0, "gnuplot cannot be started: {}", std::strerror(error));
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
-    require(errno == EINTR, "gnuplot was lost: ", std::strerror(errno));
+    require(errno == EINTR, "gnuplot was lost: {}", std::strerror(errno));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -82,7 +82,7 @@ std::vector<fs::path> write_figures(const std::vector<fs::path>& runs,
   const std::vector<Arm> arms = read_arms(runs);
   std::error_code error;
   fs::create_directories(dir, error);
-  require(!error, "cannot make the folder ", dir.string(), ": ", error.message());
+  require(!error, "cannot make the folder {}: {}", dir.string(), error.message());
   const TemporaryFolder scratch;
   const fs::path script = scratch.path() / "figure.gp";
   const fs::path messages = scratch.path() / "messages.txt";
@@ -95,14 +95,12 @@ std::vector<fs::path> write_figures(const std::vector<fs::path>& runs,
     const int status = run_gnuplot(script, messages);
     require(status != 127, "gnuplot was not found: install it with apt-get install gnuplot-nox");
     require(status == 0 && fs::exists(drawn, error) && fs::file_size(drawn, error) > 0,
-            "gnuplot could not draw ",
+            "gnuplot could not draw {} (exit {}): {}",
             figure.id,
-            " (exit ",
             status,
-            "): ",
             complaint(messages));
     fs::copy_file(drawn, file, fs::copy_options::overwrite_existing, error);
-    require(!error, "cannot write ", file.string(), ": ", error.message());
+    require(!error, "cannot write {}: {}", file.string(), error.message());
     files.push_back(file);
   }
   return files;

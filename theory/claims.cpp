@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/theory/claim.h"
 #include "theory/families/families.h"
@@ -19,9 +19,8 @@ Claim with_bookkeeping(Claim claim) {
   claim.check = [id = claim.id, needs_run = claim.needs_run, check = std::move(claim.check)](
                     const CheckContext& context) {
     require(!needs_run || context.run.has_value(),
-            "claim ",
-            id,
-            " is decided on a stored run, and none was given");
+            "claim {} is decided on a stored run, and none was given",
+            id);
     const double start = monotonic_seconds();
     auto verdict = check(context);
     verdict.seed = context.seed;

@@ -46,7 +46,7 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
                               count,
                               percent(sum / trace->scalar.value));
   const std::string bounds = interval(trace->scalar);
-  finding.certainty += fmt::format(" The trace {} is an estimate from random probes{}.",
+  finding.certainty += fmt::format(" The trace {} is an estimate from random vectors{}.",
                                    words(trace->scalar.value),
                                    bounds.empty() ? "" : ", " + bounds);
 }

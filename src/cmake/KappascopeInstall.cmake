@@ -8,6 +8,10 @@ add_library(kappascope_all INTERFACE)
 add_library(kappascope::kappascope ALIAS kappascope_all)
 set_target_properties(kappascope_all PROPERTIES EXPORT_NAME kappascope)
 target_link_libraries(kappascope_all INTERFACE ${layers})
+if(KAPPASCOPE_TORCH)
+  target_sources(kappascope_all INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include
+                 FILES ${PROJECT_SOURCE_DIR}/include/kappascope/kappascope.h)
+endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kappascope)
 install(TARGETS kappascope_all ${layers} EXPORT kappascopeTargets

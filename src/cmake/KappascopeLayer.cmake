@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# One layer of the house is one static library kappascope::<name>, with the headers of
-# include/kappascope/<name>/ as its public face.
+# One layer of the house is one static library kappascope::<name>. Its headers are those that a user
+# may include, include/kappascope/<name>/, and those that only other layers include,
+# src/include/kappascope/<name>/, which are not installed.
 
 add_library(kappascope_warnings INTERFACE)
 # GCC 12 sees overlapping copies in std::string's operator+ where there are none (bug 105651), and at
@@ -30,11 +31,21 @@ function(kappascope_layer name)
   cmake_parse_arguments(ARG "TORCH;COLD" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target kappascope_${name})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kappascope/${name}/*.h)
+  file(GLOB_RECURSE between_layers CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/src/include/kappascope/${name}/*.h)
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(kappascope::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_sources(${target} PUBLIC FILE_SET HEADERS
                  BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src/include>)
+  if(between_layers)
+    # For the check that each compiles alone; a header set of the layer itself would be installed.
+    add_library(${target}_between_layers INTERFACE)
+    target_sources(${target}_between_layers INTERFACE FILE_SET HEADERS
+                   BASE_DIRS ${PROJECT_SOURCE_DIR}/src/include FILES ${between_layers})
+    target_link_libraries(${target}_between_layers INTERFACE ${target} fmt::fmt)
+  endif()
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM ARG_DEPENDS PREPEND kappascope::)

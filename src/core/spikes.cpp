@@ -6,7 +6,7 @@
 #include <deque>
 #include <limits>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
 
 namespace kappascope {

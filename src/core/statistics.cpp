@@ -10,7 +10,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope {
 namespace {
@@ -26,7 +26,7 @@ double variance(std::span<const double> values) {
 }
 
 void check_probability(double probability) {
-  require(0 < probability && probability < 1, "a quantile needs 0 < p < 1, got ", probability);
+  require(0 < probability && probability < 1, "a quantile needs 0 < p < 1, got {}", probability);
 }
 
 }  // namespace
@@ -63,11 +63,9 @@ Interval wilson(double share, double n) {
 
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
   require(a.size() == b.size(),
-          "pairs need as many values of one arm (",
+          "pairs need as many values of one arm ({}) as of the other ({})",
           a.size(),
-          ") as of the other (",
-          b.size(),
-          ")");
+          b.size());
   PairedDifference out;
   std::vector<double> differences;
   double largest = 0;

@@ -6,16 +6,15 @@
 #include <cstring>
 #include <string>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope {
 
 TemporaryFolder::TemporaryFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "kappascope-XXXXXX").string();
   require(mkdtemp(name.data()) != nullptr,
-          "cannot make a temporary folder ",
+          "cannot make a temporary folder {}: {}",
           name,
-          ": ",
           std::strerror(errno));
   path_ = name;
 }

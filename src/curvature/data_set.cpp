@@ -10,7 +10,7 @@
 
 #include "curvature/products/graph_memory.h"
 #include "curvature/products/jtmj.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -94,13 +94,10 @@ Sum<JtmjOperator> build_checked(const Batches& batches,
   auto sum = build(batches, options, make);
   for (std::size_t i = 0; i < sum.size(); ++i) {
     require(sum[i].op->rows() == batches.rows[i],
-            "batch ",
+            "batch {} has {} rows, and {} are stated",
             i,
-            " has ",
             sum[i].op->rows(),
-            " rows, and ",
-            batches.rows[i],
-            " are stated");
+            batches.rows[i]);
   }
   return sum;
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "curvature/products/jtmj.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -14,10 +14,9 @@ LossFunction with_dimensions(const LossFunction& function, int64_t dimensions, c
   return [function, dimensions, rule] {
     auto values = function();
     require(!values.defined() || values.dim() == dimensions,
+            "{}, got {} dimensions",
             rule,
-            ", got ",
-            values.dim(),
-            " dimensions");
+            values.dim());
     return values;
   };
 }

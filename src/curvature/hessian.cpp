@@ -9,7 +9,7 @@
 
 #include "curvature/products/central_difference.h"
 #include "curvature/products/evaluation.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/tensor/convert.h"
 
@@ -49,7 +49,7 @@ class Hessian final : public ParameterOperator {
   /// A loss that is linear in a parameter has a gradient without a graph.
   [[nodiscard]] std::vector<at::Tensor> gradient_graph() const {
     const auto value = function_.with_graph();
-    require(value.numel() == 1, "the loss must be a scalar, got ", value.numel(), " values");
+    require(value.numel() == 1, "the loss must be a scalar, got {} values", value.numel());
     torch::AutoGradMode grad(true);
     auto gradients = torch::autograd::grad({value.reshape({})},
                                            parameters_,

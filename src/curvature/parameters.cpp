@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -43,7 +43,7 @@ NamedParameters select_parameters(const torch::nn::Module& model, const std::str
     });
     if (!shared && matches(item.key(), pattern)) selected.emplace_back(item.key(), tensor);
   }
-  require(!selected.empty(), "no parameter matches '", pattern, "'; there are: ", names);
+  require(!selected.empty(), "no parameter matches '{}'; there are: {}", pattern, names);
   return selected;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "curvature/subsample.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/linalg/random.h"
 
@@ -69,15 +69,13 @@ KrylovStatus worse(KrylovStatus a, KrylovStatus b) {
 void check(const BatchesOptions& options, int64_t rows) {
   require(options.batches >= 4 && options.batches % 2 == 0 && options.rows >= 1,
           "sampled eigenvalues need an even number of batches, four at least, of one row or more, "
-          "got ",
+          "got {} of {}",
           options.batches,
-          " of ",
           options.rows);
   require(options.rows <= rows / options.batches,
+          "{} batches of {} rows do not fit a data set of {}",
           options.batches,
-          " batches of ",
           options.rows,
-          " rows do not fit a data set of ",
           rows);
 }
 

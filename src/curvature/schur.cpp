@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/linalg/symmetric_eigen.h"
@@ -39,11 +39,9 @@ class SchurComplement final : public CurvatureOperator {
   SchurComplement(std::shared_ptr<const CurvatureOperator> joint, int64_t eliminated)
       : joint_(std::move(joint)), size_(joint_->size() - eliminated) {
     require(eliminated >= 1 && size_ >= 1,
-            "a Schur complement of order ",
+            "a Schur complement of order {} cannot eliminate {} coordinates",
             joint_->size(),
-            " cannot eliminate ",
-            eliminated,
-            " coordinates");
+            eliminated);
     Eigen::MatrixXd c(eliminated, eliminated);
     for (int64_t j = 0; j < eliminated; ++j) {
       auto unit = torch::zeros({joint_->size()}, vectors());

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "curvature/tensor_basis.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
+#include "kappascope/linalg/density_in.h"
+#include "kappascope/linalg/lanczos_in.h"
+#include "kappascope/linalg/trace_in.h"
 
 namespace kappascope::curvature {
 
@@ -19,9 +22,8 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
   if (start.defined() && start.numel() > 0) {
     starts = start.detach().dim() == 1 ? start.detach().unsqueeze(0) : start.detach();
     require(starts.dim() == 2 && starts.size(1) == op.size(),
-            "start vectors of ",
+            "start vectors of {} numbers do not fit an operator of order {}",
             starts.size(-1),
-            " numbers do not fit an operator of order ",
             op.size());
     require(starts.isfinite().all().item<bool>(), "a start vector has NaN or infinity in it");
   }
@@ -46,7 +48,7 @@ linalg::Density spectral_density(const CurvatureOperator& op,
 linalg::Density spectral_density(const BatchOperator& batch,
                                  int batches,
                                  const linalg::DensityOptions& options) {
-  require(batches >= 1, "a density needs one batch at least, got ", batches);
+  require(batches >= 1, "a density needs one batch at least, got {}", batches);
   std::vector<linalg::Quadrature> quadratures;
   int64_t size = 0;
   double noise = 0;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "curvature/subsample.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -19,14 +19,13 @@ using linalg::KrylovStatus;
 void check(const TopEigenvalueOptions& options, int64_t rows) {
   require(options.relative_half_width > 0 && options.first_rows >= 1 && options.block_rows >= 1 &&
               options.first_blocks >= 4 && options.max_passes > 0,
-          "a top eigenvalue needs a positive width, batches of a row or more, four blocks and "
-          "a positive budget");
+          "a top eigenvalue needs a positive width, batches of a row or more, four blocks and a "
+          "positive budget");
   require(options.lanczos.which == linalg::SpectrumEnd::kLargest && options.lanczos.top >= 2,
           "a top eigenvalue needs the two largest eigenvalues of its batch");
   require(rows >= 2 * options.first_blocks,
-          "a top eigenvalue needs ",
+          "a top eigenvalue needs {} rows at least, got {}",
           2 * options.first_blocks,
-          " rows at least, got ",
           rows);
 }
 

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 
 // zlib's gzread reads plain files as they are, so one path serves both.
 ByteReader::ByteReader(const std::filesystem::path& path)
     : path_(path.string()), file_(gzopen(path.c_str(), "rb"), gzclose) {
-  require(file_ != nullptr, "cannot open ", path_);
+  require(file_ != nullptr, "cannot open {}", path_);
   gzbuffer(file_.get(), 1U << 18U);
 }
 
@@ -35,13 +35,8 @@ std::size_t ByteReader::read_some(std::uint8_t* out, std::size_t bytes) {
 
 void ByteReader::read(std::uint8_t* out, std::size_t bytes) {
   const auto got = read_some(out, bytes);
-  require(got == bytes,
-          path_,
-          " is truncated or damaged: ",
-          got,
-          " of ",
-          bytes,
-          " bytes could be read");
+  require(
+      got == bytes, "{} is truncated or damaged: {} of {} bytes could be read", path_, got, bytes);
 }
 
 std::uint32_t ByteReader::read_big_endian() {
@@ -54,8 +49,8 @@ std::uint32_t ByteReader::read_big_endian() {
 void ByteReader::expect_end() {
   std::uint8_t extra = 0;
   const int got = gzread(file_.get(), &extra, 1);
-  require(got >= 0, path_, " is truncated or damaged: its checksum does not fit");
-  require(got == 0, path_, " holds more bytes than its header announces");
+  require(got >= 0, "{} is truncated or damaged: its checksum does not fit", path_);
+  require(got == 0, "{} holds more bytes than its header announces", path_);
 }
 
 }  // namespace kappascope::data

@@ -7,7 +7,7 @@
 
 #include "data/byte_reader.h"
 #include "data/pixels.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 namespace {
@@ -28,26 +28,23 @@ Pixels read_records(const fs::path& path, int64_t labels, int64_t classes) {
         reader.read_some(piece.data_ptr<std::uint8_t>(), static_cast<std::size_t>(kPiece * record));
     const auto whole = static_cast<int64_t>(got) / record;
     require(static_cast<int64_t>(got) % record == 0,
+            "{} is truncated or no CIFAR file: its size is not a multiple of {} bytes",
             path.string(),
-            " is truncated or no CIFAR file: its size is not a multiple of ",
-            record,
-            " bytes");
+            record);
     if (whole > 0) pieces.push_back(piece.narrow(0, 0, whole));
     if (whole < kPiece) break;
   }
-  require(!pieces.empty(), path.string(), " is empty");
+  require(!pieces.empty(), "{} is empty", path.string());
   const auto records = torch::cat(pieces);
   Pixels set{records.narrow(1, labels, kPixels).view({-1, 3, 32, 32}),
              records.select(1, labels - 1).to(torch::kLong),
              classes};
   const auto top = set.labels.max().item<int64_t>();
   require(top < classes,
+          "{} is damaged or no CIFAR file: it has label {}, and there are {} classes",
           path.string(),
-          " is damaged or no CIFAR file: it has label ",
           top,
-          ", and there are ",
-          classes,
-          " classes");
+          classes);
   return set;
 }
 

@@ -6,7 +6,7 @@
 
 #include "data/byte_reader.h"
 #include "data/pixels.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 namespace {
@@ -18,12 +18,10 @@ at::Tensor read_array(const fs::path& path, std::uint32_t dimensions) {
   const std::uint32_t magic = reader.read_big_endian();
   // 0x08 says unsigned bytes, the last byte says how many dimensions follow.
   require(magic == (0x0800U | dimensions),
+          "{} is not an IDX file of {}-dimensional bytes: its magic number is {}, expected {}",
           path.string(),
-          " is not an IDX file of ",
           dimensions,
-          "-dimensional bytes: its magic number is ",
           fmt::format("{:#010x}", magic),
-          ", expected ",
           fmt::format("{:#010x}", 0x0800U | dimensions));
   std::vector<int64_t> shape;
   std::size_t total = 1;
@@ -31,11 +29,11 @@ at::Tensor read_array(const fs::path& path, std::uint32_t dimensions) {
     shape.push_back(reader.read_big_endian());
     const auto extent = static_cast<std::size_t>(shape.back());
     require(extent == 0 || total <= (std::size_t{1} << 32U) / extent,
-            path.string(),
-            " announces an impossible size: it is damaged, or no IDX file");
+            "{} announces an impossible size: it is damaged, or no IDX file",
+            path.string());
     total *= extent;
   }
-  require(total > 0, path.string(), " is empty: its header announces no values");
+  require(total > 0, "{} is empty: its header announces no values", path.string());
   auto values = torch::empty(shape, torch::kUInt8);
   reader.read(values.data_ptr<std::uint8_t>(), total);
   reader.expect_end();
@@ -55,14 +53,11 @@ Pixels read_idx(const fs::path& dir, Split split) {
   const auto images = read_array(image_path, 3);
   const auto labels = read_array(label_path, 1);
   require(images.size(0) == labels.size(0),
+          "{} holds {} images, but {} holds {} labels",
           image_path.string(),
-          " holds ",
           images.size(0),
-          " images, but ",
           label_path.string(),
-          " holds ",
-          labels.size(0),
-          " labels");
+          labels.size(0));
   Pixels set{images.unsqueeze(1), labels.to(torch::kLong), 0};
   set.classes = set.labels.max().item<int64_t>() + 1;
   return set;

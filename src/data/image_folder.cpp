@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "data/pixels.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 namespace {
@@ -59,8 +59,8 @@ std::map<std::string, int> read_partition(const fs::path& file) {
   int part = 0;
   while (in >> name >> part) parts[name] = part;
   require(in.eof() && !parts.empty(),
-          file.string(),
-          " is damaged: each of its lines must be a file name and 0, 1 or 2");
+          "{} is damaged: each of its lines must be a file name and 0, 1 or 2",
+          file.string());
   return parts;
 }
 
@@ -69,7 +69,7 @@ void decode(const fs::path& path, int64_t size, float* out) {
   int width = 0, height = 0, channels = 0;
   const std::unique_ptr<unsigned char, void (*)(void*)> raw(
       stbi_load(path.c_str(), &width, &height, &channels, 3), stbi_image_free);
-  require(raw != nullptr, "cannot decode ", path.string(), ": ", stbi_failure_reason());
+  require(raw != nullptr, "cannot decode {}: {}", path.string(), stbi_failure_reason());
   const double scale = static_cast<double>(size) / std::min(width, height);
   const auto scaled = [&](int side) {
     return std::max(static_cast<int>(size), static_cast<int>(side * scale + 0.5));
@@ -79,7 +79,7 @@ void decode(const fs::path& path, int64_t size, float* out) {
                                      static_cast<std::size_t>(new_height) * 3);
   const int done =
       stbir_resize_uint8(raw.get(), width, height, 0, resized.data(), new_width, new_height, 0, 3);
-  require(done == 1, "cannot scale ", path.string(), " from ", width, " x ", height);
+  require(done == 1, "cannot scale {} from {} x {}", path.string(), width, height);
   const auto left = (new_width - size) / 2, top = (new_height - size) / 2;
   for (int64_t c = 0; c < 3; ++c) {
     for (int64_t y = 0; y < size; ++y) {
@@ -97,35 +97,35 @@ ImageFolder::ImageFolder(const fs::path& dir, Split split, int64_t size) : size_
   const bool parts = fs::is_directory(dir / "train");
   const auto test = fs::is_directory(dir / "test") ? dir / "test" : dir / "val";
   require(parts || !fs::is_directory(test),
+          "{} has a folder {} but no train",
           dir.string(),
-          " has a folder ",
-          test.filename().string(),
-          " but no train");
+          test.filename().string());
   require(!parts || fs::is_directory(test),
-          dir.string(),
-          " has a folder train but neither test nor val");
+          "{} has a folder train but neither test nor val",
+          dir.string());
   const auto root = !parts ? dir : split == Split::kTrain ? dir / "train" : test;
   // Labels are the classes' places among those of the training part, in both parts.
   const auto classes = class_folders(parts ? dir / "train" : dir);
   for (const auto& path : images_in(root)) files_.push_back({path, 0});
   require(files_.empty() || classes.empty(),
-          root.string(),
-          " holds both images and folders of images: which of them is the data set?");
+          "{} holds both images and folders of images: which of them is the data set?",
+          root.string());
   for (const auto& name : class_folders(root)) {
     const auto place = std::ranges::find(classes, name);
-    require(place != classes.end(), (root / name).string(), " is a class that train does not have");
+    require(
+        place != classes.end(), "{} is a class that train does not have", (root / name).string());
     for (const auto& path : images_in(root / name))
       files_.push_back({path, place - classes.begin()});
   }
   classes_ = std::ssize(classes);
   require(!files_.empty(),
-          root.string(),
-          " holds no data set: IDX files (train-images-idx3-ubyte and so on), CIFAR binary, PNG or "
-          "JPEG files, or a folder of them a class");
+          "{} holds no data set: IDX files (train-images-idx3-ubyte and so on), CIFAR binary, PNG "
+          "or JPEG files, or a folder of them a class",
+          root.string());
   require(size > 0,
-          dir.string(),
-          " is a folder of image files, which come in all sizes: say to which they shall be scaled "
-          "(data.image-size)");
+          "{} is a folder of image files, which come in all sizes: say to which they shall be "
+          "scaled (data.image-size)",
+          dir.string());
   if (!parts) hold_out(dir, split == Split::kTest);
 }
 
@@ -135,14 +135,14 @@ void ImageFolder::hold_out(const fs::path& dir, bool testing) {
     const auto parts = read_partition(list);
     std::erase_if(files_, [&](const File& file) {
       const auto part = parts.find(file.path.filename().string());
-      require(part != parts.end(), list.string(), " does not name ", file.path.string());
+      require(part != parts.end(), "{} does not name {}", list.string(), file.path.string());
       return part->second != (testing ? 2 : 0);
     });
   } else {
     int64_t i = 0;
     std::erase_if(files_, [&](const File&) { return held_out(i++) != testing; });
   }
-  require(!files_.empty(), dir.string(), " holds too few images to hold every tenth out");
+  require(!files_.empty(), "{} holds too few images to hold every tenth out", dir.string());
 }
 
 at::Tensor ImageFolder::images(const at::Tensor& indices) const {

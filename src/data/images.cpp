@@ -5,7 +5,7 @@
 
 #include "data/image_folder.h"
 #include "data/pixels.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/data/tokens.h"
 
 namespace kappascope::data {
@@ -60,14 +60,13 @@ std::unique_ptr<ImageSource> open_images(const fs::path& path,
                                          Split split,
                                          const ImageOptions& options) {
   require(fs::exists(path),
-          "data ",
-          path.string(),
-          " does not exist: pass a folder of an IDX, CIFAR or image-file data set, or an NPY file, "
-          "with --data; on Debian `apt-get install dataset-fashion-mnist` puts one into "
-          "/usr/share/datasets/fashion-mnist");
+          "data {} does not exist: pass a folder of an IDX, CIFAR or image-file data set, or an "
+          "NPY file, with --data; on Debian `apt-get install dataset-fashion-mnist` puts one into "
+          "/usr/share/datasets/fashion-mnist",
+          path.string());
   require(path.extension() == ".npy" || !holds_text(path),
-          path.string(),
-          " holds text, and this model reads images: pass --model.kind language");
+          "{} holds text, and this model reads images: pass --model.kind language",
+          path.string());
   const auto source = [](Pixels pixels) {
     return std::make_unique<PixelSource>(std::move(pixels));
   };

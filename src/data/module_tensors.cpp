@@ -10,7 +10,7 @@
 #include <deque>
 #include <iterator>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/data/safetensors.h"
 
 namespace kappascope::data {
@@ -31,7 +31,7 @@ std::vector<fs::path> files_at(const fs::path& path) {
   for (const auto& file : fs::directory_iterator(path)) {
     if (file.path().extension() == ".safetensors") files.push_back(file.path());
   }
-  require(!files.empty(), "there is no *.safetensors file in ", path.string());
+  require(!files.empty(), "there is no *.safetensors file in {}", path.string());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -59,7 +59,7 @@ void load_safetensors(torch::nn::Module& module, const fs::path& path, bool igno
   for (const auto& one : files_at(path)) {
     const auto& file = files.emplace_back(one);
     for (const auto& [name, entry] : file.entries()) {
-      require(where.emplace(name, &file).second, "'", name, "' is in two files of ", path.string());
+      require(where.emplace(name, &file).second, "'{}' is in two files of {}", name, path.string());
     }
   }
   const auto tensors = tensors_of(module);
@@ -85,7 +85,7 @@ void load_safetensors(torch::nn::Module& module, const fs::path& path, bool igno
   if (!missing.empty()) wrong += listed("missing", missing);
   if (!shapes.empty()) wrong += listed("of another shape", shapes);
   if (!unexpected.empty()) wrong += listed("that the model does not have", unexpected);
-  require(wrong.empty(), path.string(), " does not fit the model:", wrong);
+  require(wrong.empty(), "{} does not fit the model:{}", path.string(), wrong);
   for (const auto& [name, tensor] : tensors) where.at(name)->read_into(name, tensor);
 }
 

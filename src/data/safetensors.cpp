@@ -16,7 +16,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 namespace {
@@ -48,7 +48,7 @@ struct Mapping {
 
 Mapping map_file(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  require(file >= 0, "cannot open ", path.string(), ": ", std::strerror(errno));
+  require(file >= 0, "cannot open {}: {}", path.string(), std::strerror(errno));
   struct stat status {};
   void* start = MAP_FAILED;
   int error = fstat(file, &status) == 0 ? 0 : errno;
@@ -58,7 +58,7 @@ Mapping map_file(const fs::path& path) {
     if (start == MAP_FAILED) error = errno;
   }
   close(file);
-  require(error == 0, "cannot read ", path.string(), ": ", std::strerror(error));
+  require(error == 0, "cannot read {}: {}", path.string(), std::strerror(error));
   if (size == 0) return {};
   return {{static_cast<const std::byte*>(start),
            [size](const std::byte* p) { munmap(const_cast<std::byte*>(p), size); }},
@@ -84,21 +84,19 @@ Entry parse_entry(const nlohmann::json& json, std::size_t size) {
   const auto type = json.at("dtype").get<std::string>();
   const auto known =
       std::find_if(kTypes.begin(), kTypes.end(), [&](auto& one) { return type == one.first; });
-  require(known != kTypes.end(), "the type ", type, " is not known");
+  require(known != kTypes.end(), "the type {} is not known", type);
   entry.type = known->second;
   entry.shape = json.at("shape").get<std::vector<std::int64_t>>();
   const auto offsets = json.at("data_offsets").get<std::vector<std::size_t>>();
   require(offsets.size() == 2, "data_offsets must be two numbers");
   entry.begin = offsets[0];
   entry.end = offsets[1];
-  require(entry.begin <= entry.end && entry.end <= size,
-          "bytes ",
-          entry.begin,
-          " to ",
-          entry.end,
-          " are not among the ",
-          size,
-          " that follow the header: the file is cut off or damaged");
+  require(
+      entry.begin <= entry.end && entry.end <= size,
+      "bytes {} to {} are not among the {} that follow the header: the file is cut off or damaged",
+      entry.begin,
+      entry.end,
+      size);
   require(entry.end - entry.begin == bytes_of(entry), "its shape does not fit its bytes");
   return entry;
 }
@@ -120,10 +118,10 @@ std::map<std::string, Entry> parse_header(const char* text, std::size_t length, 
   std::sort(spans.begin(), spans.end());
   std::size_t reached = 0;
   for (const auto& [begin, end] : spans) {
-    require(begin == reached, "its tensors overlap or leave a gap at byte ", reached);
+    require(begin == reached, "its tensors overlap or leave a gap at byte {}", reached);
     reached = end;
   }
-  require(reached == size, size - reached, " bytes after the last tensor belong to none");
+  require(reached == size, "{} bytes after the last tensor belong to none", size - reached);
   return entries;
 }
 
@@ -136,9 +134,8 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
     require(file.size >= sizeof length, "it is shorter than its first number");
     std::memcpy(&length, file.bytes.get(), sizeof length);
     require(length <= kLongestHeader && length <= file.size - sizeof length,
-            "it says that its header has ",
+            "it says that its header has {} bytes, and it has {}",
             length,
-            " bytes, and it has ",
             file.size);
     const auto* header = file.bytes.get() + sizeof length;
     numbers_ = {file.bytes, header + length};
@@ -151,7 +148,7 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
 
 const Entry& SafetensorsFile::entry(const std::string& name) const {
   const auto found = entries_.find(name);
-  require(found != entries_.end(), path_.string(), " has no tensor '", name, "'");
+  require(found != entries_.end(), "{} has no tensor '{}'", path_.string(), name);
   return found->second;
 }
 
@@ -174,12 +171,10 @@ at::Tensor SafetensorsFile::read(const std::string& name) const {
 void SafetensorsFile::read_into(const std::string& name, const at::Tensor& target) const {
   const auto& one = entry(name);
   require(target.sizes() == at::IntArrayRef(one.shape),
+          "{}: '{}' is {} and goes into {}",
           path_.string(),
-          ": '",
           name,
-          "' is ",
           at::IntArrayRef(one.shape),
-          " and goes into ",
           target.sizes());
   const torch::NoGradGuard no_grad;
   target.copy_(view(one));
@@ -193,8 +188,8 @@ void write_safetensors(const fs::path& path,
     const auto type = tensor.scalar_type();
     const auto known =
         std::find_if(kTypes.begin(), kTypes.end(), [&](auto& one) { return type == one.second; });
-    require(known != kTypes.end(), "'", name, "' has a type that safetensors has not: ", type);
-    require(!header.contains(name) && name != "__metadata__", "the name '", name, "' is taken");
+    require(known != kTypes.end(), "'{}' has a type that safetensors has not: {}", name, type);
+    require(!header.contains(name) && name != "__metadata__", "the name '{}' is taken", name);
     const auto end = reached + tensor.nbytes();
     header[name] = {
         {"dtype", known->first}, {"shape", tensor.sizes().vec()}, {"data_offsets", {reached, end}}};
@@ -214,7 +209,7 @@ void write_safetensors(const fs::path& path,
               static_cast<std::streamsize>(flat.nbytes()));
   }
   out.close();
-  require(out.good(), "cannot write ", temporary.string(), ": ", std::strerror(errno));
+  require(out.good(), "cannot write {}: {}", temporary.string(), std::strerror(errno));
   fs::rename(temporary, path);
 }
 

@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 
@@ -11,9 +11,8 @@ EpochSampler::EpochSampler(int64_t size, int64_t batch, std::uint64_t seed)
     : size_(size), batch_(batch), seed_(seed) {
   require(size > 0, "the data set is empty");
   require(batch > 0 && batch <= size,
-          "the batch size must be between 1 and the size of the data set (",
+          "the batch size must be between 1 and the size of the data set ({}), got {}",
           size,
-          "), got ",
           batch);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::data {
 namespace {
@@ -35,35 +35,33 @@ bool holds_text(const fs::path& path) {
 
 TokenSource::TokenSource(const fs::path& path, Split split, const TokenOptions& options)
     : file_(path), length_(options.length), vocabulary_(options.vocabulary) {
-  require(length_ > 0, "a window must predict at least one token, got ", length_);
+  require(length_ > 0, "a window must predict at least one token, got {}", length_);
   const bool binary = fs::is_directory(path);
   if (binary) file_ = path / (split == Split::kTrain ? "train.bin" : "val.bin");
   require(fs::is_regular_file(file_),
-          "cannot find ",
-          file_.string(),
-          ": pass a text file, or a folder with train.bin and val.bin (16-bit tokens); on Debian "
-          "`apt-get install bible-kjv bible-kjv-text` and `bible -f gen1:1-rev22:21 > kjv.txt` "
-          "make a text");
+          "cannot find {}: pass a text file, or a folder with train.bin and val.bin (16-bit "
+          "tokens); on Debian `apt-get install bible-kjv bible-kjv-text` and `bible -f "
+          "gen1:1-rev22:21 > kjv.txt` make a text",
+          file_.string());
   const auto bytes = static_cast<int64_t>(fs::file_size(file_));
-  require(bytes > 0, file_.string(), " is empty");
+  require(bytes > 0, "{} is empty", file_.string());
   require(!is_gzip(file_),
-          file_.string(),
-          " is packed, and a text is read piece by piece: unpack it first (gunzip --keep)");
+          "{} is packed, and a text is read piece by piece: unpack it first (gunzip --keep)",
+          file_.string());
   if (binary) {
     require(bytes % 2 == 0,
+            "{} has an odd number of bytes ({}): it is truncated, or its tokens are not of 16 bits",
             file_.string(),
-            " has an odd number of bytes (",
-            bytes,
-            "): it is truncated, or its tokens are not of 16 bits");
+            bytes);
     require(vocabulary_ > 0 && vocabulary_ <= 65536,
+            "{} does not say how many tokens there are: give the vocabulary (data.vocabulary, at "
+            "most 65536), got {}",
             file_.string(),
-            " does not say how many tokens there are: give the vocabulary (data.vocabulary, at "
-            "most 65536), got ",
             vocabulary_);
     tokens_ = torch::from_file(file_.string(), /*shared=*/false, bytes / 2, torch::kInt16);
   } else {
     require(vocabulary_ == 0 || vocabulary_ >= 256,
-            "a text has 256 tokens, its bytes; the vocabulary is given as ",
+            "a text has 256 tokens, its bytes; the vocabulary is given as {}",
             vocabulary_);
     if (vocabulary_ == 0) vocabulary_ = 256;
     const auto all = torch::from_file(file_.string(), /*shared=*/false, bytes, torch::kUInt8);
@@ -72,12 +70,10 @@ TokenSource::TokenSource(const fs::path& path, Split split, const TokenOptions& 
                                      : all.narrow(0, first_held_out, bytes - first_held_out);
   }
   require(tokens_.size(0) > length_,
+          "{} has {} tokens in this part, too few for one window of {} and the token after it",
           file_.string(),
-          " has ",
           tokens_.size(0),
-          " tokens in this part, too few for one window of ",
-          length_,
-          " and the token after it");
+          length_);
 }
 
 at::Tensor TokenSource::windows(const at::Tensor& indices) const {
@@ -90,10 +86,9 @@ at::Tensor TokenSource::windows(const at::Tensor& indices) const {
     out.bitwise_and_(0xFFFF);
     const auto top = out.max().item<int64_t>();
     require(top < vocabulary_,
+            "{} holds token {}, outside the vocabulary of {}",
             file_.string(),
-            " holds token ",
             top,
-            ", outside the vocabulary of ",
             vocabulary_);
   }
   return out;

@@ -6,7 +6,9 @@
 #include <numbers>
 #include <numeric>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
+#include "kappascope/linalg/density_in.h"
+#include "kappascope/linalg/host_basis.h"
 #include "linalg/density_sample.h"
 
 namespace kappascope::linalg {
@@ -17,18 +19,15 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 void check(const DensityOptions& options) {
   require(options.steps >= 1 && options.starts >= 1 && options.points >= 2 &&
               options.bandwidth > 0 && options.outlier_gap > 0,
-          "a density needs steps, starts >= 1, points >= 2, bandwidth and outlier_gap > 0, got ",
+          "a density needs steps, starts >= 1, points >= 2, bandwidth and outlier_gap > 0, got {}, "
+          "{}, {}, {}, {}",
           options.steps,
-          ", ",
           options.starts,
-          ", ",
           options.points,
-          ", ",
           options.bandwidth,
-          ", ",
           options.outlier_gap);
   require(options.max_vectors == 0 || options.max_vectors >= 3,
-          "a density takes three vectors at least, got max_vectors ",
+          "a density takes three vectors at least, got max_vectors {}",
           options.max_vectors);
 }
 
@@ -182,11 +181,9 @@ Density density_from(const std::vector<Quadrature>& quadratures,
     return result;
   }
   require(std::ssize(quadratures) % options.starts == 0,
-          "a density needs ",
+          "a density needs {} starts of each batch, got {} in all",
           options.starts,
-          " starts of each batch, got ",
-          quadratures.size(),
-          " in all");
+          quadratures.size());
   const Sample sample(quadratures, n, product_noise, options.starts);
   result.batches = static_cast<int>(sample.batches());
   // A multiple of the identity has no range; its own size, or 1 for the zero operator, stands in.
@@ -239,9 +236,8 @@ Density spectral_density(std::span<const SymmetricOperator> batches,
   double noise = 0;
   for (std::size_t b = 0; b < batches.size(); ++b) {
     require(batches[b].size == batches[0].size,
-            "the operators of a density must be of one order, got ",
+            "the operators of a density must be of one order, got {} and {}",
             batches[0].size,
-            " and ",
             batches[b].size);
     HostBasis basis(batches[b]);
     noise = std::max(noise, batches[b].product_noise);

@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <memory>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
+#include "kappascope/linalg/host_basis.h"
+#include "kappascope/linalg/lanczos_in.h"
 
 namespace kappascope::linalg {
 
 SymmetricOperator dense_operator(const Eigen::MatrixXd& matrix) {
   require(matrix.rows() == matrix.cols(),
-          "a symmetric operator must be square, got ",
+          "a symmetric operator must be square, got {} x {}",
           matrix.rows(),
-          " x ",
           matrix.cols());
   const auto copy = std::make_shared<const Eigen::MatrixXd>(matrix);
   return {.size = matrix.rows(), .apply = [copy](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
@@ -57,9 +58,8 @@ void HostBasis::multiply(Eigen::Index i) {
   work_ = columns_.col(i);
   op_.apply(work_, product_);
   require(product_.size() == op_.size,
-          "an operator of order ",
+          "an operator of order {} returned a vector of width {}",
           op_.size,
-          " returned a vector of width ",
           product_.size());
   work_.swap(product_);
 }
@@ -188,9 +188,8 @@ LanczosResult lanczos(const SymmetricOperator& op,
                       const Eigen::MatrixXd& start) {
   const Eigen::Index starts = start.size() == 0 ? 0 : start.cols();
   require(starts == 0 || start.rows() == op.size,
-          "start vectors of width ",
+          "start vectors of width {} do not fit an operator of order {}",
           start.rows(),
-          " do not fit an operator of order ",
           op.size);
   require(start.allFinite(), "a start vector has NaN or infinity in it");
   HostBasis basis(op);

@@ -3,16 +3,15 @@
 
 #include <Eigen/Eigenvalues>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::linalg {
 namespace {
 
 void check(const Eigen::MatrixXd& matrix) {
   require(matrix.rows() == matrix.cols(),
-          "a symmetric matrix must be square, got ",
+          "a symmetric matrix must be square, got {} x {}",
           matrix.rows(),
-          " x ",
           matrix.cols());
   require(matrix.allFinite(), "a matrix with NaN or infinity has no eigenvalues");
 }

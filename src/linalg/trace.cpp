@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "kappascope/core/statistics.h"
+#include "kappascope/linalg/host_basis.h"
+#include "kappascope/linalg/trace_in.h"
 
 namespace kappascope::linalg {
 namespace detail {

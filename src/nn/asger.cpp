@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "nn/down_projection.h"
 
 namespace kappascope::nn {
@@ -20,19 +20,18 @@ int64_t asger_hidden(const AsgerOptions& options) {
   auto f = static_cast<int64_t>(std::sqrt(half * half + static_cast<double>(limit) / 2) - half);
   while (count(f) > limit) --f;
   while (count(f + 1) <= limit) ++f;
-  require(f > 0, "no balanced width below the weights of ", d, " x ", options.hidden());
+  require(f > 0, "no balanced width below the weights of {} x {}", d, options.hidden());
   return f;
 }
 
 AsgerImpl::AsgerImpl(const AsgerOptions& options_) : options(options_) {
   check_feed_forward("ASGER", options.width(), options.hidden(), options.dropout());
   require(options.alpha() >= 0 && options.beta() > 0,
-          "ASGER needs alpha of at least 0 and a positive beta, got ",
+          "ASGER needs alpha of at least 0 and a positive beta, got {} and {}",
           options.alpha(),
-          " and ",
           options.beta());
   require(!options.learn_alpha() || options.alpha() > 0,
-          "a learnt alpha starts above 0, got ",
+          "a learnt alpha starts above 0, got {}",
           options.alpha());
   AsgerImpl::reset();
 }

@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "nn/linear.h"
 
 namespace kappascope::nn {
@@ -23,42 +23,37 @@ void check_fused(const AttentionOptions& options) {
 /// Replaces zeros by the defaults that they stand for, and refuses invalid options.
 AttentionOptions resolved(AttentionOptions options) {
   require(options.width() > 0 && options.heads() > 0,
-          "attention needs a width and at least one head, got ",
+          "attention needs a width and at least one head, got {} and {}",
           options.width(),
-          " and ",
           options.heads());
   if (options.head_width() == 0) {
     require(options.width() % options.heads() == 0,
-            "the width must be a multiple of the heads unless head_width is given, got ",
+            "the width must be a multiple of the heads unless head_width is given, got {} and {}",
             options.width(),
-            " and ",
             options.heads());
     options.head_width(options.width() / options.heads());
   }
   if (options.kv_heads() == 0) options.kv_heads(options.heads());
   require(options.kv_heads() > 0 && options.heads() % options.kv_heads() == 0,
-          "heads must be a multiple of kv_heads, got ",
+          "heads must be a multiple of kv_heads, got {} and {}",
           options.heads(),
-          " and ",
           options.kv_heads());
   require(
       options.rotary_base() == 0 || (options.rotary_base() > 0 && options.head_width() % 2 == 0),
-      "rotary embedding needs a positive base and an even head width, got ",
+      "rotary embedding needs a positive base and an even head width, got {} and {}",
       options.rotary_base(),
-      " and ",
       options.head_width());
   require(options.dropout() >= 0 && options.dropout() < 1,
-          "dropout must be in [0, 1), got ",
+          "dropout must be in [0, 1), got {}",
           options.dropout());
   require(options.window() >= 0 && options.soft_cap() >= 0,
-          "window and soft_cap must be at least 0, got ",
+          "window and soft_cap must be at least 0, got {} and {}",
           options.window(),
-          " and ",
           options.soft_cap());
   const int biases =
       (options.q_bias() ? 1 : 0) + (options.k_bias() ? 1 : 0) + (options.v_bias() ? 1 : 0);
   require(!options.joint_qkv() || biases == 0 || biases == 3,
-          "a joint Q, K, V projection has all three biases or none, got ",
+          "a joint Q, K, V projection has all three biases or none, got {}",
           biases);
   check_fused(options);
   if (options.scale() == 0) options.scale(1 / std::sqrt(options.head_width()));
@@ -161,9 +156,8 @@ torch::Tensor AttentionImpl::fused_attention(const torch::Tensor& q,
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
   require(x.dim() == 3 && x.size(2) == options.width(),
-          "attention takes [batch, tokens, ",
+          "attention takes [batch, tokens, {}], got {}",
           options.width(),
-          "], got ",
           x.sizes());
   const auto batch = x.size(0), tokens = x.size(1), head = options.head_width();
   const auto split = [&](const torch::Tensor& flat) {

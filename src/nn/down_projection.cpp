@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::nn {
 
@@ -18,12 +18,11 @@ TappedLinear down_projection(int64_t hidden, int64_t width, BiasPlacement bias, 
 
 void check_feed_forward(const char* what, int64_t width, int64_t hidden, double dropout) {
   require(width > 0 && hidden > 0,
+          "{} needs a width and a hidden width of at least 1, got {} and {}",
           what,
-          " needs a width and a hidden width of at least 1, got ",
           width,
-          " and ",
           hidden);
-  require(dropout >= 0 && dropout < 1, "dropout must be in [0, 1), got ", dropout);
+  require(dropout >= 0 && dropout < 1, "dropout must be in [0, 1), got {}", dropout);
 }
 
 }  // namespace kappascope::nn

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "nn/down_projection.h"
 
 namespace kappascope::nn {
@@ -21,8 +21,9 @@ int64_t iso_width(const IsoGmlpOptions& options) {
 
 IsoGmlpImpl::IsoGmlpImpl(const IsoGmlpOptions& options_) : options(options_) {
   check_feed_forward("IsoGMLP", options.width(), options.hidden(), options.dropout());
-  require(
-      options.iso_width() >= 0, "the branch's width must be at least 0, got ", options.iso_width());
+  require(options.iso_width() >= 0,
+          "the branch's width must be at least 0, got {}",
+          options.iso_width());
   IsoGmlpImpl::reset();
 }
 

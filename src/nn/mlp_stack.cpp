@@ -5,17 +5,15 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::nn {
 
 MlpStackImpl::MlpStackImpl(const MlpStackOptions& options_) : options(options_) {
   require(options.inputs() > 0 && options.outputs() > 0 && options.blocks() > 0,
-          "an MLP stack needs at least one input, output and block, got ",
+          "an MLP stack needs at least one input, output and block, got {}, {} and {}",
           options.inputs(),
-          ", ",
           options.outputs(),
-          " and ",
           options.blocks());
   MlpStackImpl::reset();
 }
@@ -26,7 +24,7 @@ void MlpStackImpl::reset() {
                          .bias(options.bias())
                          .dropout(options.dropout())
                          .dropout_placement(options.dropout_placement());
-  require(options.width() > 0, "width must be at least 1, got ", options.width());
+  require(options.width() > 0, "width must be at least 1, got {}", options.width());
   embed = register_module("embed", torch::nn::Linear(options.inputs(), options.width()));
   blocks = register_module("blocks", torch::nn::ModuleList());
   for (int64_t i = 0; i < options.blocks(); ++i) blocks->push_back(GatedMlp(block));

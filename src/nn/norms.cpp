@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::nn {
 
@@ -15,8 +15,8 @@ NormKind parse_norm_kind(const std::string& name) {
 }
 
 NormImpl::NormImpl(const NormOptions& options_) : options(options_) {
-  require(options.width() > 0, "a norm needs a width of at least 1, got ", options.width());
-  require(options.eps() >= 0, "a norm needs eps of at least 0, got ", options.eps());
+  require(options.width() > 0, "a norm needs a width of at least 1, got {}", options.width());
+  require(options.eps() >= 0, "a norm needs eps of at least 0, got {}", options.eps());
   NormImpl::reset();
 }
 

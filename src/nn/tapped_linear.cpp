@@ -7,15 +7,14 @@
 
 #include <cmath>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::nn {
 
 TappedLinearImpl::TappedLinearImpl(const TappedLinearOptions& options_) : options(options_) {
   require(options.in_features() > 0 && options.out_features() > 0,
-          "TappedLinear needs at least one input and one output feature, got ",
+          "TappedLinear needs at least one input and one output feature, got {} and {}",
           options.in_features(),
-          " and ",
           options.out_features());
   TappedLinearImpl::reset();
 }

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace fs = std::filesystem;
 
@@ -18,15 +18,14 @@ namespace {
 /// Flushes a file or, so that a rename lasts, a directory.
 void flush(const fs::path& path, int flags) {
   const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
-  require(descriptor >= 0, "cannot open ", path.string(), ": ", std::strerror(errno));
+  require(descriptor >= 0, "cannot open {}: {}", path.string(), std::strerror(errno));
   const int result = ::fsync(descriptor);
   const int error = errno;
   ::close(descriptor);
   // Some file systems cannot flush a directory, and say so with EINVAL; theirs lasts anyway.
   require(result == 0 || error == EINVAL,
-          "cannot write ",
+          "cannot write {} to the disk: {}",
           path.string(),
-          " to the disk: ",
           std::strerror(error));
 }
 
@@ -37,15 +36,14 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
   const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;
   require(fs::is_directory(directory, error),
-          "cannot write ",
+          "cannot write {}: there is no directory {}",
           file.string(),
-          ": there is no directory ",
           directory.string());
   try {
     write(temporary);
     flush(temporary, O_RDONLY);
     fs::rename(temporary, file, error);
-    require(!error, "cannot write ", file.string(), ": ", error.message());
+    require(!error, "cannot write {}: {}", file.string(), error.message());
   } catch (...) {
     std::error_code ignored;
     fs::remove(temporary, ignored);
@@ -59,7 +57,7 @@ void write_text_atomically(const fs::path& file, const std::string& text) {
     std::ofstream out(temporary, std::ios::binary);
     out << text;
     out.close();
-    require(out.good(), "cannot write ", file.string());
+    require(out.good(), "cannot write {}", file.string());
   });
 }
 

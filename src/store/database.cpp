@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "store/schema/version1.h"
 
 namespace fs = std::filesystem;
@@ -111,15 +111,14 @@ void Database::fail(const fs::path& file,
 void Database::require_there(const fs::path& dir) {
   std::error_code ignored;
   require(fs::is_directory(dir, ignored),
-          "cannot open the run ",
-          dir.string(),
-          ": there is no such directory; `kappascope runs` lists the runs of a directory");
+          "cannot open the run {}: there is no such directory; `kappascope runs` lists the runs of "
+          "a directory",
+          dir.string());
   require(fs::is_regular_file(database_file(dir), ignored),
-          "cannot open the run ",
+          "cannot open the run {}: it holds no {}; name the directory of a run, `kappascope runs` "
+          "lists them",
           dir.string(),
-          ": it holds no ",
-          kDatabaseName,
-          "; name the directory of a run, `kappascope runs` lists them");
+          kDatabaseName);
 }
 
 SQLite::Database Database::open(const fs::path& file, Access access) {
@@ -128,11 +127,9 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
   std::error_code unknown;
   const auto size = fs::file_size(file, unknown);
   require(unknown || size >= kSmallestDatabase,
-          "cannot open ",
+          "cannot open {}: it is truncated to {} bytes; restore it from a copy",
           file.string(),
-          ": it is truncated to ",
-          size,
-          " bytes; restore it from a copy");
+          size);
   try {
     // A reader opens for writing too, because the first one after a crash has to roll back or
     // replay the journal; query_only keeps it from anything else. Where the file is write-protected
@@ -175,23 +172,20 @@ void Database::check_schema() {
   const int application = read_pragma(sql_, "application_id");
   const int found = version(sql_);
   require(application == kApplicationId,
-          "cannot open ",
-          file_.string(),
-          ": it is a SQLite database, but not one of Kappascope; name the directory of a run");
+          "cannot open {}: it is a SQLite database, but not one of Kappascope; name the directory "
+          "of a run",
+          file_.string());
   require(found <= kSchemaVersion,
-          "cannot open ",
+          "cannot open {}: its schema version is {} and this program reads up to {}; use the newer "
+          "Kappascope that wrote it",
           file_.string(),
-          ": its schema version is ",
           found,
-          " and this program reads up to ",
-          kSchemaVersion,
-          "; use the newer Kappascope that wrote it");
+          kSchemaVersion);
   require(found >= 1,
-          "cannot open ",
+          "cannot open {}: its schema version {} never existed, so it is damaged; restore it from "
+          "a copy",
           file_.string(),
-          ": its schema version ",
-          found,
-          " never existed, so it is damaged; restore it from a copy");
+          found);
 }
 
 void Database::choose_journal() {
@@ -234,7 +228,7 @@ void Database::create(const fs::path& dir, const Facts& facts) {
   }
   std::error_code error;
   fs::rename(unfinished, file, error);
-  require(!error, "cannot create ", file.string(), ": ", error.message());
+  require(!error, "cannot create {}: {}", file.string(), error.message());
 }
 
 }  // namespace kappascope::store

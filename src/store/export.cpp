@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "store/npz.h"
 #include "store/schema/attributes.h"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "store/array_codec.h"
 #include "store/database.h"
 #include "store/schema/attributes.h"
@@ -53,9 +53,8 @@ Array decode(const SeriesKey& key, SQLite::Statement& row) {
   const SQLite::Column blob = row.getColumn(3);
   Array array{key.name, key.layer, {}, {}};
   require(row.getColumn(1).getString() == kArrayDtype,
-          "it is of type ",
+          "it is of type {}, not {}",
           row.getColumn(1).getString(),
-          ", not ",
           kArrayDtype);
   array.shape = parse_shape(row.getColumn(2).getString());
   array.data = from_little_endian(
@@ -223,7 +222,7 @@ std::vector<fs::path> find_runs(const fs::path& dir) {
   std::error_code error;
   fs::recursive_directory_iterator folder(
       dir, fs::directory_options::skip_permission_denied, error);
-  require(!error, "cannot look for runs in ", dir.string(), ": ", error.message());
+  require(!error, "cannot look for runs in {}: {}", dir.string(), error.message());
   const auto holds_run = [](const fs::path& path) {
     std::error_code ignored;
     return fs::is_regular_file(database_file(path), ignored);
@@ -235,7 +234,7 @@ std::vector<fs::path> find_runs(const fs::path& dir) {
     // The top level has depth 0, so a folder two levels down has depth 1.
     if (folder.depth() + 1 >= kSearchDepth) folder.disable_recursion_pending();
   }
-  require(!error, "cannot look for runs in ", dir.string(), ": ", error.message());
+  require(!error, "cannot look for runs in {}: {}", dir.string(), error.message());
   std::sort(runs.begin(), runs.end());
   return runs;
 }

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/store/schema/schema.h"
 #include "store/array_codec.h"
@@ -105,19 +105,16 @@ void remove_after(SQLite::Database& sql, std::int64_t step) {
 
 void check(const Snapshot& snapshot) {
   for (const Scalar& scalar : snapshot.scalars) {
-    require(!scalar.name.empty(), "a scalar of step ", snapshot.step, " has no name");
+    require(!scalar.name.empty(), "a scalar of step {} has no name", snapshot.step);
     require_in_schema(scalar);
   }
   for (const Array& array : snapshot.arrays) {
-    require(!array.name.empty(), "an array of step ", snapshot.step, " has no name");
+    require(!array.name.empty(), "an array of step {} has no name", snapshot.step);
     require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
-            "array ",
+            "array {} has shape {} but {} numbers",
             array.name,
-            " has shape ",
             shape_text(array.shape),
-            " but ",
-            array.data.size(),
-            " numbers");
+            array.data.size());
     require_in_schema(array);
   }
 }
@@ -140,15 +137,15 @@ struct RunWriter::Impl {
   static const fs::path& directory(const fs::path& run) {
     std::error_code error;
     fs::create_directories(run, error);
-    require(!error, "cannot make the directory ", run.string(), ": ", error.message());
+    require(!error, "cannot make the directory {}: {}", run.string(), error.message());
     return run;
   }
 
   static Database made(const fs::path& run, const Facts& facts) {
     std::error_code ignored;
     require(!fs::exists(database_file(run), ignored),
+            "{} already holds a run; choose another --out, or continue it with --resume {}",
             run.string(),
-            " already holds a run; choose another --out, or continue it with --resume ",
             run.string());
     Database::create(run, facts);
     return {run, Database::Access::kWrite};
@@ -231,9 +228,8 @@ void RunWriter::write_verdict(const VerdictRow& verdict) {
 
 void RunWriter::set_state(const std::string& state) {
   require(std::find(kStates.begin(), kStates.end(), state) != kStates.end(),
-          "a run is running, finished, interrupted or failed, not '",
-          state,
-          "'");
+          "a run is running, finished, interrupted or failed, not '{}'",
+          state);
   impl_->commit("write", [&](SQLite::Database& sql) { put_fact(sql, "state", state); });
 }
 

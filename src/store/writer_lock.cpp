@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace fs = std::filesystem;
 
@@ -46,22 +46,20 @@ WriterLock::WriterLock(const fs::path& dir) {
   const std::string file = lock_file(dir).string();
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   require(descriptor_ >= 0,
-          "cannot write the run ",
+          "cannot write the run {}: {} (writer.lock); check the permissions, or choose another "
+          "directory",
           dir.string(),
-          ": ",
-          std::strerror(errno),
-          " (writer.lock); check the permissions, or choose another directory");
+          std::strerror(errno));
   struct flock lock = whole_file();
   if (fcntl(descriptor_, F_OFD_SETLK, &lock) != 0) {
     const int error = errno;
     const std::string holder = read_holder(descriptor_);
     ::close(descriptor_);
     require(error != EAGAIN && error != EACCES,
-            "cannot write the run ",
+            "cannot write the run {}: it is being written by {}; wait for it to end, or choose "
+            "another directory",
             dir.string(),
-            ": it is being written by ",
-            holder,
-            "; wait for it to end, or choose another directory");
+            holder);
     throw Error(fmt::format(
         "cannot lock {}: {}; put the run on a file system with locks", file, std::strerror(error)));
   }

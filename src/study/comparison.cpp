@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::study {
 namespace {
@@ -96,10 +96,10 @@ std::vector<Comparison> compare_runs(const std::vector<RunEnd>& runs,
   }
   for (const auto& run : runs) {
     require(run.state == "finished" || run.state == "failed",
+            "{} is not finished ({}): resume it first (kappascope train --resume, or the same "
+            "sweep again)",
             run.dir.string(),
-            " is not finished (",
-            run.state,
-            "): resume it first (kappascope train --resume, or the same sweep again)");
+            run.state);
   }
   std::vector<Comparison> all;
   for (const auto& metric : metrics) {

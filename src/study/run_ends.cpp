@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/spikes.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/store/run_reader.h"
@@ -150,14 +150,14 @@ std::vector<RunEnd> read_run_ends(const std::vector<fs::path>& paths) {
       ends.push_back(read_run_end(path));
       continue;
     }
-    require(fs::is_directory(path), path.string(), " is neither a run nor a folder of runs");
+    require(fs::is_directory(path), "{} is neither a run nor a folder of runs", path.string());
     std::vector<fs::path> inside;
     for (const auto& entry : fs::directory_iterator(path)) {
       // A sweep leaves its result beside its runs.
       if (is_run(entry.path()) && store::RunReader(entry.path()).fact("kind") != "study")
         inside.push_back(entry.path());
     }
-    require(!inside.empty(), path.string(), " holds no runs");
+    require(!inside.empty(), "{} holds no runs", path.string());
     std::ranges::sort(inside);
     for (const auto& dir : inside) ends.push_back(read_run_end(dir));
   }

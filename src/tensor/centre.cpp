@@ -10,7 +10,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "cuda/centre_rows.cuh"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #endif
 
 namespace kappascope::tensor {
@@ -48,7 +48,7 @@ Centred centre_on_device(const at::Tensor& rows,
                                         in.size(1),
                                         stream);
   require(
-      status == cudaSuccess, "the CUDA kernel centre_rows failed: ", cudaGetErrorString(status));
+      status == cudaSuccess, "the CUDA kernel centre_rows failed: {}", cudaGetErrorString(status));
   out.kept = out.keep.sum().item<int64_t>();
   const auto asked = picked.defined() ? picked.sum().item<int64_t>() : in.size(0);
   out.nonfinite = asked - out.kept;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::tensor {
 
@@ -15,7 +15,7 @@ Eigen::VectorXd to_vector(const at::Tensor& tensor) {
 }
 
 Eigen::MatrixXd to_matrix(const at::Tensor& tensor) {
-  require(tensor.dim() == 2, "expected a matrix, got a tensor of ", tensor.dim(), " dimensions");
+  require(tensor.dim() == 2, "expected a matrix, got a tensor of {} dimensions", tensor.dim());
   const auto host = tensor.detach().to(torch::kCPU, torch::kDouble).contiguous();
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   return Eigen::Map<const RowMajor>(host.const_data_ptr<double>(), host.size(0), host.size(1));
@@ -32,9 +32,8 @@ namespace {
 // A symmetric matrix reads the same by rows and by columns, so Eigen's layout needs no copy.
 at::Tensor view_of(const Eigen::MatrixXd& matrix) {
   require(matrix.rows() == matrix.cols(),
-          "a symmetric matrix must be square, got ",
+          "a symmetric matrix must be square, got {} x {}",
           matrix.rows(),
-          " x ",
           matrix.cols());
   return torch::from_blob(
       const_cast<double*>(matrix.data()), {matrix.rows(), matrix.cols()}, torch::kDouble);
@@ -55,7 +54,7 @@ bool cholesky(Eigen::Ref<Eigen::MatrixXd> matrix) {
   constexpr int64_t kBlock = 256;
   const int64_t d = matrix.rows();
   require(
-      matrix.cols() == d, "a Cholesky factor needs a square matrix, got ", d, " x ", matrix.cols());
+      matrix.cols() == d, "a Cholesky factor needs a square matrix, got {} x {}", d, matrix.cols());
   const auto whole =
       torch::from_blob(matrix.data(), {d, d}, {1, matrix.outerStride()}, torch::kDouble);
   for (int64_t begin = 0; begin < d; begin += kBlock) {
@@ -79,12 +78,8 @@ bool cholesky(Eigen::Ref<Eigen::MatrixXd> matrix) {
 }
 
 at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like) {
-  require(parts.size() == like.size(),
-          "flatten: ",
-          parts.size(),
-          " parts for ",
-          like.size(),
-          " shapes");
+  require(
+      parts.size() == like.size(), "flatten: {} parts for {} shapes", parts.size(), like.size());
   std::vector<at::Tensor> flat;
   flat.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -102,9 +97,8 @@ std::vector<at::Tensor> unflatten(const at::Tensor& flat, const std::vector<at::
     begin += shape.numel();
   }
   require(begin == flat.numel(),
-          "unflatten: a vector of ",
+          "unflatten: a vector of {} values for shapes of {}",
           flat.numel(),
-          " values for shapes of ",
           begin);
   return parts;
 }

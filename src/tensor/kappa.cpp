@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/tensor/convert.h"
 
 namespace kappascope::tensor {
@@ -17,9 +17,8 @@ linalg::Conditioning kappa(linalg::Moments moments,
                            const at::Tensor& bias,
                            const linalg::KappaOptions& options) {
   require(!bias.defined() || (bias.dim() == 1 && bias.is_floating_point()),
-          "a bias must be a vector [d] of floating-point numbers, got ",
-          bias.defined() ? bias.dim() : 0,
-          " dimensions");
+          "a bias must be a vector [d] of floating-point numbers, got {} dimensions",
+          bias.defined() ? bias.dim() : 0);
   auto by_lapack = options;
   auto& solvers = by_lapack.solvers;
   auto ours = lapack();
@@ -40,9 +39,8 @@ linalg::Conditioning kappa(const at::Tensor& rows,
                            const at::Tensor& bias,
                            const linalg::KappaOptions& options) {
   require(rows.defined() && (rows.dim() == 2 || rows.dim() == 3),
-          "features must be [rows, d] or [sequences, tokens, d], got ",
-          rows.defined() ? rows.dim() : 0,
-          " dimensions");
+          "features must be [rows, d] or [sequences, tokens, d], got {} dimensions",
+          rows.defined() ? rows.dim() : 0);
   require(rows.is_floating_point(), "features must be floating-point numbers");
   const auto group = options.rows_per_group > 0 ? options.rows_per_group
                      : rows.dim() == 3          ? rows.size(1)

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/tensor/convert.h"
 #include "tensor/centre.h"
 #include "tensor/full_float.h"
@@ -29,7 +29,7 @@ MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions op
     : dimension_(dimension),
       reservoir_(options.sample_rows, dimension, options.seed),
       triangle_(std::make_shared<LowerTriangle>(dimension)) {
-  require(dimension > 0, "moments need at least one feature, got ", dimension);
+  require(dimension > 0, "moments need at least one feature, got {}", dimension);
   sums_.shift = sums_.sum = sums_.group_rows_sum = sums_.group_sum_squared =
       Eigen::VectorXd::Zero(dimension);
 }
@@ -54,23 +54,19 @@ void MomentAccumulator::update(const at::Tensor& rows,
   torch::NoGradGuard no_grad;
   const FullFloat full_float;
   require(rows.dim() == 2 && rows.size(1) == dimension_,
-          "expected rows of ",
+          "expected rows of {} features, got {}",
           dimension_,
-          " features, got ",
           fmt::format("{}", fmt::join(rows.sizes(), " x ")));
   require(rows_per_group > 0 && rows.size(0) % rows_per_group == 0,
-          "groups of ",
+          "groups of {} rows do not divide {} rows",
           rows_per_group,
-          " rows do not divide ",
-          rows.size(0),
-          " rows");
+          rows.size(0));
   require(rows_per_group_ == 0 || (rows_per_group_ > 1) == (rows_per_group > 1),
-          "rows came ",
+          "rows came {}",
           rows_per_group_ > 1 ? "in sequences, now singly" : "singly, now in sequences");
   require(!mask.defined() || (mask.dim() == 1 && mask.size(0) == rows.size(0)),
-          "the mask must have ",
-          rows.size(0),
-          " entries");
+          "the mask must have {} entries",
+          rows.size(0));
   if (rows.size(0) == 0) return;
   rows_per_group_ = rows_per_group;
   const auto values = rows.detach();

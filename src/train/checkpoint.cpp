@@ -14,7 +14,7 @@
 #include <sstream>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/store/atomic_file.h"
 #include "kappascope/train/session.h"
 
@@ -68,11 +68,9 @@ int64_t read_model(const fs::path& file,
   std::size_t index = 0;
   for (const auto& item : model.named_parameters()) {
     require(item.value().sizes().vec() == shapes[index++],
-            "checkpoint ",
+            "checkpoint {} does not fit this configuration: parameter {} has another shape there",
             file.string(),
-            " does not fit this configuration: parameter ",
-            item.key(),
-            " has another shape there");
+            item.key());
   }
   return step.item<int64_t>();
 }
@@ -113,11 +111,10 @@ fs::path save_checkpoint(const fs::path& run_dir,
     out << bytes.view();
     out.close();
     require(out.good(),
-            "cannot write checkpoint ",
+            "cannot write checkpoint {}: {}; free some space and resume the run; what was written "
+            "before is intact",
             file.string(),
-            ": ",
-            std::strerror(errno),
-            "; free some space and resume the run; what was written before is intact");
+            std::strerror(errno));
   });
   return file;
 }

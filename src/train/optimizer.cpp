@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::train {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/nn/tapped_linear.h"
 #include "train/captures.h"
@@ -37,16 +37,14 @@ Session::Session(torch::nn::Module& model,
   for (auto& [probe, schedule] : probes) {
     const auto needs = probe->needs();
     require(tapped || !(needs.features || needs.output_gradients),
-            "probe ",
-            probe->name(),
-            " watches down-projections, but the model has no kappascope::nn::TappedLinear: use one "
-            "in place of the torch::nn::Linear that is the down-projection");
+            "probe {} watches down-projections, but the model has no kappascope::nn::TappedLinear: "
+            "use one in place of the torch::nn::Linear that is the down-projection",
+            probe->name());
     require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every,
-            "schedule of probe ",
+            "schedule of probe {}: the window must lie between 1 and the interval, got window {} "
+            "and interval {}",
             probe->name(),
-            ": the window must lie between 1 and the interval, got window ",
             schedule.window,
-            " and interval ",
             schedule.every);
     probes_.push_back({std::move(probe), schedule, Budget(schedule.budget)});
   }
@@ -224,9 +222,9 @@ void Session::load(torch::serialize::InputArchive& archive) {
   for (auto& running : probes_) {
     torch::serialize::InputArchive inner;
     require(archive.try_read(std::string(running.probe->name()), inner),
-            "the checkpoint holds no state of probe ",
-            running.probe->name(),
-            ": resume with the probes the run was started with");
+            "the checkpoint holds no state of probe {}: resume with the probes the run was started "
+            "with",
+            running.probe->name());
     torch::Tensor in_window;
     inner.read("in_window", in_window);
     running.probe->load(inner);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/error.h"
-
+#include "kappascope/core/require.h"
 #include "support/catch.h"
 
 using kappascope::Error;
@@ -8,7 +7,7 @@ using kappascope::require;
 
 TEST_CASE("require throws an Error whose message joins the pieces") {
   REQUIRE_NOTHROW(require(true, "never said"));
-  REQUIRE_THROWS_WITH(require(false, "covariance must be square, got ", 3, " x ", 2),
+  REQUIRE_THROWS_WITH(require(false, "covariance must be square, got {} x {}", 3, 2),
                       "covariance must be square, got 3 x 2");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/krylov.h"
 
+#include "kappascope/linalg/host_basis.h"
 #include "kappascope/linalg/lanczos.h"
 #include "support/catch.h"
 #include "support/matrices.h"

@@ -77,10 +77,12 @@ LONG = 300
 def layer_of(path):
     """The layer that a file belongs to, or None for what all layers share."""
     parts = path.split("/")
-    if parts[0] == "src":
-        return parts[1] if len(parts) > 2 else None
+    if parts[:2] == ["src", "include"]:
+        parts = parts[1:]
     if parts[0] == "include":
         return parts[2] if len(parts) > 3 else None
+    if parts[0] == "src":
+        return parts[1] if len(parts) > 2 else None
     return parts[0]
 
 
@@ -115,6 +117,9 @@ def check_library(path, layer, name):
 
 
 def check_layer(path, layer, name, root):
+    installed = os.path.exists(os.path.join(root, "include", name))
+    if path.startswith(("include/", "examples/")) and not installed:
+        return f"{name} is not installed: what users read or copy may not include it"
     other = layer_of_include(path, name, root)
     if other is None or other == layer:
         return None

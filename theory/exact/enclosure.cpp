@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/eigen.h"
 
@@ -53,9 +53,8 @@ Enclosure least(const Matrix<Rational>& a, double guess, double width) {
   Enclosure around{from_double(guess - width), from_double(guess + width)};
   require(less_shift(a, around.lower) == Definiteness::kPositiveDefinite &&
               less_shift(a, around.upper) == Definiteness::kNeither,
-          "no end of the spectrum of ",
+          "no end of the spectrum of {} was found near {}",
           text(a),
-          " was found near ",
           guess);
   return around;
 }
@@ -89,7 +88,7 @@ Enclosure operator*(const Enclosure& a, const Enclosure& b) {
 }
 
 Enclosure operator/(const Enclosure& a, const Enclosure& b) {
-  require(b.lower > 0 || b.upper < 0, "the divisor ", b.text(), " may be zero");
+  require(b.lower > 0 || b.upper < 0, "the divisor {} may be zero", b.text());
   return a * Enclosure{1 / b.upper, 1 / b.lower};
 }
 
@@ -118,7 +117,7 @@ Enclosure as_printed(const std::string& decimal) {
 }
 
 Enclosure exp_enclosure(const Rational& x) {
-  require(x >= -40 && x <= 40, "e^x is enclosed for |x| <= 40, got x = ", x.text());
+  require(x >= -40 && x <= 40, "e^x is enclosed for |x| <= 40, got x = {}", x.text());
   if (x >= 0) {
     const auto sum = exp_of_positive(x);
     return outward(sum.lower, sum.upper);
@@ -148,7 +147,7 @@ Extremes extreme_eigenvalues(const Matrix<Rational>& a) {
 
 Enclosure kappa_enclosure(const Matrix<Rational>& a) {
   const auto [min, max] = extreme_eigenvalues(a);
-  require(min.lower > 0, "κ needs a positive definite matrix, got ", text(a));
+  require(min.lower > 0, "κ needs a positive definite matrix, got {}", text(a));
   return {max.lower / min.upper, max.upper / min.lower};
 }
 

@@ -3,13 +3,13 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::theory {
 
 Enclosure binomial_tail(int trials, int at_least, const Rational& p) {
   using boost::multiprecision::cpp_int;
-  require(at_least >= 0 && at_least <= trials, "at_least must be 0 to ", trials);
+  require(at_least >= 0 && at_least <= trials, "at_least must be 0 to {}", trials);
   if (at_least == 0 || p == 1) return Enclosure(1);
   if (p == 0) return Enclosure(0);
   // Integers throughout: a sum of fractions would spend its time on common divisors.
@@ -29,14 +29,14 @@ Enclosure binomial_tail(int trials, int at_least, const Rational& p) {
 }
 
 Enclosure variance_ratio_cdf(const Rational& f, int n) {
-  require(n >= 3 && n % 2 == 1, "the number of runs must be odd and at least 3, got ", n);
+  require(n >= 3 && n % 2 == 1, "the number of runs must be odd and at least 3, got {}", n);
   const int half = (n - 1) / 2;
   return binomial_tail(2 * half - 1, half, f / (1 + f));
 }
 
 Rational student_confidence_squared(const Rational& t_squared, int degrees) {
   require(degrees >= 2 && degrees % 2 == 0,
-          "the degrees of freedom must be even and at least 2, got ",
+          "the degrees of freedom must be even and at least 2, got {}",
           degrees);
   const Rational sine = t_squared / (degrees + t_squared), cosine = 1 - sine;
   Rational sum = 0, term = 1;

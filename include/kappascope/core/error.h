@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sstream>
 #include <stdexcept>
-#include <string>
 
 namespace kappascope {
 
@@ -18,15 +16,5 @@ class Error : public std::runtime_error {
 class UsageError : public Error {
   using Error::Error;
 };
-
-/// Throws Error when `condition` is false; the pieces are formatted only then:
-///   require(rows == cols, "covariance must be square, got ", rows, " x ", cols);
-template <typename... Pieces>
-void require(bool condition, const Pieces&... pieces) {
-  if (condition) return;
-  std::ostringstream message;
-  (message << ... << pieces);
-  throw Error(message.str());
-}
 
 }  // namespace kappascope

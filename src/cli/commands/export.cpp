@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/store/atomic_file.h"
 
 namespace kappascope::cli {
@@ -49,7 +49,7 @@ int run_export(const Arguments& arguments) {
       std::ofstream file(temporary, std::ios::binary);
       text(file);
       file.close();
-      require(file.good(), "cannot write ", out);
+      require(file.good(), "cannot write {}", out);
     });
   }
   if (!out.empty()) fmt::print("{}\n", out);

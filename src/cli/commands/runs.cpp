@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/store/run.h"
 
@@ -134,7 +134,7 @@ int run_runs(const Arguments& arguments) {
   usage.positional_count = 1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
-  require(std::filesystem::is_directory(dir), "there is no folder ", dir);
+  require(std::filesystem::is_directory(dir), "there is no folder {}", dir);
   const bool json = values["json"].as<bool>();
   const auto found = store::find_runs(dir);
   if (!json && !found.empty()) {

@@ -12,7 +12,7 @@
 #include "cli/spectrum/operators.h"
 #include "cli/spectrum/print.h"
 #include "cli/spectrum/record.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/store/atomic_file.h"
 #include "kappascope/store/run.h"
 #include "kappascope/train/checkpoint.h"
@@ -177,6 +177,7 @@ int run_spectrum(const Arguments& arguments) {
   const auto file =
       train::find_checkpoint(request.run, step < 0 ? std::nullopt : std::optional(step));
   require(file.has_value(),
+          "{}{}",
           request.run,
           step < 0 ? " holds no checkpoint"
                    : " holds no checkpoint of that step; see " +

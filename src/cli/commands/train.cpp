@@ -12,11 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/curvature_task.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/settings_options.h"
-#include "cli/spectrum/curvature_task.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/module_tensors.h"
 #include "kappascope/data/tokens.h"
@@ -213,9 +213,9 @@ int run_train(const Arguments& arguments) {
   std::optional<fs::path> checkpoint;
   if (resuming) {
     require(store::RunReader(dir).state() != "failed",
-            dir.string(),
-            " stopped because the loss became NaN or infinite; resuming would fail again: start a "
-            "new run with --out and a lower train.learning-rate or a warm-up");
+            "{} stopped because the loss became NaN or infinite; resuming would fail again: start "
+            "a new run with --out and a lower train.learning-rate or a warm-up",
+            dir.string());
     checkpoint = train::find_checkpoint(dir);  // none yet: from the first step
   }
   const auto make_run = [&] {

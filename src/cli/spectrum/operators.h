@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/spectrum/curvature_task.h"
+#include "cli/curvature_task.h"
 #include "kappascope/curvature/operators.h"
 
 namespace kappascope::cli {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::cli {
 namespace {
@@ -46,7 +46,7 @@ class Records {
     const auto length = rows.front()->size();
     array.shape = {static_cast<int64_t>(rows.size()), length};
     for (const auto* row : rows) {
-      require(row->size() == length, "the rows of ", name.name(), " differ in length");
+      require(row->size() == length, "the rows of {} differ in length", name.name());
       array.data.insert(array.data.end(), row->data(), row->data() + length);
     }
     out_.arrays.push_back(std::move(array));

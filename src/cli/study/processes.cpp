@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::cli {
 namespace {
@@ -107,9 +107,8 @@ pid_t start(const Job& job) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   require(failed == 0,
-          "cannot start a run (its log would be ",
+          "cannot start a run (its log would be {}): {}",
           job.log.string(),
-          "): ",
           std::strerror(failed));
   return child;
 }

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -43,7 +43,7 @@ bool lacks_a_derivative(const std::vector<at::Tensor>& tensors) {
 
 void Evaluation::hold(const at::Tensor& value) {
   const double sum = value.detach().sum(torch::kDouble).item<double>();
-  require(std::isfinite(sum), "the ", what_, " is not finite: no curvature at this point");
+  require(std::isfinite(sum), "the {} is not finite: no curvature at this point", what_);
   if (check_ && seen_ && *seen_ != sum) {
     throw Error(fmt::format(
         "the {} is not deterministic (two evaluations gave {:.9g} and {:.9g}): switch dropout off "
@@ -59,7 +59,7 @@ at::Tensor Evaluation::with_graph() {
   torch::AutoGradMode grad(true);
   auto value = function_();
   require(
-      value.defined() && value.requires_grad(), "the ", what_, " does not depend on any parameter");
+      value.defined() && value.requires_grad(), "the {} does not depend on any parameter", what_);
   hold(value);
   return value;
 }
@@ -80,17 +80,14 @@ std::vector<at::Tensor> tensors_of(const NamedParameters& parameters) {
   std::vector<at::Tensor> tensors;
   for (const auto& [name, tensor] : parameters) {
     require(tensor.defined() && tensor.is_floating_point(),
-            "parameter ",
-            name,
-            " does not hold real numbers");
-    require(tensor.requires_grad(), "parameter ", name, " does not require a gradient");
+            "parameter {} does not hold real numbers",
+            name);
+    require(tensor.requires_grad(), "parameter {} does not require a gradient", name);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       require(!tensors[i].is_same(tensor),
-              "parameter ",
+              "parameter {} is the same tensor as {}; shared weights are one parameter",
               name,
-              " is the same tensor as ",
-              parameters[i].first,
-              "; shared weights are one parameter");
+              parameters[i].first);
     }
     tensors.push_back(tensor);
   }
@@ -201,19 +198,17 @@ void ParameterOperator::decide(ProductKind asked,
       throw;
     } catch (const c10::Error& error) {
       require(asked == ProductKind::kAutomatic,
-              "the loss has no second derivative (",
-              error.what_without_backtrace(),
-              "), so products need finite differences");
+              "the loss has no second derivative ({}), so products need finite differences",
+              error.what_without_backtrace());
       kind_ = ProductKind::kFiniteDifference;
       reason_ = error.what_without_backtrace();
     }
   }
   require(kind_ == ProductKind::kGraphKept || function_.evaluates_afresh(),
-          "products by ",
+          "products by {} ({}) evaluate the loss again, and it is one tensor that was built "
+          "before: give a function",
           to_string(kind_),
-          " (",
-          reason_.empty() ? "asked for" : reason_,
-          ") evaluate the loss again, and it is one tensor that was built before: give a function");
+          reason_.empty() ? "asked for" : reason_);
 }
 
 }  // namespace kappascope::curvature

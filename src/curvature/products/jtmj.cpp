@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/tensor/convert.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/linalg/features/secular.h"
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
@@ -180,24 +180,18 @@ Conditioning without_spectrum(const Moments& moments, double confidence) {
 void check_widths(const Moments& moments, const Eigen::VectorXd& bias) {
   const Eigen::Index d = moments.mean.size();
   require(moments.covariance.rows() == d && moments.covariance.cols() == d,
-          "a mean of width ",
+          "a mean of width {} does not fit a covariance of {} x {}",
           d,
-          " does not fit a covariance of ",
           moments.covariance.rows(),
-          " x ",
           moments.covariance.cols());
   require(moments.sample.rows() == 0 || moments.sample.cols() == d,
-          "kept rows of width ",
+          "kept rows of width {} do not fit {} features",
           moments.sample.cols(),
-          " do not fit ",
-          d,
-          " features");
+          d);
   require(bias.size() == 0 || bias.size() == d,
-          "a bias of width ",
+          "a bias of width {} does not fit {} features",
           bias.size(),
-          " does not fit ",
-          d,
-          " features");
+          d);
   require(bias.allFinite(), "the bias has NaN or infinity in it");
 }
 
@@ -211,9 +205,8 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
   }
   SymmetricEigen eigen = eigenpairs_of(moments.covariance, options);
   require(eigen.values.size() == d && eigen.vectors.rows() == d && eigen.vectors.cols() == d,
-          "the eigenpairs of the given solver are not those of ",
-          d,
-          " features");
+          "the eigenpairs of the given solver are not those of {} features",
+          d);
 
   Features features{moments, options, eigen.values.cwiseMax(0), std::move(eigen.vectors), 0, {}};
   features.threshold = features.values(d - 1) * static_cast<double>(d) * kEpsilon;

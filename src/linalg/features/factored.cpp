@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/linalg/random.h"
 #include "linalg/features/scaled_update.h"
 
@@ -128,9 +128,8 @@ FactoredCovariance::FactoredCovariance(Eigen::MatrixXd covariance,
     : matrix_(std::move(covariance)), options_(options) {
   const Eigen::Index d = matrix_.rows();
   require(d > 0 && matrix_.cols() == d,
-          "a covariance must be square and not empty, got ",
+          "a covariance must be square and not empty, got {} x {}",
           d,
-          " x ",
           matrix_.cols());
   require(matrix_.allFinite() && matrix_.diagonal().minCoeff() >= 0,
           "a covariance must be finite with variances that are not negative");
@@ -211,7 +210,7 @@ Eigen::VectorXd FactoredCovariance::solve(const Eigen::VectorXd& x) const {
 
 void FactoredCovariance::whiten(Eigen::MatrixXd& rows) const {
   require(factored() && rows.cols() == dimension(),
-          "whitening needs a factor and rows of its width, got ",
+          "whitening needs a factor and rows of its width, got {}",
           rows.cols());
   rows = rows * inverse_.asDiagonal();
   rows -= (rows * null_) * null_.transpose();
@@ -225,7 +224,7 @@ SpectrumEnds FactoredCovariance::ends(const Eigen::VectorXd& v,
                                       double null_threshold) const {
   const Eigen::Index d = dimension();
   require(v.size() == d && scale.size() == d && v.allFinite() && scale.allFinite(),
-          "an update and a scaling must be finite and of width ",
+          "an update and a scaling must be finite and of width {}",
           d);
   require((scale.array() > 0 || inverse_.array() == 0).all(),
           "a scaling must be positive where a feature varies");

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
 
@@ -83,7 +83,7 @@ const char* to_string(Route route) {
 }
 
 KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence) {
-  require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got ", confidence);
+  require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got {}", confidence);
   KappaEstimate estimate;
   estimate.value = estimate.shrunk = estimate.on_range = kNaN;
   estimate.upper = kInfinity;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -45,9 +45,8 @@ void MomentSums::rows_are_groups() {
 
 void MomentSums::move_to(const Eigen::VectorXd& new_shift) {
   require(new_shift.size() == sum.size(),
-          "a shift of width ",
+          "a shift of width {} does not fit sums of width {}",
           new_shift.size(),
-          " does not fit sums of width ",
           sum.size());
   const Eigen::VectorXd step = shift - new_shift;
   shift = new_shift;
@@ -64,9 +63,8 @@ void MomentSums::move_to(const Eigen::VectorXd& new_shift) {
 
 void MomentSums::merge(const MomentSums& other) {
   require(other.sum.size() == sum.size(),
-          "moments of width ",
+          "moments of width {} cannot be merged into moments of width {}",
           other.sum.size(),
-          " cannot be merged into moments of width ",
           sum.size());
   const std::int64_t nonfinite = nonfinite_rows + other.nonfinite_rows;
   if (n == 0) {
@@ -114,7 +112,7 @@ Moments moments_from(const MomentSums& sums, RowMatrixF sample) {
 }
 
 MomentAccumulator::MomentAccumulator(Eigen::Index dimension, MomentOptions options)
-    : sums_((require(dimension >= 0, "features cannot number ", dimension), dimension)),
+    : sums_((require(dimension >= 0, "features cannot number {}", dimension), dimension)),
       reservoir_(options.sample_rows, dimension, options.seed) {}
 
 MomentAccumulator::MomentAccumulator(State state)
@@ -130,19 +128,15 @@ void MomentAccumulator::update(const Eigen::Ref<const RowMatrixD>& rows,
                                const std::vector<std::uint8_t>& mask,
                                Eigen::Index rows_per_group) {
   const Eigen::Index d = dimension();
-  require(rows.cols() == d, "rows have width ", rows.cols(), ", moments have width ", d);
+  require(rows.cols() == d, "rows have width {}, moments have width {}", rows.cols(), d);
   require(mask.empty() || static_cast<Eigen::Index>(mask.size()) == rows.rows(),
-          "a mask of ",
+          "a mask of {} entries does not fit {} rows",
           mask.size(),
-          " entries does not fit ",
-          rows.rows(),
-          " rows");
+          rows.rows());
   require(rows_per_group > 0 && rows.rows() % rows_per_group == 0,
-          "groups of ",
+          "groups of {} rows do not divide {} rows",
           rows_per_group,
-          " rows do not divide ",
-          rows.rows(),
-          " rows");
+          rows.rows());
 
   MomentSums block(d);
   std::vector<Eigen::Index> kept;

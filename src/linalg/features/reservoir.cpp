@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -21,7 +21,7 @@ std::vector<Eigen::Index> shuffled(Eigen::Index size, Random& random) {
 }  // namespace
 
 Reservoir::Reservoir(Eigen::Index capacity, Eigen::Index dimension, std::uint64_t seed) {
-  require(capacity >= 0, "a sample cannot have ", capacity, " rows");
+  require(capacity >= 0, "a sample cannot have {} rows", capacity);
   state_.capacity = capacity;
   state_.rows.resize(0, dimension);
   state_.random = seed;
@@ -29,11 +29,9 @@ Reservoir::Reservoir(Eigen::Index capacity, Eigen::Index dimension, std::uint64_
 
 Reservoir::Reservoir(State state) : state_(std::move(state)) {
   require(state_.rows.rows() == std::min<std::int64_t>(state_.seen, state_.capacity),
-          "a sample of ",
+          "a sample of {} rows from a stream of {} cannot hold {}",
           state_.capacity,
-          " rows from a stream of ",
           state_.seen,
-          " cannot hold ",
           state_.rows.rows());
 }
 
@@ -63,15 +61,11 @@ void Reservoir::put(Eigen::Index slot, const Eigen::Ref<const Eigen::RowVectorXf
 void Reservoir::merge(const Reservoir& other) {
   const State& theirs = other.state_;
   require(state_.capacity == theirs.capacity && state_.rows.cols() == theirs.rows.cols(),
-          "samples of ",
+          "samples of {} rows of width {} and of {} rows of width {} cannot be merged",
           state_.capacity,
-          " rows of width ",
           state_.rows.cols(),
-          " and of ",
           theirs.capacity,
-          " rows of width ",
-          theirs.rows.cols(),
-          " cannot be merged");
+          theirs.rows.cols());
   Random random(state_.random);
   const auto mine_order = shuffled(state_.rows.rows(), random);
   const auto their_order = shuffled(theirs.rows.rows(), random);

@@ -4,20 +4,17 @@
 #include <cmath>
 #include <limits>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::linalg {
 
 double secular_eigenvalue(const Eigen::VectorXd& values, const Eigen::VectorXd& z, Eigen::Index k) {
   const Eigen::Index d = values.size();
   require(z.size() == d && 0 <= k && k < d,
-          "eigenvalue ",
+          "eigenvalue {} of an update of width {} to {} values does not exist",
           k,
-          " of an update of width ",
           z.size(),
-          " to ",
-          d,
-          " values does not exist");
+          d);
   require(values.allFinite() && z.allFinite(), "a rank-one update needs finite numbers");
   for (Eigen::Index i = 1; i < d; ++i) {
     require(values(i - 1) <= values(i), "the values of a rank-one update must ascend");

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "nn/linear.h"
 #include "nn/transformers/initialise.h"
 
@@ -46,15 +46,14 @@ torch::Tensor DecoderImpl::forward(const torch::Tensor& ids) {
 }
 
 CausalLmImpl::CausalLmImpl(const CausalLmOptions& options_) : options(options_) {
-  require(options.vocabulary() > 0 && options.layers() > 0 && options.global_every() > 0,
-          "a language model needs at least one token, layer and global layer, got ",
-          options.vocabulary(),
-          ", ",
-          options.layers(),
-          " and one in ",
-          options.global_every());
+  require(
+      options.vocabulary() > 0 && options.layers() > 0 && options.global_every() > 0,
+      "a language model needs at least one token, layer and global layer, got {}, {} and one in {}",
+      options.vocabulary(),
+      options.layers(),
+      options.global_every());
   require(options.global_every() == 1 || options.local_window() > 0,
-          "local layers need a window of at least 1, got ",
+          "local layers need a window of at least 1, got {}",
           options.local_window());
   require(options.block().attention().causal(), "a language model's attention must be causal");
   CausalLmImpl::reset();
@@ -70,7 +69,7 @@ void CausalLmImpl::reset() {
 }
 
 torch::Tensor CausalLmImpl::forward(const torch::Tensor& ids) {
-  require(ids.dim() == 2, "a language model takes ids [batch, tokens], got ", ids.sizes());
+  require(ids.dim() == 2, "a language model takes ids [batch, tokens], got {}", ids.sizes());
   const auto h = model->forward(ids);
   return lm_head ? lm_head->forward(h) : torch::linear(h, model->embed_tokens->weight);
 }

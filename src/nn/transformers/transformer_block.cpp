@@ -4,7 +4,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::nn {
 
@@ -19,14 +19,12 @@ TransformerBlockImpl::TransformerBlockImpl(const TransformerBlockOptions& option
     : options(options_) {
   const auto width = options.attention().width();
   require(width_of(options.mlp()) == width && options.norm().width() == width,
-          "the parts of a block must have one width, got ",
+          "the parts of a block must have one width, got {}, {} and {}",
           width,
-          ", ",
           width_of(options.mlp()),
-          " and ",
           options.norm().width());
   require(options.dropout() >= 0 && options.dropout() < 1,
-          "dropout must be in [0, 1), got ",
+          "dropout must be in [0, 1), got {}",
           options.dropout());
   TransformerBlockImpl::reset();
 }

@@ -4,7 +4,7 @@
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/types.h>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "nn/linear.h"
 #include "nn/transformers/initialise.h"
 
@@ -39,30 +39,24 @@ torch::Tensor through(torch::nn::ModuleList& blocks, torch::Tensor h) {
 
 VitVaeImpl::VitVaeImpl(const VitVaeOptions& options_) : options(options_) {
   require(options.channels() > 0 && options.patch() > 0 && options.latent() > 0,
-          "channels, patch and latent must be at least 1, got ",
+          "channels, patch and latent must be at least 1, got {}, {} and {}",
           options.channels(),
-          ", ",
           options.patch(),
-          " and ",
           options.latent());
   require(options.height() > 0 && options.image_width() > 0 &&
               options.height() % options.patch() == 0 &&
               options.image_width() % options.patch() == 0,
-          "images must be whole patches of ",
+          "images must be whole patches of {} pixels, got {} x {}",
           options.patch(),
-          " pixels, got ",
           options.height(),
-          " x ",
           options.image_width());
   require(options.encoder_blocks() > 0 && options.decoder_blocks() > 0,
-          "encoder and decoder need at least one block, got ",
+          "encoder and decoder need at least one block, got {} and {}",
           options.encoder_blocks(),
-          " and ",
           options.decoder_blocks());
   require(options.latent_noise() >= 0 && options.length_weight() >= 0,
-          "latent_noise and length_weight must be at least 0, got ",
+          "latent_noise and length_weight must be at least 0, got {} and {}",
           options.latent_noise(),
-          " and ",
           options.length_weight());
   VitVaeImpl::reset();
 }
@@ -100,13 +94,10 @@ torch::Tensor VitVaeImpl::encode(const torch::Tensor& images) {
              columns = options.image_width() / p;
   require(images.dim() == 4 && images.size(1) == c && images.size(2) == options.height() &&
               images.size(3) == options.image_width(),
-          "the model takes images [batch, ",
+          "the model takes images [batch, {}, {}, {}], got {}",
           c,
-          ", ",
           options.height(),
-          ", ",
           options.image_width(),
-          "], got ",
           images.sizes());
   const auto flat = images.reshape({-1, c, rows, p, columns, p})
                         .permute({0, 2, 4, 1, 3, 5})
@@ -119,11 +110,9 @@ torch::Tensor VitVaeImpl::decode(const torch::Tensor& codes) {
   const auto c = options.channels(), p = options.patch(), rows = options.height() / p,
              columns = options.image_width() / p;
   require(codes.dim() == 3 && codes.size(1) == rows * columns && codes.size(2) == options.latent(),
-          "the model takes codes [batch, ",
+          "the model takes codes [batch, {}, {}], got {}",
           rows * columns,
-          ", ",
           options.latent(),
-          "], got ",
           codes.sizes());
   const auto h = through(decoder, from_code->forward(codes) + decoder_positions);
   return to_pixels->forward(decoder_norm->forward(h))

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda/multivector.cuh"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/multivector.h"
 
@@ -37,8 +37,9 @@ cuda::Group group_of(Multivector columns, const Eigen::VectorXd& factors = {}) {
 }
 
 void check(cudaError_t status) {
-  require(
-      status == cudaSuccess, "a CUDA kernel on a multivector failed: ", cudaGetErrorString(status));
+  require(status == cudaSuccess,
+          "a CUDA kernel on a multivector failed: {}",
+          cudaGetErrorString(status));
 }
 
 /// cuda::pass; returns the sums, on the device.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/nn/transformers/vit_vae.h"
 #include "train/problems/problems.h"
 
@@ -27,8 +27,7 @@ class Autoencoder final : public Problem {
         train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
         test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
     const auto shape = train_->shape();
-    require(
-        shape == test_->shape(), "training and test images of ", config.data, " differ in shape");
+    require(shape == test_->shape(), "training and test images of {} differ in shape", config.data);
     const auto& t = config.transformer;
     model_ = nn::VitVae(nn::VitVaeOptions(shape.height, shape.width)
                             .channels(shape.channels)

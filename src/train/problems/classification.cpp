@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "kappascope/nn/evaluation_mode.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/train/adversarial.h"
@@ -23,15 +23,12 @@ class Classification final : public Problem {
         train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
         test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
     require(train_->shape() == test_->shape(),
-            "the training images have ",
+            "the training images have {} values and the test images {} ({})",
             train_->shape().size(),
-            " values and the test images ",
             test_->shape().size(),
-            " (",
-            config.data,
-            ")");
+            config.data);
     classes_ = std::max(train_->classes(), test_->classes());
-    require(classes_ > 0, "the images of ", config.data, " have no labels to learn");
+    require(classes_ > 0, "the images of {} have no labels to learn", config.data);
     model_ =
         nn::MlpStack(nn::MlpStackOptions(train_->shape().size(), classes_)
                          .width(config.width)

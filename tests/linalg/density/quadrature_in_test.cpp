@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kappascope/linalg/density.h"
+#include "kappascope/linalg/host_basis.h"
 #include "kappascope/linalg/lanczos.h"
 #include "support/catch.h"
 #include "support/matrices.h"

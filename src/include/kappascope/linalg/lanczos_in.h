@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of lanczos_in; include lanczos.h.
 #pragma once
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <vector>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
+#include "kappascope/linalg/krylov.h"
 #include "kappascope/linalg/lanczos.h"
+#include "kappascope/linalg/symmetric_eigen.h"
 
 namespace kappascope::linalg {
 namespace detail {
@@ -278,14 +282,17 @@ class ThickRestartLanczos {
 
 }  // namespace detail
 
+/// The algorithm, for a basis anywhere; `load(i)` makes w the start vector i of `starts`. Where the
+/// eigenvectors are asked for, they are left in the first columns of the basis, in the order of the
+/// result.
 template <KrylovBasis Basis>
 ExtremeEigenvalues lanczos_in(Basis& basis,
                               double product_noise,
                               const LanczosOptions& options,
-                              Eigen::Index starts,
-                              const std::function<void(Eigen::Index)>& load) {
-  require(basis.size() >= 1, "Lanczos needs an operator of order 1 at least, got ", basis.size());
-  require(options.top >= 1, "Lanczos needs one wanted pair at least, got ", options.top);
+                              Eigen::Index starts = 0,
+                              const std::function<void(Eigen::Index)>& load = {}) {
+  require(basis.size() >= 1, "Lanczos needs an operator of order 1 at least, got {}", basis.size());
+  require(options.top >= 1, "Lanczos needs one wanted pair at least, got {}", options.top);
   require(options.max_products >= 1, "Lanczos needs one product at least");
   return detail::ThickRestartLanczos<Basis>(basis, product_noise, options).run(starts, load);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/spectrum/curvature_task.h"
+#include "cli/curvature_task.h"
 
 #include <torch/types.h>
 
