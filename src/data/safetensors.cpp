@@ -2,6 +2,7 @@
 #include "kappascope/data/safetensors.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <torch/types.h>
@@ -188,7 +189,10 @@ void write_safetensors(const fs::path& path,
     const auto type = tensor.scalar_type();
     const auto known =
         std::find_if(kTypes.begin(), kTypes.end(), [&](auto& one) { return type == one.second; });
-    require(known != kTypes.end(), "'{}' has a type that safetensors has not: {}", name, type);
+    require(known != kTypes.end(),
+            "'{}' has a type that safetensors has not: {}",
+            name,
+            c10::toString(type));
     require(!header.contains(name) && name != "__metadata__", "the name '{}' is taken", name);
     const auto end = reached + tensor.nbytes();
     header[name] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/attention.h"
 
+#include <fmt/ranges.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/nn/transformers/vit_vae.h"
 
+#include <fmt/ranges.h>
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/types.h>
 
