@@ -45,6 +45,16 @@ class Workplace {
     return output;
   }
 
+  /// The same, with Ctrl-C as soon as `file` exists. Job control gives the program a group of its
+  /// own, without which the shell has it ignore the signal.
+  [[nodiscard]] Output run_until(const std::string& words, const std::string& file) const {
+    return run(
+        words,
+        R"(bash -c 'set -m; file=$1; shift; "$@" & while [ ! -e "$file" ] && kill -0 $!; do )"
+        R"(sleep 0.01; done; kill -INT $!; wait $!' _ ')" +
+            file + "'");
+  }
+
   /// A training command for a small model that takes about a second for 60 steps.
   [[nodiscard]] static std::string train(const std::string& more) {
     return "train --data data --model.width 6 --model.hidden 10 --model.blocks 2 --model.dropout "

@@ -169,7 +169,8 @@ TEST_CASE("a sweep that is interrupted goes on and ends as if it had not been") 
   write_study(work);
   const std::string long_runs = "sweep study.ini --seeds 1 --set train.steps=600 --json --out ";
   REQUIRE(work.run(long_runs + "whole").status == 0);
-  const auto stopped = work.run(long_runs + "stopped", "timeout -s INT 3");
+  const auto stopped =
+      work.run_until(long_runs + "stopped", "stopped/PGB_dropout-0_seed-1/run.sqlite");
   CHECK_THAT(stopped.err, Contains("interrupted"));
   const auto resumed = work.run(long_runs + "stopped");
   INFO(resumed.err);
