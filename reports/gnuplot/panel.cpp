@@ -26,15 +26,25 @@ long shade_of(const std::string& colour, double share) {
 }  // namespace
 
 std::string quoted(const std::string& text) {
-  std::string out = "'";
+  constexpr std::string_view kPlain = " .,:;-+=()[]/<>|_*#!?~^&%";
+  std::string out = "\"";
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
       out += ' ';
+    } else if (byte < 0x80 && (std::isalnum(byte) != 0 || kPlain.find(c) != kPlain.npos)) {
+      out += c;
     } else {
-      out += c == '\'' ? "''" : std::string(1, c);
+      out += fmt::format("\\{:03o}", byte);
     }
   }
-  return out + "'";
+  return out + "\"";
+}
+
+std::string quoted_tick(const std::string& text) {
+  std::string doubled;
+  for (const char c : text) doubled += c == '%' ? "%%" : std::string(1, c);
+  return quoted(doubled);
 }
 
 std::string colour_of(const Series& series) {

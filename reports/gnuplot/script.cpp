@@ -49,7 +49,7 @@ std::string axis_script(const Axis& axis, char name, double length) {
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
     out += fmt::format("{}{} {:.9g}",
                        i == 0 ? "" : ", ",
-                       quoted(axis.ticks[i].label),
+                       quoted_tick(axis.ticks[i].label),
                        placed(axis, axis.ticks[i].at));
   }
   return out + ")\n";
