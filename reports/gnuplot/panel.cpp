@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <string_view>
 
 namespace kappascope::reports {
 namespace {

@@ -110,6 +110,20 @@ TEST_CASE("hostile names are letters in a figure", "[gnuplot]") {
   CHECK(svg.find("é") != std::string::npos);
 }
 
+TEST_CASE("names of quotes and percent signs are drawn as they are", "[gnuplot]") {
+  if (!has_gnuplot()) return;
+  for (const std::string name : {"'x", "''", "a''b", "'_'", "50% off", "100%d", "\"", "\\"}) {
+    INFO(name);
+    const TemporaryFolder folder;
+    const auto run =
+        write_sample_run(folder / "a", {.label = name, .bias = true, .layer_suffix = name});
+    for (const auto& file : write_figures({run}, folder / "out", FigureFormat::kSvg)) {
+      INFO(file.string());
+      CHECK(read_file(file).find(name) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("a hollow mark and a triangle reach the script", "[gnuplot]") {
   const TemporaryFolder folder;
   const auto arms = read_arms({write_sample_run(folder / "a")});
