@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -64,17 +65,49 @@ std::map<std::string, int> read_partition(const fs::path& file) {
   return parts;
 }
 
+/// Of an image on disk and of the same scaled: above them a file costs gigabytes to decode.
+constexpr int kLongestSide = 32'768;
+constexpr std::int64_t kLargestArea = 1 << 27;  // pixels
+
 /// Scales the shorter side to `size`, cuts out the middle, and writes it to out [3, size, size].
 void decode(const fs::path& path, int64_t size, float* out) {
   int width = 0, height = 0, channels = 0;
+  require(stbi_info(path.c_str(), &width, &height, &channels) == 1,
+          "cannot decode {}: {}",
+          path.string(),
+          stbi_failure_reason());
+  const auto allowed = [](std::int64_t w, std::int64_t h) {
+    return std::max(w, h) <= kLongestSide && w * h <= kLargestArea;
+  };
+  require(allowed(width, height),
+          "{} is too large: {} x {} pixels, where a side may have {} and the image {}",
+          path.string(),
+          width,
+          height,
+          kLongestSide,
+          kLargestArea);
   const std::unique_ptr<unsigned char, void (*)(void*)> raw(
       stbi_load(path.c_str(), &width, &height, &channels, 3), stbi_image_free);
   require(raw != nullptr, "cannot decode {}: {}", path.string(), stbi_failure_reason());
   const double scale = static_cast<double>(size) / std::min(width, height);
   const auto scaled = [&](int side) {
-    return std::max(static_cast<int>(size), static_cast<int>(side * scale + 0.5));
+    return std::max(size, static_cast<int64_t>(side * scale + 0.5));
   };
-  const int new_width = scaled(width), new_height = scaled(height);
+  const auto scaled_width = scaled(width), scaled_height = scaled(height);
+  require(
+      allowed(scaled_width, scaled_height),
+      "{} is {} x {} pixels, and {} x {} when its shorter side is scaled to {}: a side may have "
+      "{} and the image {}",
+      path.string(),
+      width,
+      height,
+      scaled_width,
+      scaled_height,
+      size,
+      kLongestSide,
+      kLargestArea);
+  const auto new_width = static_cast<int>(scaled_width),
+             new_height = static_cast<int>(scaled_height);
   std::vector<unsigned char> resized(static_cast<std::size_t>(new_width) *
                                      static_cast<std::size_t>(new_height) * 3);
   const int done =

@@ -111,3 +111,18 @@ TEST_CASE("an image folder says what it lacks, and a broken file which it is") {
   CHECK_THROWS_WITH(open(8)->images(torch::tensor({1})),
                     Contains("cannot decode") && Contains("broken2.png"));
 }
+
+TEST_CASE("an image that would take gigabytes is refused by its name and size") {
+  const TemporaryFolder folder;
+  const auto first_image = [&](int64_t size) {
+    return data::open_images(folder.path(), data::Split::kTrain, {.size = size})
+        ->images(torch::tensor({0}));
+  };
+  write_picture(folder.path() / "test/0.png", 8, 8, 10);
+  write_picture(folder.path() / "train/0.png", 32'768, 1, 10);
+  CHECK(first_image(1).size(3) == 1);
+  CHECK_THROWS_WITH(first_image(2), Contains("0.png is 32768 x 1 pixels, and 65536 x 2"));
+  CHECK_THROWS_WITH(first_image(2'000), Contains("0.png is 32768 x 1 pixels"));
+  write_picture(folder.path() / "train/0.png", 32'769, 1, 10);
+  CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32769 x 1 pixels"));
+}
