@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/core/version.h"
 
 namespace {
@@ -70,16 +73,31 @@ int run(const std::vector<std::string>& words) {
       near.empty() ? "; --help lists them" : fmt::format(": did you mean '{}'?", near)));
 }
 
+int failed(const std::string& message, int status) {
+  fmt::print(stderr, "kappascope: error: {}\n", printable(message));
+  return status;
+}
+
+/// LibTorch's message without its stack trace and its place in LibTorch's sources.
+std::string message_of(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  if (const auto found = text.find("DefaultCPUAllocator: "); found != std::string::npos)
+    return "not enough memory: " + text.substr(found + std::string("DefaultCPUAllocator: ").size());
+  return text;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     return run({argv + 1, argv + argc});
   } catch (const UsageError& error) {
-    fmt::print(stderr, "kappascope: error: {}\n", error.what());
-    return 2;
+    return failed(error.what(), 2);
+  } catch (const c10::Error& error) {
+    return failed(message_of(error), 1);
+  } catch (const std::bad_alloc&) {
+    return failed("not enough memory", 1);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "kappascope: error: {}\n", error.what());
-    return 1;
+    return failed(error.what(), 1);
   }
 }

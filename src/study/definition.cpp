@@ -96,6 +96,15 @@ void validate(const StudyDefinition& definition) {
   if (definition.seeds < 1) {
     throw UsageError(fmt::format("study.seeds must be at least 1, got {}", definition.seeds));
   }
+  constexpr double kMostRuns = 100'000;
+  double runs = static_cast<double>(definition.arms.size()) * static_cast<double>(definition.seeds);
+  for (const auto& [setting, values] : definition.grid) runs *= static_cast<double>(values.size());
+  if (runs > kMostRuns) {
+    throw UsageError(fmt::format(
+        "the study has {:.0f} runs (arms x values of the grid x study.seeds); {:.0f} are the most",
+        runs,
+        kMostRuns));
+  }
 }
 
 }  // namespace kappascope::study

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <numbers>
 
 #include "kappascope/core/error.h"
@@ -152,7 +154,13 @@ void TrainConfig::validate() const {
             pgd_step_size >= 0,
         "attack.rows, attack.*-radius and attack.pgd-steps must not be negative");
   refuse_without_effect(*this);
-  usage(threads >= 0, fmt::format("train.threads must not be negative, got {}", threads));
+  constexpr int kMostThreads = 4096;
+  usage(threads >= 0 && threads <= kMostThreads,
+        fmt::format("train.threads must be 0 to {}, got {}", kMostThreads, threads));
+  // Beyond it lie the negative numbers, which are read as their remainder.
+  constexpr auto kLargestSeed = std::numeric_limits<std::int64_t>::max();
+  usage(seed <= static_cast<std::uint64_t>(kLargestSeed),
+        fmt::format("train.seed must be 0 to {}", kLargestSeed));
 }
 
 double learning_rate_at(const TrainConfig& config, int64_t step, int64_t steps) {

@@ -101,6 +101,8 @@ TEST_CASE("wrong usage is one line that says what to do, exit 2") {
   check("train --data data --train.momentum 0.9", "option of sgd");
   check("train --data data --model.bias pgb", "post-gating");
   check("train --config nowhere.ini", "nowhere.ini");
+  check("train --data data --train.seed -1", "train.seed must be 0 to 9223372036854775807");
+  check("train --data data --train.threads 100000", "train.threads must be 0 to 4096, got 100000");
   check("verify P-Q9", "no claim begins with");
   check("export run --format xls", "csv, jsonl or npz");
   check("export run --format npz", "--out");
@@ -116,6 +118,14 @@ TEST_CASE("wrong usage is one line that says what to do, exit 2") {
   };
   later("train --data data --train.batch 601", "only 600 training images");
   later("train --data data --probes.window 300", "window");
+}
+
+TEST_CASE("a model that no memory holds is one line, without a stack trace, exit 1") {
+  const Workplace work;
+  const auto got = work.run("train --data data --model.hidden 4000000000000 --out huge");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("kappascope: error: not enough memory: "));
+  CHECK_THAT(got.err, !Contains("frame #") && !Contains("enforce fail"));
 }
 
 TEST_CASE("an unknown option in a configuration file is named with its file and a suggestion") {

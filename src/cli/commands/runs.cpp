@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/store/run.h"
@@ -85,16 +86,16 @@ std::string date(std::string created) {
 
 void print_row(const std::string& run, const Row& row) {
   fmt::print("{:<28} {:<11} {:<16} {:>12} {:>8} {:>9} {:>9} {:>9}  {}{}\n",
-             run,
-             row.state,
-             date(row.created),
+             printable(run),
+             printable(row.state),
+             printable(date(row.created)),
              std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
              row.steps,
              cell(row.loss),
              cell(row.test_loss),
              cell(row.kappa),
-             row.label,
-             row.layer.empty() ? "" : "; " + row.layer);
+             printable(row.label),
+             row.layer.empty() ? "" : "; " + printable(row.layer));
 }
 
 /// A name that is no UTF-8 is shown with replacement characters: one such run spoils no other line.
@@ -156,7 +157,7 @@ int run_runs(const Arguments& arguments) {
       json ? print_json(json_row(path.string(), row)) : print_row(path.string(), row);
     } catch (const std::exception& error) {
       if (json) print_json({{"run", path.string()}, {"error", error.what()}});
-      fmt::print(stderr, "kappascope: error: {}\n", error.what());
+      fmt::print(stderr, "kappascope: error: {}\n", printable(error.what()));
       ++broken;
     }
   }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/core/printable.h"
+
+#include "support/catch.h"
+
+using kappascope::printable;
+
+TEST_CASE("letters of every alphabet are printed as they are") {
+  for (const char* text : {"", "blocks.0.down_proj", "κ(Σ) ≥ 1", "é", "\U0001F600", "\uFFFD"}) {
+    CHECK(printable(text) == text);
+  }
+}
+
+TEST_CASE("nothing that a terminal obeys is printed") {
+  CHECK(printable("a\x1b[2Jb") == "a\\x1b[2Jb");
+  CHECK(printable("bell\a") == "bell\\x07");
+  CHECK(printable("del\x7f") == "del\\x7f");
+  CHECK(printable("c1 \xc2\x9b"
+                  "31m") == "c1 \\xc2\\x9b31m");
+  CHECK(printable("\xc2\xa0") == "\xc2\xa0");  // the first character above them
+  CHECK(printable(std::string("a\0b", 3)) == "a\\x00b");
+}
+
+TEST_CASE("a text of several lines is printed on one") {
+  CHECK(printable("one\ntwo\r\nthree\tfour") == "one two  three four");
+}
+
+TEST_CASE("bytes that are no UTF-8 are printed as numbers") {
+  CHECK(printable("\xff") == "\\xff");
+  CHECK(printable("\xc3") == "\\xc3");           // ends early
+  CHECK(printable("\xc3(") == "\\xc3(");         // no continuation
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");  // longer than needed
+  CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
+  CHECK(printable("\xf0\x9f\x98") == "\\xf0\\x9f\\x98");
+}
