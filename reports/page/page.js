@@ -259,6 +259,8 @@
 
   function csv(id) {
     const figure = model.figures.find((one) => one.id === id);
+    // A name that a spreadsheet would run as a formula gets an apostrophe: "this is text".
+    const text = (v) => (/^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v)) ? "'" + v : v);
     const field = (v) => (/[",\r\n]/.test(v) ? '"' + v.replace(/"/g, '""') + '"' : v);
     const cell = (v) => (v === null || v === undefined ? "" : String(v));
     const rows = [["arm", "layer", "quantity", "panel", figure.x.title, "value", "lower", "upper", "resolved", "note"]];
@@ -269,7 +271,7 @@
         cell(series.lower && series.lower[i]), cell(series.upper && series.upper[i]),
         series.hollow && series.hollow[i] ? "no" : "yes", cell(series.notes ? series.notes[i] : series.note)]));
     }
-    return rows.map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+    return rows.map((row) => row.map(text).map(field).join(",")).join("\r\n") + "\r\n";
   }
 
   function setTheme(theme) {

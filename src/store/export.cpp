@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string_view>
 
 #include "kappascope/core/require.h"
 #include "store/npz.h"
@@ -18,7 +19,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string csv_field(const std::string& text) {
+/// A text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets
+/// take for "this is text".
+std::string csv_text(const std::string& text) {
+  return !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos
+             ? "'" + text
+             : text;
+}
+
+std::string csv_field(const std::string& any) {
+  const std::string text = csv_text(any);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
@@ -88,8 +98,24 @@ void require_written(std::ostream& out) {
   require(out.good(), "cannot write the export: the output refused the data; is the disk full?");
 }
 
+/// The name of a series as the path of an archive's member that leads nowhere else: what would (a
+/// part "." or "..", a root, a backslash, a control character) is written as %HH, and % as %25.
 std::string member_name(const SeriesKey& key) {
-  return key.layer.empty() ? key.name : key.name + "@" + key.layer;
+  const std::string name = key.layer.empty() ? key.name : key.name + "@" + key.layer;
+  std::string path;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool moves = part.empty() || part == "." || part == "..";
+    for (const char c : part) {
+      const bool hides = c == '%' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20;
+      path += hides || moves ? fmt::format("%{:02X}", static_cast<unsigned char>(c))
+                             : std::string(1, c);
+    }
+    if (end < name.size()) path += moves && part.empty() ? "%2F" : "/";
+    begin = end + 1;
+  }
+  return path;
 }
 
 void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& rows) {

@@ -111,6 +111,35 @@ TEST_CASE("CSV quotes what needs it, keeps every digit and leaves what is missin
         "20,loss/train,,2,,,,,ok,\r\n");
 }
 
+TEST_CASE("no name in CSV is a formula of a spreadsheet") {
+  const TemporaryFolder scratch;
+  auto writer = RunWriter::create(scratch / "run", {});
+  for (const char* layer : {"=HYPERLINK(\"x\")", "+1", "-1", "@SUM", "\ta", "a=b"})
+    writer.write({.step = 1, .scalars = {{.name = "user/x", .layer = layer, .value = -1}}});
+  std::ostringstream out;
+  export_csv(RunReader(scratch / "run"), out);
+  for (const char* field :
+       {"\"'=HYPERLINK(\"\"x\"\")\",-1", ",'+1,-1", ",'-1,-1", ",'@SUM,-1", ",'\ta,-1", ",a=b,-1"})
+    CHECK_THAT(out.str(), Contains(field));
+}
+
+TEST_CASE("no member of an npz leads out of the folder that it is unpacked in") {
+  const TemporaryFolder scratch;
+  auto writer = RunWriter::create(scratch / "run", {});
+  for (const char* layer : {"x/../../../a", "/./b", "C:\\c", "50%", "x//y"})
+    writer.write({.step = 1, .scalars = {{.name = "user/x", .layer = layer, .value = 1}}});
+  export_npz(RunReader(scratch / "run"), scratch / "run.npz");
+  const auto members = unzip(scratch / "run.npz");
+  for (const char* name : {"user/x@x/%2E%2E/%2E%2E/%2E%2E/a",
+                           "user/x@/%2E/b",
+                           "user/x@C%3A%5Cc",
+                           "user/x@50%25",
+                           "user/x@x/%2Fy"}) {
+    CAPTURE(name);
+    CHECK(members.count(std::string(name) + ".value.npy") == 1);
+  }
+}
+
 TEST_CASE("JSON lines hold everything, and say what JSON has no number for") {
   const TemporaryFolder scratch;
   std::stringstream out;
