@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -39,13 +40,15 @@ TEST_CASE(
     "bit") {
   const Workplace work;
   const std::string settings = "--train.steps 150 --train.checkpoint-every 9 ";
+  const auto begun = std::chrono::steady_clock::now();
   REQUIRE(work.run(Workplace::train(settings + "--out whole")).status == 0);
+  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begun;
   int killed = 0;
-  // Moments from before the first checkpoint to near the end, in seconds after the start.
-  for (const double moment : {0.9, 1.2, 1.5, 1.8, 2.1}) {
-    const auto name = "killed-" + std::to_string(killed);
+  // Moments from before the first checkpoint to near the end, as shares of the whole run's time.
+  for (const double moment : {0.4, 0.55, 0.7, 0.8, 0.9}) {
+    const auto name = "killed-at-" + std::to_string(moment);
     auto got = work.run(Workplace::train(settings + "--out " + name),
-                        "timeout -s KILL " + std::to_string(moment));
+                        "timeout -s KILL " + std::to_string(moment * whole.count()));
     for (int attempt = 0; got.status == 137 && attempt < 20; ++attempt) {
       ++killed;
       if (!fs::exists(work.path() / name / "checkpoints") ||
@@ -64,8 +67,10 @@ TEST_CASE(
         break;
       }
       CHECK(state() == "dead");
-      got = work.run("train --resume " + name, attempt == 0 ? "timeout -s KILL 1.5" : "");
+      got = work.run("train --resume " + name,
+                     attempt == 0 ? "timeout -s KILL " + std::to_string(0.6 * whole.count()) : "");
     }
+    INFO(got.err);
     REQUIRE(got.status == 0);
     require_equal_runs(work.path() / name, work.path() / "whole");
   }
