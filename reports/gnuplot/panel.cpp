@@ -27,7 +27,7 @@ long shade_of(const std::string& colour, double share) {
 
 }  // namespace
 
-std::string quoted(const std::string& text) {
+std::string gnuplot_text(const std::string& text) {
   constexpr std::string_view kPlain = " .,:;-+=()[]/<>|_*#!?~^&%";
   std::string out = "\"";
   for (const char c : text) {
@@ -43,10 +43,10 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-std::string quoted_tick(const std::string& text) {
+std::string gnuplot_tick(const std::string& text) {
   std::string doubled;
   for (const char c : text) doubled += c == '%' ? "%%" : std::string(1, c);
-  return quoted(doubled);
+  return gnuplot_text(doubled);
 }
 
 std::string colour_of(const Series& series) {

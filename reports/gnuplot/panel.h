@@ -12,9 +12,9 @@ namespace kappascope::reports {
 /// A gnuplot string that means its letters and nothing else: every byte that gnuplot could read as
 /// a quote, an escape, a macro or a command is written as \ooo, control characters as a space, and
 /// `noenhanced` switches the markup off.
-std::string quoted(const std::string& text);
+std::string gnuplot_text(const std::string& text);
 /// The same for the label of a tick, which gnuplot reads as a number's format.
-std::string quoted_tick(const std::string& text);
+std::string gnuplot_tick(const std::string& text);
 
 std::string colour_of(const Series& series);
 

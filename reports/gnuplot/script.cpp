@@ -49,7 +49,7 @@ std::string axis_script(const Axis& axis, char name, double length) {
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
     out += fmt::format("{}{} {:.9g}",
                        i == 0 ? "" : ", ",
-                       quoted_tick(axis.ticks[i].label),
+                       gnuplot_tick(axis.ticks[i].label),
                        placed(axis, axis.ticks[i].at));
   }
   return out + ")\n";
@@ -123,7 +123,7 @@ class Key {
                            arms_.empty() ? "" : ", ",
                            mark_of(series, false),
                            colour_of(series),
-                           quoted(arms[series.arm].label));
+                           gnuplot_text(arms[series.arm].label));
     }
     if (kinds.size() < 2) return;
     for (const auto& [kind, names] : kinds) {
@@ -132,7 +132,7 @@ class Key {
                             kind.second ? 1 : 2,
                             static_cast<int>(kind.first) + 1,
                             kind.second ? "#999999" : "#333333",
-                            quoted(fmt::format("{}", fmt::join(names, ", "))));
+                            gnuplot_text(fmt::format("{}", fmt::join(names, ", "))));
     }
   }
 
@@ -171,7 +171,8 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
   const Key key(arms, figure);
   const Sheet sheet(figure, key.lines());
   std::string out = "set encoding utf8\nset terminal " + terminal(format, sheet.height) +
-                    "\nset output " + quoted(file.string()) + "\nset datafile missing 'NaN'\n";
+                    "\nset output " + gnuplot_text(file.string()) +
+                    "\nset datafile missing 'NaN'\n";
   std::string data;
   std::string panels;
   std::size_t block = 0;
@@ -199,14 +200,15 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
     panels += axis_script(figure.x, 'x', width) + axis_script(panel.y, 'y', sheet.heights[row]);
 
     const bool bottom = p + figure.columns >= figure.panels.size();
+    panels += fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n",
+                          gnuplot_text(panel.title));
+    panels += "set xlabel " + (bottom ? gnuplot_text(figure.x.title) : "''") + "\n";
     panels +=
-        fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n", quoted(panel.title));
-    panels += "set xlabel " + (bottom ? quoted(figure.x.title) : "''") + "\n";
-    panels += "set ylabel " +
-              (p % figure.columns == 0
-                   ? quoted(panel.y.title + (panel.y.log || panel.y.threshold > 0 ? " (log)" : ""))
-                   : "''") +
-              "\n";
+        "set ylabel " +
+        (p % figure.columns == 0
+             ? gnuplot_text(panel.y.title + (panel.y.log || panel.y.threshold > 0 ? " (log)" : ""))
+             : "''") +
+        "\n";
     std::string plot = script.plot();
     int label = 3;
     for (const ReferenceLine& line : figure.lines) {
@@ -218,13 +220,13 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
           "set label {} {} at graph 0.99, first {:.9g} right offset 0,0.5 "
           "textcolor rgb '#666666'\n",
           label++,
-          quoted(line.label),
+          gnuplot_text(line.label),
           placed(panel.y, line.y));
     }
     panels += "plot " + (plot.empty() ? "NaN notitle" : plot) + "\nunset label\n";
   }
   out += data;
-  out += "set multiplot\nset label 99 " + quoted(figure.title) +
+  out += "set multiplot\nset label 99 " + gnuplot_text(figure.title) +
          fmt::format(" at screen {:.5f}, {:.5f} left\n", 12 / kWidth, 1 - 16 / sheet.height);
   out += key.script(sheet.height) + "unset label\n" + panels + "unset multiplot\nunset output\n";
   return out;

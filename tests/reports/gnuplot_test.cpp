@@ -45,10 +45,10 @@ class PathGuard {
 }  // namespace
 
 TEST_CASE("a gnuplot string cannot be left from within", "[gnuplot]") {
-  CHECK(quoted("it's") == R"("it\047s")");
-  CHECK(quoted("a\nb\\ `c` @d \"e\"") == R"("a b\134 \140c\140 \100d \042e\042")");
-  CHECK(quoted("é") == R"("\303\251")");
-  CHECK(quoted_tick("50%") == R"("50%%")");
+  CHECK(gnuplot_text("it's") == R"("it\047s")");
+  CHECK(gnuplot_text("a\nb\\ `c` @d \"e\"") == R"("a b\134 \140c\140 \100d \042e\042")");
+  CHECK(gnuplot_text("é") == R"("\303\251")");
+  CHECK(gnuplot_tick("50%") == R"("50%%")");
 }
 
 TEST_CASE("labels of ticks stay apart in narrow panels", "[gnuplot]") {
