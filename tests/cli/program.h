@@ -45,14 +45,16 @@ class Workplace {
     return output;
   }
 
-  /// The same, with Ctrl-C as soon as `file` exists. Job control gives the program a group of its
-  /// own, without which the shell has it ignore the signal.
-  [[nodiscard]] Output run_until(const std::string& words, const std::string& file) const {
-    return run(
-        words,
-        R"(bash -c 'set -m; file=$1; shift; "$@" & while [ ! -e "$file" ] && kill -0 $!; do )"
-        R"(sleep 0.01; done; kill -INT $!; wait $!' _ ')" +
-            file + "'");
+  /// The same, with a signal as soon as `file` exists: Ctrl-C or another. Job control gives the
+  /// program a group of its own, without which the shell has it ignore Ctrl-C.
+  [[nodiscard]] Output run_until(const std::string& words,
+                                 const std::string& file,
+                                 const std::string& signal = "INT") const {
+    return run(words,
+               R"(bash -c 'set -m; file=$1; signal=$2; shift 2; "$@" & )"
+               R"(while [ ! -e "$file" ] && kill -0 $!; do sleep 0.01; done; )"
+               R"(kill -$signal $!; wait $!' _ ')" +
+                   file + "' " + signal);
   }
 
   /// A training command for a small model that takes about a second for 60 steps.

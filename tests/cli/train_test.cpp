@@ -96,6 +96,21 @@ TEST_CASE("Ctrl-C saves, says how to resume, and the resumed run is the same") {
   require_equal_runs(work.path() / "stopped", work.path() / "whole");
 }
 
+TEST_CASE("a terminal that closes saves as Ctrl-C does, and under nohup training goes on") {
+  const Workplace work;
+  const std::string settings = "--train.steps 400 ";
+  const auto closed =
+      work.run_until(Workplace::train(settings + "--out closed"), "closed/run.sqlite", "HUP");
+  CHECK(closed.status == 130);
+  CHECK_THAT(closed.err, Contains("kappascope train --resume 'closed'"));
+  CHECK(RunReader(work.path() / "closed").state() == "interrupted");
+  REQUIRE(work.run("train --resume closed").status == 0);
+  CHECK(work.run(Workplace::train(settings + "--out kept"), "trap '' HUP; timeout -s HUP 0.9")
+            .status != 130);
+  CHECK(RunReader(work.path() / "kept").state() == "finished");
+  require_equal_runs(work.path() / "closed", work.path() / "kept");
+}
+
 TEST_CASE("a loss that becomes NaN ends with exit 1, the step, and the state saved") {
   const Workplace work;
   const auto got = work.run(Workplace::train(

@@ -225,8 +225,10 @@ int run_train(const Arguments& arguments) {
   };
   stop_requested = false;
   stop_requested_at = 0;
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // What is ignored stays so: nohup asks for that.
+    if (std::signal(signal, request_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
   train::Session session(task.model(), make_run(), std::move(probes));
   if (checkpoint) {
     const auto step = train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
