@@ -48,6 +48,7 @@ at::Tensor joined(const std::vector<const train::LayerView*>& passes,
                   at::Tensor train::LayerView::*member) {
   if (passes.size() == 1) return passes.front()->*member;
   std::vector<at::Tensor> parts;
+  parts.reserve(passes.size());
   for (const auto* pass : passes) parts.push_back(pass->*member);
   return torch::cat(parts);
 }

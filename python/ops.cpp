@@ -44,7 +44,7 @@ int checked_int(int64_t value, const char* name) {
 /// there are `rows`.
 struct Given {
   std::optional<at::Tensor> value;
-  int64_t source;
+  int64_t source = 0;
   at::IntArrayRef rows;  // of each batch; none: one evaluation without a batch
   at::TensorList parameters;
   const std::vector<std::string>& names;

@@ -68,8 +68,8 @@ void parse_config(const std::string& file,
     const auto known = names_of(options);
     for (const auto& option : parsed.options) {
       if (option.string_key.rfind("arms.", 0) == 0) {
-        throw UsageError(file + " is a study of several arms: run it with `kappascope sweep " +
-                         file + "`");
+        throw UsageError(fmt::format(
+            "{} is a study of several arms: run it with `kappascope sweep {}`", file, file));
       }
       if (std::find(known.begin(), known.end(), option.string_key) == known.end()) {
         unknown(option.string_key, " in " + file, options);

@@ -14,9 +14,8 @@
 #include "kappascope/core/printable.h"
 #include "kappascope/core/version.h"
 
+namespace kappascope {
 namespace {
-
-using namespace kappascope;
 
 struct Command {
   const char* name;
@@ -80,17 +79,16 @@ int failed(const std::string& message, int status) {
 
 /// LibTorch's message without its stack trace and its place in LibTorch's sources.
 std::string message_of(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
-  if (const auto found = text.find("DefaultCPUAllocator: "); found != std::string::npos)
-    return "not enough memory: " + text.substr(found + std::string("DefaultCPUAllocator: ").size());
+  std::string text = error.what_without_backtrace();
+  const std::string allocator = "DefaultCPUAllocator: ";
+  if (const auto found = text.find(allocator); found != std::string::npos)
+    text.replace(0, found + allocator.size(), "not enough memory: ");
   return text;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_and_report(const std::vector<std::string>& words) {
   try {
-    return run({argv + 1, argv + argc});
+    return run(words);
   } catch (const UsageError& error) {
     return failed(error.what(), 2);
   } catch (const c10::Error& error) {
@@ -100,4 +98,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return failed(error.what(), 1);
   }
+}
+
+}  // namespace
+}  // namespace kappascope
+
+int main(int argc, char** argv) {
+  return kappascope::run_and_report({argv + 1, argv + argc});
 }

@@ -31,6 +31,7 @@ std::string text_of(const boost::any& value) {
 
 std::vector<std::string> lines_of(const std::map<std::string, std::string>& values) {
   std::vector<std::string> lines;
+  lines.reserve(values.size());
   for (const auto& [name, value] : values) lines.push_back(fmt::format("{} = {}", name, value));
   return lines;
 }
@@ -53,7 +54,8 @@ std::string to_ini(Settings settings) {
     const auto& name = option->long_name();
     const auto dot = name.find('.');
     const auto section = dot == std::string::npos ? "" : name.substr(0, dot);
-    sections[section] += name.substr(dot + 1) + " = " + text_of(values[name].value()) + "\n";
+    sections[section] +=
+        fmt::format("{} = {}\n", name.substr(dot + 1), text_of(values[name].value()));
   }
   std::string text;
   for (const auto& [section, lines] : sections)

@@ -129,8 +129,8 @@ class OverBatches : public CurvatureOperator {
   [[nodiscard]] at::Tensor sum(const Term& term) const {
     auto total = torch::zeros({size()}, vectors().dtype(torch::kDouble));
     for (std::size_t i = 0; i < batches_.size(); ++i) {
-      const auto& [op, weight] = batches_[i];
-      total.add_(in_batch(i, [&] { return term(*op); }), weight);
+      const auto& batch = batches_[i];
+      total.add_(in_batch(i, [&] { return term(*batch.op); }), batch.weight);
     }
     return total;
   }

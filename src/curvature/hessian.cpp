@@ -28,8 +28,8 @@ class Hessian final : public ParameterOperator {
                 parameters_,
                 /*keep_graph=*/true);
     });
-    if (kind_ == ProductKind::kGraphKept) gradients_ = std::move(gradients);
     if (kind_ == ProductKind::kFiniteDifference) difference_along(gradients);
+    if (kind_ == ProductKind::kGraphKept) gradients_ = std::move(gradients);
   }
 
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
@@ -74,6 +74,7 @@ class Hessian final : public ParameterOperator {
     std::vector<at::Tensor> directions = {
         tensor::from_vector(linalg::Random(0).normal_vector(size_)).to(vectors())};
     std::vector<at::Tensor> detached;
+    detached.reserve(gradients.size());
     for (const auto& gradient : gradients)
       detached.push_back(gradient.defined() ? gradient.detach() : gradient);
     const auto slope = tensor::flatten(detached, parameters_).to(vectors());

@@ -23,10 +23,8 @@ void check(const TopEigenvalueOptions& options, int64_t rows) {
           "positive budget");
   require(options.lanczos.which == linalg::SpectrumEnd::kLargest && options.lanczos.top >= 2,
           "a top eigenvalue needs the two largest eigenvalues of its batch");
-  require(rows >= 2 * options.first_blocks,
-          "a top eigenvalue needs {} rows at least, got {}",
-          2 * options.first_blocks,
-          rows);
+  const int64_t fewest = int64_t{2} * options.first_blocks;
+  require(rows >= fewest, "a top eigenvalue needs {} rows at least, got {}", fewest, rows);
 }
 
 /// The search for one top eigenvalue.

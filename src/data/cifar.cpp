@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kPixels = 3 * 32 * 32;
+constexpr int64_t kPixels = int64_t{3} * 32 * 32;
 
 /// Records of `labels` label bytes and 3,072 pixels, channel by channel; the last label counts.
 Pixels read_records(const fs::path& path, int64_t labels, int64_t classes) {

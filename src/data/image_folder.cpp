@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/image_folder.h"
 
+#include <ATen/Parallel.h>
 #include <stb/stb_image.h>
 #include <stb/stb_image_resize.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -90,9 +92,7 @@ void decode(const fs::path& path, int64_t size, float* out) {
       stbi_load(path.c_str(), &width, &height, &channels, 3), stbi_image_free);
   require(raw != nullptr, "cannot decode {}: {}", path.string(), stbi_failure_reason());
   const double scale = static_cast<double>(size) / std::min(width, height);
-  const auto scaled = [&](int side) {
-    return std::max(size, static_cast<int64_t>(side * scale + 0.5));
-  };
+  const auto scaled = [&](int side) { return std::max(size, int64_t{std::llround(side * scale)}); };
   const auto scaled_width = scaled(width), scaled_height = scaled(height);
   require(
       allowed(scaled_width, scaled_height),

@@ -102,7 +102,7 @@ fs::path save_checkpoint(const fs::path& run_dir,
 
   const auto dir = run_dir / "checkpoints";
   fs::create_directories(dir);
-  const auto file = dir / fmt::format("step-{:08}.pt", step);
+  auto file = dir / fmt::format("step-{:08}.pt", step);
   // Through memory: LibTorch's own file writer throws from a destructor when the disk is full.
   std::ostringstream bytes(std::ios::binary);
   archive.save_to(bytes);

@@ -34,7 +34,8 @@ Session::Session(torch::nn::Module& model,
       started_(monotonic_seconds()),
       flushed_(started_) {
   const bool tapped = !nn::find_tapped(model).empty();
-  for (auto& [probe, schedule] : probes) {
+  for (ScheduledProbe& scheduled : probes) {
+    auto& [probe, schedule] = scheduled;
     const auto needs = probe->needs();
     require(tapped || !(needs.features || needs.output_gradients),
             "probe {} watches down-projections, but the model has no kappascope::nn::TappedLinear: "
@@ -46,7 +47,7 @@ Session::Session(torch::nn::Module& model,
             probe->name(),
             schedule.window,
             schedule.every);
-    probes_.push_back({std::move(probe), schedule, Budget(schedule.budget)});
+    probes_.push_back({std::move(scheduled.probe), schedule, Budget(schedule.budget)});
   }
   grant_windows();
   open_taps();

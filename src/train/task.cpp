@@ -30,7 +30,8 @@ Task make_task(const TrainConfig& config) {
                                  rows,
                                  task.problem->unit()));
   }
-  const auto steps_per_epoch = static_cast<double>(rows / config.batch);
+  const int64_t whole_batches = rows / config.batch;
+  const auto steps_per_epoch = static_cast<double>(whole_batches);
   task.steps = config.steps > 0
                    ? config.steps
                    : std::max<int64_t>(1, std::llround(config.epochs * steps_per_epoch));

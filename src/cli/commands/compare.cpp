@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 std::string default_control(const std::vector<study::StudyResult>& stored,
                             const std::vector<study::RunEnd>& runs) {
   for (const auto& result : stored) {
-    const auto control = result.control();
+    auto control = result.control();
     if (std::ranges::find(runs, control, &study::RunEnd::arm) != runs.end()) return control;
   }
   return runs.front().arm;

@@ -56,11 +56,12 @@ std::vector<std::string> differences(const std::filesystem::path& expected,
                                   verdict.condition));
     }
   }
-  for (const auto& [id, entry] : known) {
-    const auto& all = theory::all_claims();
-    if (std::none_of(all.begin(), all.end(), [&](const auto& claim) { return claim.id == id; }))
-      found.push_back(
-          fmt::format("{}: expected {}, but there is no such claim", id, entry.outcome));
+  const auto& all = theory::all_claims();
+  for (const auto& known_claim : known) {
+    if (std::ranges::find(all, known_claim.first, &theory::Claim::id) != all.end()) continue;
+    found.push_back(fmt::format("{}: expected {}, but there is no such claim",
+                                known_claim.first,
+                                known_claim.second.outcome));
   }
   return found;
 }

@@ -33,6 +33,7 @@ int run_results(const Arguments& arguments) {
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   std::vector<study::StudyResult> results;
+  results.reserve(folders.size());
   for (const auto& folder : folders) results.push_back(study::read_result(folder));
   const auto page = reports::study_markdown(results);
   if (!out.empty()) {

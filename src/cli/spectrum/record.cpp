@@ -62,7 +62,7 @@ class Records {
 };
 
 void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResult& result) {
-  const auto& [found, seconds] = result.pairs;
+  const auto& found = result.pairs.value;
   const Status status = Status::parse(linalg::to_string(found.status));
   const Eigen::Index count = found.eigenvalues.size();
   const auto end = [&](SpectrumPart name, bool asked, Eigen::Index i) {
@@ -106,7 +106,7 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
   out.number(part::kTop, request.lanczos.top);
   out.number(part::kTolerance, request.lanczos.tolerance);
   out.number(part::kProducts, found.products);
-  out.number(part::kSeconds, seconds);
+  out.number(part::kSeconds, result.pairs.seconds);
   out.number(part::kLearningRate,
              result.learning_rate,
              std::isfinite(result.learning_rate) ? Status::kOk : Status::kNotRecorded);

@@ -89,6 +89,7 @@ pid_t start(const Job& job) {
   std::vector<std::string> words = {"kappascope"};
   words.insert(words.end(), job.words.begin(), job.words.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 

@@ -68,6 +68,7 @@ void CentralDifference::choose_step(double first,
     const double step = first * std::pow(4.0, -i);
     double gap = 0;
     std::vector<at::Tensor> now;
+    now.reserve(directions.size());
     for (const auto& direction : directions)
       now.push_back(difference(direction, step / length_of(direction)) / length_of(direction));
     for (std::size_t j = 0; j < before.size(); ++j) {

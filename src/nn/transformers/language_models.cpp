@@ -106,8 +106,8 @@ CausalLmOptions with_biases(CausalLmOptions options, BiasPlacement mlp, bool nor
   return options;
 }
 
-CausalLmOptions with_feed_forward(CausalLmOptions options, FeedForwardOptions mlp) {
-  options.block().mlp(std::move(mlp));
+CausalLmOptions with_feed_forward(CausalLmOptions options, const FeedForwardOptions& mlp) {
+  options.block().mlp(mlp);
   return options;
 }
 

@@ -14,8 +14,8 @@
 namespace kappascope::nn {
 
 struct CausalLmOptions {
-  CausalLmOptions(int64_t vocabulary, int64_t layers, TransformerBlockOptions block)
-      : vocabulary_(vocabulary), layers_(layers), block_(std::move(block)) {}
+  CausalLmOptions(int64_t vocabulary, int64_t layers, const TransformerBlockOptions& block)
+      : vocabulary_(vocabulary), layers_(layers), block_(block) {}
   TORCH_ARG(int64_t, vocabulary);
   TORCH_ARG(int64_t, layers);
   TORCH_ARG(TransformerBlockOptions, block);  ///< of every layer; its attention is causal

@@ -37,7 +37,7 @@ CausalLmOptions gemma3(const LmSize& size, int64_t window, double gated_dropout 
 /// with `norms` false and true. Norms of query and key heads keep none.
 CausalLmOptions with_biases(CausalLmOptions options, BiasPlacement mlp, bool norms);
 /// Puts another feed-forward layer into every block; it must be of the model's width.
-CausalLmOptions with_feed_forward(CausalLmOptions options, FeedForwardOptions mlp);
+CausalLmOptions with_feed_forward(CausalLmOptions options, const FeedForwardOptions& mlp);
 
 /// Models by name:
 ///   qwen3-134m   12 layers, 768 wide, 12 heads, 3,072 feed-forward ("Gated MLP with Isotropy

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "kappascope/nn/attention.h"
 #include "kappascope/nn/feed_forward_kinds.h"
@@ -19,8 +18,8 @@ enum class NormOrder { kPre, kPost, kSandwich };
 NormOrder parse_norm_order(const std::string& name);  ///< pre, post, sandwich; throws UsageError
 
 struct TransformerBlockOptions {
-  TransformerBlockOptions(AttentionOptions attention, FeedForwardOptions mlp)
-      : attention_(std::move(attention)), mlp_(std::move(mlp)), norm_(attention_.width()) {}
+  TransformerBlockOptions(const AttentionOptions& attention, const FeedForwardOptions& mlp)
+      : attention_(attention), mlp_(mlp), norm_(attention_.width()) {}
   TORCH_ARG(AttentionOptions, attention);
   TORCH_ARG(FeedForwardOptions, mlp);  ///< of the same width
   TORCH_ARG(NormOptions, norm);        ///< of the same width
