@@ -59,7 +59,7 @@ std::string to_ini(Settings settings) {
   }
   std::string text;
   for (const auto& [section, lines] : sections)
-    text += (section.empty() ? "" : "[" + section + "]\n") + lines;
+    text += section.empty() ? lines : fmt::format("[{}]\n{}", section, lines);
   return text;
 }
 

@@ -26,7 +26,7 @@ class Counted final : public curvature::CurvatureOperator {
   [[nodiscard]] curvature::ProductKind product_kind() const override { return op_.product_kind(); }
   [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
-    const auto product = op_.apply(v);
+    auto product = op_.apply(v);
     line_.show(fmt::format("{}: {} products (at most {}), {}",
                            what_,
                            ++count_,
