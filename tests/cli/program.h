@@ -46,14 +46,16 @@ class Workplace {
   }
 
   /// The same, with a signal as soon as `file` exists: Ctrl-C or another. Job control gives the
-  /// program a group of its own, without which the shell has it ignore Ctrl-C.
+  /// program a group of its own, without which the shell has it ignore Ctrl-C. `before` as in run.
   [[nodiscard]] Output run_until(const std::string& words,
                                  const std::string& file,
-                                 const std::string& signal = "INT") const {
+                                 const std::string& signal = "INT",
+                                 const std::string& before = "") const {
     return run(words,
-               R"(bash -c 'set -m; file=$1; signal=$2; shift 2; "$@" & )"
-               R"(while [ ! -e "$file" ] && kill -0 $!; do sleep 0.01; done; )"
-               R"(kill -$signal $!; wait $!' _ ')" +
+               before +
+                   R"( bash -c 'set -m; file=$1; signal=$2; shift 2; "$@" & )"
+                   R"(while [ ! -e "$file" ] && kill -0 $!; do sleep 0.01; done; )"
+                   R"(kill -$signal $!; wait $!' _ ')" +
                    file + "' " + signal);
   }
 
