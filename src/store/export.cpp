@@ -28,7 +28,7 @@ std::string csv_text(const std::string& text) {
 }
 
 std::string csv_field(const std::string& any) {
-  const std::string text = csv_text(any);
+  std::string text = csv_text(any);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
