@@ -7,36 +7,18 @@
 #include <algorithm>
 #include <sstream>
 
+#include "kappascope/core/wrap.h"
+
 namespace kappascope::theory {
 namespace {
 
 constexpr std::size_t kWidth = 96, kIndent = 14;
 
-/// Characters as a reader counts them: the bytes that do not continue one.
-std::size_t length(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
-}
-
 /// A label, and beside it the text, wrapped at blanks.
 std::string paragraph(const std::string& label, const std::string& text) {
   if (text.empty()) return "";
-  std::string out = label + std::string(kIndent - std::min(kIndent, length(label)), ' ');
-  std::size_t column = kIndent;
-  std::istringstream words(text);
-  bool first = true;
-  for (std::string word; words >> word; first = false) {
-    if (!first && column + 1 + length(word) > kWidth) {
-      out += '\n' + std::string(kIndent, ' ');
-      column = kIndent;
-    } else if (!first) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += length(word);
-  }
-  return out + '\n';
+  const std::string gap(kIndent - std::min(kIndent, characters(label)), ' ');
+  return label + gap + wrapped(text, {.width = kWidth, .column = kIndent, .indent = kIndent});
 }
 
 std::string sides(const Verdict& verdict) {
@@ -118,14 +100,14 @@ std::string table_row(const Claim& claim, const Verdict& verdict) {
   constexpr std::size_t kOutcome = 24;
   const std::string outcome = to_string(verdict.outcome);
   const auto cell = [](const std::string& text, std::size_t width) {
-    return text + std::string(width - std::min(width, length(text)), ' ') + ' ';
+    return text + std::string(width - std::min(width, characters(text)), ' ') + ' ';
   };
   const auto row = cell(claim.id, kIndent - 4) + cell(outcome, kOutcome);
-  const auto room = kWidth - length(row);
-  if (length(claim.statement) <= room) return row + claim.statement + '\n';
+  const auto room = kWidth - characters(row);
+  if (characters(claim.statement) <= room) return row + claim.statement + '\n';
   std::istringstream words(claim.statement);
   std::string shown, word;
-  while (words >> word && length(shown) + length(word) + 2 <= room) shown += word + ' ';
+  while (words >> word && characters(shown) + characters(word) + 2 <= room) shown += word + ' ';
   return row + shown + "…\n";
 }
 

@@ -9,45 +9,27 @@
 #include <sstream>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/wrap.h"
 
 namespace kappascope::cli {
 namespace {
 
 constexpr std::size_t kWidth = 80, kTextColumn = 30;
 
-/// Characters as a reader counts them: the bytes that do not continue one.
-std::size_t length(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
-}
-
 constexpr char kUnbroken = '\x1f';  // a blank at which no line ends
 
 /// The words of `text`, wrapped; the cursor stands at `column`, later lines begin at `indent`.
-std::string wrapped(const std::string& text, std::size_t column, std::size_t indent) {
-  std::istringstream words(text);
-  std::string out;
-  bool first = true;
-  for (std::string word; words >> word; first = false) {
-    if (!first && column + 1 + length(word) > kWidth) {
-      out += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (!first) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += length(word);
-  }
+std::string in_lines(const std::string& text, std::size_t column, std::size_t indent) {
+  auto out = wrapped(text, {.width = kWidth, .column = column, .indent = indent});
   std::replace(out.begin(), out.end(), kUnbroken, ' ');
-  return out + '\n';
+  return out;
 }
 
 /// Paragraphs are wrapped anew; a line that begins with a blank stays as it is.
 std::string prose(const std::string& text) {
   std::string out, paragraph;
   const auto flush = [&] {
-    if (!paragraph.empty()) out += wrapped(paragraph, 0, 0);
+    if (!paragraph.empty()) out += in_lines(paragraph, 0, 0);
     paragraph.clear();
   };
   std::istringstream lines(text);
@@ -98,13 +80,13 @@ std::string placeholder(const po::option_description& option, const std::string&
 
 std::string row(const std::string& left, const std::string& text) {
   auto out = "  " + left;
-  std::size_t column = 2 + length(left);
+  std::size_t column = 2 + characters(left);
   if (column + 2 > kTextColumn) {
     out += '\n';
     column = 0;
   }
   out += std::string(kTextColumn - column, ' ');
-  return out + wrapped(text, kTextColumn, kTextColumn);
+  return out + in_lines(text, kTextColumn, kTextColumn);
 }
 
 std::string option_row(const po::option_description& option) {
@@ -156,7 +138,7 @@ std::string positional_name(const Usage& usage) {
 }
 
 std::string help_text(const Usage& usage) {
-  auto out = fmt::format("usage: {}\n{}\n", wrapped(usage.synopsis, 7, 7), prose(usage.text));
+  auto out = fmt::format("usage: {}\n{}\n", in_lines(usage.synopsis, 7, 7), prose(usage.text));
   if (const auto name = positional_name(usage); !name.empty()) {
     const auto& option = usage.options.find(usage.positional, /*approx=*/false);
     out += "Arguments\n" + row(name, option.description() + default_of(option)) + "\n";
