@@ -101,7 +101,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
   const double reach = student_quantile(0.975, n - 1);
   out.lower = out.mean - reach * error;
   out.upper = out.mean + reach * error;
-  out.detectable = (reach + boost::math::quantile(student, 0.8)) * error;
+  out.detectable = out.detectable_at(0.05);
   out.p = 2 * boost::math::cdf(boost::math::complement(student, std::abs(out.mean) / error));
   out.effect = out.mean / spread;
   return out;
@@ -109,6 +109,13 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 
 bool PairedDifference::is_same_in_all() const {
   return pairs > 1 && std::isnan(lower);
+}
+
+double PairedDifference::detectable_at(double level) const {
+  if (std::isnan(lower)) return kNaN;
+  const auto freedom = static_cast<double>(pairs - 1);
+  const double error = (upper - lower) / (2 * student_quantile(0.975, freedom));
+  return (student_quantile(1 - level / 2, freedom) + student_quantile(0.8, freedom)) * error;
 }
 
 VarianceRatio variance_ratio(std::span<const double> a, std::span<const double> b) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/wrap.h"
 
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.h"
 
 using kappascope::characters;
 using kappascope::wrapped;

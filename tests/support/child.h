@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace kappascope::store::test {
+namespace kappascope::testing {
 
 class Child {
  public:
@@ -72,4 +72,4 @@ inline void drop_root() {
   if (setegid(kNobody) != 0 || seteuid(kNobody) != 0) throw std::runtime_error("still root");
 }
 
-}  // namespace kappascope::store::test
+}  // namespace kappascope::testing

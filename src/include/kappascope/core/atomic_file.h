@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace kappascope {
+
+/// Writes a file that is there whole or not at all, whatever ends the process and even the power:
+/// `write` fills a new file in the same directory (its name is random, and no link is followed),
+/// which is then flushed to the disk and renamed to `file`. Readers see the old file or the new
+/// one.
+///
+/// When `write` throws, or the disk is full, the old file stays, the new one is removed and the
+/// error is passed on (a system error as kappascope::Error with path and cause). A process that is
+/// killed leaves `.FILE.RANDOM.partial`, which the next write of FILE removes. A link, a device or
+/// a directory called `file` is not replaced: that is an Error. Cost: the writing and two flushes.
+void write_atomically(const std::filesystem::path& file,
+                      const std::function<void(const std::filesystem::path& temporary)>& write);
+
+/// The same with a text.
+void write_text_atomically(const std::filesystem::path& file, const std::string& text);
+
+/// Throws Error where `file` is in the way of an output: it is no regular file, or none in whose
+/// first 4,096 bytes stands `mark`, by which outputs of that kind are known. `force` lets any
+/// regular file be replaced, but no SQLite database. To be asked before the work, so that none is
+/// lost.
+void require_replaceable(const std::filesystem::path& file, std::string_view mark, bool force);
+
+}  // namespace kappascope

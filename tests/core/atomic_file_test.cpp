@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/core/atomic_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "support/catch.h"
+#include "support/child.h"
+
+using namespace kappascope;
+using Catch::Matchers::Contains;
+using kappascope::testing::Child;
+namespace fs = std::filesystem;
+
+namespace {
+
+void put(const fs::path& file, const std::string& text) {
+  std::ofstream(file) << text;
+}
+
+std::string get(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::size_t entries(const fs::path& dir) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir), {}));
+}
+
+}  // namespace
+
+TEST_CASE("a file is written, and replaced, under its own name alone") {
+  const TemporaryFolder scratch;
+  const fs::path file = scratch / "checkpoint.bin";
+  write_atomically(file, [&](const fs::path& temporary) {
+    CHECK(temporary.parent_path() == file.parent_path());
+    CHECK_FALSE(fs::exists(file));
+    put(temporary, "first");
+  });
+  CHECK(get(file) == "first");
+  write_atomically(file, [&](const fs::path& temporary) {
+    put(temporary, "second");
+    CHECK(get(file) == "first");
+  });
+  CHECK(get(file) == "second");
+  CHECK(entries(scratch.path()) == 1);
+}
+
+TEST_CASE("a failure keeps the old file, removes the new one and is passed on") {
+  const TemporaryFolder scratch;
+  const fs::path file = scratch / "checkpoint.bin";
+  put(file, "old");
+  REQUIRE_THROWS_WITH(write_atomically(file,
+                                       [](const fs::path& temporary) {
+                                         put(temporary, "half");
+                                         throw std::runtime_error("out of numbers");
+                                       }),
+                      "out of numbers");
+  CHECK(get(file) == "old");
+  CHECK(entries(scratch.path()) == 1);
+
+  REQUIRE_THROWS_WITH(
+      write_atomically(file, [](const fs::path& temporary) { fs::remove(temporary); }),
+      Contains("checkpoint.bin") && Contains("No such file"));
+  CHECK(get(file) == "old");
+}
+
+TEST_CASE("where no file can be, the error names the path and the cause") {
+  const TemporaryFolder scratch;
+  const auto write = [](const fs::path& temporary) { put(temporary, "text"); };
+  REQUIRE_THROWS_WITH(write_atomically(scratch / "absent/file", write),
+                      Contains((scratch / "absent").string()) && Contains("no directory"));
+  fs::create_directory(scratch / "folder");
+  put(scratch / "folder/inside", "text");
+  REQUIRE_THROWS_WITH(write_atomically(scratch / "folder", write),
+                      Contains((scratch / "folder").string()) && Contains("irectory"));
+  CHECK(entries(scratch.path()) == 1);
+}
+
+TEST_CASE("a writer that is killed leaves the old file, and the next writer succeeds") {
+  const TemporaryFolder scratch;
+  const fs::path file = scratch / "checkpoint.bin";
+  put(file, "old");
+  Child killed([&] {
+    write_atomically(file, [](const fs::path& temporary) {
+      put(temporary, "half");
+      ::kill(getpid(), SIGKILL);
+    });
+    return std::string("not killed");
+  });
+  CHECK(killed.report().empty());
+  CHECK(get(file) == "old");
+  CHECK(entries(scratch.path()) == 2);  // what it wrote is there still
+  write_atomically(file, [](const fs::path& temporary) { put(temporary, "new"); });
+  CHECK(get(file) == "new");
+  CHECK(entries(scratch.path()) == 1);
+}
+
+TEST_CASE("what another writer of the same file is writing is left alone") {
+  const TemporaryFolder scratch;
+  const fs::path file = scratch / "checkpoint.bin";
+  write_atomically(file, [&](const fs::path& outer) {
+    put(outer, "outer");
+    write_atomically(file, [&](const fs::path& inner) {
+      CHECK(inner != outer);
+      CHECK(get(outer) == "outer");
+      put(inner, "inner");
+    });
+    CHECK(get(file) == "inner");
+  });
+  CHECK(get(file) == "outer");
+  CHECK(entries(scratch.path()) == 1);
+}
+
+TEST_CASE("no link, device or pipe is written through or replaced") {
+  const TemporaryFolder scratch;
+  put(scratch / "target", "precious");
+  fs::create_symlink("target", scratch / "link");
+  REQUIRE_THROWS_WITH(write_text_atomically(scratch / "link", "text"),
+                      Contains((scratch / "link").string()) && Contains("is a link"));
+  CHECK(get(scratch / "target") == "precious");
+  CHECK(fs::is_symlink(scratch / "link"));
+  REQUIRE(::mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+  REQUIRE_THROWS_WITH(write_text_atomically(scratch / "pipe", "text"), Contains("no regular file"));
+  CHECK(fs::is_fifo(scratch / "pipe"));
+  REQUIRE_THROWS_WITH(write_text_atomically("/dev/null", "text"), Contains("no regular file"));
+  // What a prepared directory could hold: links by the names that were fixed once.
+  for (const auto* name : {"file.partial", "file.tmp"}) {
+    fs::create_symlink("target", scratch / name);
+  }
+  write_text_atomically(scratch / "file", "text");
+  CHECK(get(scratch / "target") == "precious");
+}
+
+TEST_CASE("only what a command wrote itself is replaced without force") {
+  const TemporaryFolder scratch;
+  const auto mark = "written by a test";
+  REQUIRE_NOTHROW(require_replaceable(scratch / "new", mark, false));
+  put(scratch / "own", std::string("# ") + mark + "\n1,2\n");
+  REQUIRE_NOTHROW(require_replaceable(scratch / "own", mark, false));
+  for (const auto& text : {std::string(), std::string("thesis"), std::string(4096, 'x') + mark}) {
+    put(scratch / "other", text);
+    REQUIRE_THROWS_WITH(require_replaceable(scratch / "other", mark, false),
+                        Contains((scratch / "other").string()) && Contains("--force"));
+    REQUIRE_NOTHROW(require_replaceable(scratch / "other", mark, true));
+  }
+  put(scratch / "run.sqlite", std::string("SQLite format 3\0 ", 17) + mark);
+  REQUIRE_THROWS_WITH(require_replaceable(scratch / "run.sqlite", mark, true),
+                      Contains("is a database"));
+  fs::create_symlink("own", scratch / "link");
+  REQUIRE_THROWS_WITH(require_replaceable(scratch / "link", mark, true), Contains("is a link"));
+}
+
+TEST_CASE("a new file has the rights that any new file has") {
+  const TemporaryFolder scratch;
+  const auto before = ::umask(027);
+  write_text_atomically(scratch / "file", "text");
+  ::umask(before);
+  CHECK(fs::status(scratch / "file").permissions() == static_cast<fs::perms>(0640));
+}
