@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/mean_cosine.h"
 
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -21,7 +20,7 @@ void MeanCosine::update(const at::Tensor& rows) {
     lengths = lengths.index({directed});
   }
   const auto sum = wide.t().mv(lengths.reciprocal()).to(torch::kDouble);
-  sum_ = sum_.defined() ? sum_ + sum : sum;
+  sum_ = sum_.defined() ? sum_.to(sum.device()) + sum : sum;
   rows_ += count;
 }
 
@@ -31,17 +30,16 @@ double MeanCosine::result() const {
   return (sum_.dot(sum_).item<double>() - n) / (n * (n - 1));
 }
 
-void MeanCosine::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("rows", torch::tensor(rows_));
-  if (sum_.defined()) archive.write("sum", sum_);
+State MeanCosine::state() const {
+  State out;
+  out.set("rows", rows_);
+  if (sum_.defined()) out.set("sum", sum_);
+  return out;
 }
 
-void MeanCosine::load(torch::serialize::InputArchive& archive) {
-  torch::Tensor rows;
-  archive.read("rows", rows);
-  rows_ = rows.item<int64_t>();
-  sum_ = at::Tensor();
-  archive.try_read("sum", sum_);
+void MeanCosine::load(const State& state) {
+  rows_ = state.integer("rows");
+  sum_ = state.has("sum") ? state.tensor("sum", torch::kDouble, {-1}) : at::Tensor();
 }
 
 }  // namespace kappascope::tensor

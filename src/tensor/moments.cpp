@@ -4,11 +4,13 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
 
 #include "kappascope/core/require.h"
 #include "kappascope/tensor/convert.h"
@@ -73,6 +75,11 @@ void MomentAccumulator::update(const at::Tensor& rows,
   const auto type = values.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
   if (!shift_.defined()) start(values.to(type));
   require(type == shift_.scalar_type(), "rows changed between double and float");
+  if (shift_.device() != rows.device()) {  // of a state that was read
+    for (auto* sums : {&shift_, &cross_, &block_}) {
+      if (sums->defined()) *sums = sums->to(rows.device());
+    }
+  }
   if (values.is_cpu() && triangle_->pairs() >= at::get_num_threads()) {
     const auto same = values.to(type).contiguous();
     HostPass pass(*triangle_, same, mask, shift_, rows_per_group);
@@ -162,55 +169,67 @@ linalg::Moments MomentAccumulator::result() const {
   return linalg::moments_from(sums, reservoir_.rows());
 }
 
-void MomentAccumulator::save(torch::serialize::OutputArchive& archive) const {
-  archive.write(
-      "numbers",
-      torch::tensor({sums_.n, sums_.nonfinite_rows, rows_per_group_, sums_.groups, block_rows_}));
-  archive.write("group_rows_squared", torch::tensor(sums_.group_rows_squared, torch::kDouble));
+State MomentAccumulator::state() const {
+  State out;
+  out.set("rows", sums_.n);
+  out.set("nonfinite_rows", sums_.nonfinite_rows);
+  out.set("rows_per_group", rows_per_group_);
+  out.set("groups", sums_.groups);
+  out.set("block_rows", block_rows_);
+  out.set("group_rows_squared", sums_.group_rows_squared);
   const auto& sample = reservoir_.state();
-  archive.write("sample_numbers",
-                torch::tensor({static_cast<int64_t>(sample.seen),
-                               static_cast<int64_t>(sample.capacity),
-                               static_cast<int64_t>(sample.random)}));
-  archive.write("sample",
-                torch::from_blob(const_cast<float*>(sample.rows.data()),
-                                 {sample.rows.rows(), sample.rows.cols()})
-                    .clone());
-  archive.write("sum", from_vector(sums_.sum));
-  archive.write("group_rows_sum", from_vector(sums_.group_rows_sum));
-  archive.write("group_sum_squared", from_vector(sums_.group_sum_squared));
-  if (!shift_.defined()) return;
-  archive.write("shift", shift_);
-  archive.write("cross", cross_);
-  if (block_.defined()) archive.write("block", block_);
+  out.set("sample/seen", sample.seen);
+  out.set("sample/capacity", std::int64_t{sample.capacity});
+  out.set("sample/random", std::bit_cast<std::int64_t>(sample.random));
+  out.set("sample/rows",
+          torch::from_blob(const_cast<float*>(sample.rows.data()),
+                           {sample.rows.rows(), sample.rows.cols()})
+              .clone());
+  out.set("sum", from_vector(sums_.sum));
+  out.set("group_rows_sum", from_vector(sums_.group_rows_sum));
+  out.set("group_sum_squared", from_vector(sums_.group_sum_squared));
+  if (!shift_.defined()) return out;
+  out.set("shift", shift_);
+  out.set("cross", cross_);
+  if (block_.defined()) out.set("block", block_);
+  return out;
 }
 
-void MomentAccumulator::load(torch::serialize::InputArchive& archive) {
-  const auto read = [&archive](const char* name) {
-    torch::Tensor tensor;
-    archive.read(name, tensor);
-    return tensor;
+void MomentAccumulator::load(const State& state) {
+  const auto vector = [&](const char* name) {
+    return to_vector(state.tensor(name, torch::kDouble, {dimension_}));
   };
-  const auto numbers = read("numbers"), sample_numbers = read("sample_numbers");
-  const auto* number = numbers.const_data_ptr<int64_t>();
-  sums_.n = number[0], sums_.nonfinite_rows = number[1], rows_per_group_ = number[2],
-  sums_.groups = number[3], block_rows_ = number[4];
-  sums_.group_rows_squared = read("group_rows_squared").item<double>();
-  sums_.sum = to_vector(read("sum"));
-  sums_.group_rows_sum = to_vector(read("group_rows_sum"));
-  sums_.group_sum_squared = to_vector(read("group_sum_squared"));
-  const auto* sample_number = sample_numbers.const_data_ptr<int64_t>();
-  linalg::Reservoir::State state;
-  state.seen = sample_number[0];
-  state.capacity = sample_number[1];
-  state.random = static_cast<std::uint64_t>(sample_number[2]);
-  state.rows = to_matrix(read("sample")).cast<float>();
-  reservoir_ = linalg::Reservoir(std::move(state));
+  sums_.n = state.integer("rows");
+  sums_.nonfinite_rows = state.integer("nonfinite_rows");
+  sums_.groups = state.integer("groups");
+  sums_.group_rows_squared = state.number("group_rows_squared");
+  sums_.sum = vector("sum");
+  sums_.group_rows_sum = vector("group_rows_sum");
+  sums_.group_sum_squared = vector("group_sum_squared");
+  rows_per_group_ = state.integer("rows_per_group");
+  block_rows_ = state.integer("block_rows");
+  require(sums_.n >= 0 && rows_per_group_ >= 0 && block_rows_ >= 0 && block_rows_ <= kBlockRows,
+          "the saved moments are of {} rows, {} a group, {} in a block",
+          sums_.n,
+          rows_per_group_,
+          block_rows_);
+  linalg::Reservoir::State sample;
+  sample.seen = state.integer("sample/seen");
+  sample.capacity = state.integer("sample/capacity");
+  sample.random = std::bit_cast<std::uint64_t>(state.integer("sample/random"));
+  sample.rows =
+      to_matrix(state.tensor("sample/rows", torch::kFloat, {-1, dimension_})).cast<float>();
+  reservoir_ = linalg::Reservoir(std::move(sample));
   shift_ = cross_ = block_ = at::Tensor();
-  if (!archive.try_read("shift", shift_)) return;
+  if (!state.has("shift")) return;
+  // The rows' type is that of the shift; only rows of double have no block beside the sum.
+  const bool in_double = !state.has("block");
+  const auto type = in_double ? torch::kDouble : torch::kFloat;
+  shift_ = state.tensor("shift", type, {dimension_});
   sums_.shift = to_vector(shift_);
-  archive.read("cross", cross_);
-  archive.try_read("block", block_);
+  const auto packed = triangle_->zeros(torch::dtype(torch::kDouble));
+  cross_ = state.tensor("cross", torch::kDouble, packed.sizes()).clone();
+  if (!in_double) block_ = state.tensor("block", type, packed.sizes()).clone();
 }
 
 }  // namespace kappascope::tensor

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/moments.h"
 
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
@@ -171,16 +169,36 @@ TEST_CASE("a saved accumulator continues to the last bit") {
   tensor::MomentAccumulator whole(33), first(33);
   whole.update(rows.narrow(0, 0, 1500));
   first.update(rows.narrow(0, 0, 1500));
-  torch::serialize::OutputArchive out;
-  first.save(out);
-  std::stringstream buffer;
-  out.save_to(buffer);
-  torch::serialize::InputArchive in;
-  in.load_from(buffer);
+  const auto state = first.state();
   tensor::MomentAccumulator second(33);
-  second.load(in);
+  second.load(state);
+  first.update(rows.narrow(0, 0, 40));  // the sums are not shared
   whole.update(rows.narrow(0, 1500, 1500));
   second.update(rows.narrow(0, 1500, 1500));
   CHECK(whole.result().covariance == second.result().covariance);
   CHECK(whole.result().sample == second.result().sample);
+}
+
+TEST_CASE("a state that is not one of these moments is refused by name") {
+  torch::manual_seed(8);
+  tensor::MomentAccumulator accumulator(5);
+  accumulator.update(torch::randn({20, 5}), {}, 4);
+  const auto good = accumulator.state();
+  const auto load = [](const tensor::State& state) { tensor::MomentAccumulator(5).load(state); };
+  REQUIRE_NOTHROW(load(good));
+  CHECK_THROWS_WITH(tensor::MomentAccumulator(6).load(good), Catch::Contains("'sum'"));
+  CHECK_THROWS_WITH(load({}), Catch::Contains("has no"));
+  const auto with = [&](const char* name, const auto& value) {
+    auto state = good;
+    state.set(name, value);
+    return state;
+  };
+  CHECK_THROWS_WITH(load(with("cross", torch::zeros(7, torch::kDouble))),
+                    Catch::Contains("'cross'"));
+  CHECK_THROWS_WITH(load(with("block", torch::zeros(7))), Catch::Contains("'block'"));
+  CHECK_THROWS_WITH(load(with("shift", torch::zeros(5, torch::kLong))), Catch::Contains("'shift'"));
+  CHECK_THROWS_WITH(load(with("block_rows", std::int64_t{1} << 40)), Catch::Contains("in a block"));
+  CHECK_THROWS_WITH(load(with("rows", std::int64_t{-1})), Catch::Contains("-1 rows"));
+  CHECK_THROWS_WITH(load(with("sample/rows", torch::zeros({3, 5}))), Catch::Contains("sample"));
+  CHECK_THROWS_WITH(load(with("sample/capacity", std::int64_t{-4})), Catch::Contains("sample"));
 }

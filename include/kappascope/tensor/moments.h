@@ -6,11 +6,7 @@
 #include <memory>
 
 #include "kappascope/linalg/features/moments.h"
-
-namespace torch::serialize {
-class OutputArchive;
-class InputArchive;
-}  // namespace torch::serialize
+#include "kappascope/tensor/state.h"
 
 namespace kappascope::tensor {
 
@@ -47,8 +43,9 @@ class MomentAccumulator {
   [[nodiscard]] int64_t dimension() const { return dimension_; }
   [[nodiscard]] int64_t rows() const { return sums_.n; }
 
-  void save(torch::serialize::OutputArchive& archive) const;
-  void load(torch::serialize::InputArchive& archive);
+  [[nodiscard]] State state() const;
+  /// Takes a state over. Throws Error where it is not one of the same dimension.
+  void load(const State& state);
 
  private:
   void start(const at::Tensor& rows);

@@ -5,10 +5,7 @@
 
 #include <cstdint>
 
-namespace torch::serialize {
-class InputArchive;
-class OutputArchive;
-}  // namespace torch::serialize
+#include "kappascope/tensor/state.h"
 
 namespace kappascope::tensor {
 
@@ -27,8 +24,9 @@ class MeanCosine {
   [[nodiscard]] double result() const;
   [[nodiscard]] std::int64_t rows() const { return rows_; }
 
-  void save(torch::serialize::OutputArchive& archive) const;
-  void load(torch::serialize::InputArchive& archive);
+  [[nodiscard]] State state() const;
+  /// Takes a state over. Throws Error where it is none.
+  void load(const State& state);
 
  private:
   at::Tensor sum_;  // s: [d], double; undefined before the first row
