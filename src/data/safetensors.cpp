@@ -13,10 +13,13 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
+#include "data/safetensors_format.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::data {
@@ -27,17 +30,6 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace fs = std::filesystem;
 using Entry = SafetensorsFile::Entry;
-
-const std::vector<std::pair<const char*, at::ScalarType>> kTypes = {{"F32", at::kFloat},
-                                                                    {"F16", at::kHalf},
-                                                                    {"BF16", at::kBFloat16},
-                                                                    {"F64", at::kDouble},
-                                                                    {"I64", at::kLong},
-                                                                    {"I32", at::kInt},
-                                                                    {"I16", at::kShort},
-                                                                    {"I8", at::kChar},
-                                                                    {"U8", at::kByte},
-                                                                    {"BOOL", at::kBool}};
 
 /// Longer headers are refused before anything is parsed, as the format's own library does.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
@@ -83,9 +75,10 @@ std::size_t bytes_of(const Entry& entry) {
 Entry parse_entry(const nlohmann::json& json, std::size_t size) {
   Entry entry;
   const auto type = json.at("dtype").get<std::string>();
-  const auto known =
-      std::find_if(kTypes.begin(), kTypes.end(), [&](auto& one) { return type == one.first; });
-  require(known != kTypes.end(), "the type {} is not known", type);
+  const auto known = std::find_if(kSafetensorsTypes.begin(),
+                                  kSafetensorsTypes.end(),
+                                  [&](auto& pair) { return type == pair.first; });
+  require(known != kSafetensorsTypes.end(), "the type {} is not known", type);
   entry.type = known->second;
   entry.shape = json.at("shape").get<std::vector<std::int64_t>>();
   const auto offsets = json.at("data_offsets").get<std::vector<std::size_t>>();
@@ -102,13 +95,29 @@ Entry parse_entry(const nlohmann::json& json, std::size_t size) {
   return entry;
 }
 
-std::map<std::string, Entry> parse_header(const char* text, std::size_t length, std::size_t size) {
-  const auto json = nlohmann::json::parse(text, text + length);
+/// The header's object. JSON readers differ in which of two equal names they take, so two are none.
+nlohmann::json parse_names(const char* text, std::size_t length) {
+  std::vector<std::set<std::string>> names;  // of each object that is open
+  auto json = nlohmann::json::parse(
+      text, text + length, [&](int /*depth*/, nlohmann::json::parse_event_t event, auto& value) {
+        using Event = nlohmann::json::parse_event_t;
+        if (event == Event::object_start) names.emplace_back();
+        if (event == Event::object_end) names.pop_back();
+        require(
+            event != Event::key || names.back().insert(value.template get<std::string>()).second,
+            "the name {} stands there twice",
+            value.dump());
+        return true;
+      });
   require(json.is_object(), "the header is not a JSON object");
+  return json;
+}
+
+std::map<std::string, Entry> parse_entries(const nlohmann::json& json, std::size_t size) {
   std::map<std::string, Entry> entries;
   std::vector<std::pair<std::size_t, std::size_t>> spans;
   for (const auto& [name, value] : json.items()) {
-    if (name == "__metadata__") continue;
+    if (name == kMetadata) continue;
     try {
       const auto& entry = entries.emplace(name, parse_entry(value, size)).first->second;
       spans.emplace_back(entry.begin, entry.end);
@@ -139,12 +148,32 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
             length,
             file.size);
     const auto* header = file.bytes.get() + sizeof length;
+    file_ = file.bytes;
     numbers_ = {file.bytes, header + length};
     size_ = file.size - sizeof length - length;
-    entries_ = parse_header(reinterpret_cast<const char*>(header), length, size_);
+    const auto json = parse_names(reinterpret_cast<const char*>(header), length);
+    entries_ = parse_entries(json, size_);
+    if (json.contains(kMetadata)) json.at(kMetadata).get_to(metadata_);
   } catch (const std::exception& error) {
-    throw Error(path.string() + " is not a whole safetensors file: " + error.what());
+    throw Error(path.string() + " is not a whole safetensors file: " + printable(error.what()));
   }
+}
+
+void SafetensorsFile::require_whole() const {
+  const auto* first = file_.get();
+  const std::size_t length = static_cast<std::size_t>(numbers_.get() - first) + size_;
+  const std::string_view head(reinterpret_cast<const char*>(first),
+                              std::min(length, kChecksumAt + kChecksumDigits));
+  require(head.size() == kChecksumAt + kChecksumDigits &&
+              head.substr(sizeof(std::uint64_t)).starts_with(kSafetensorsMark),
+          "{} holds no checksum: it was not written by Kappascope",
+          path_.string());
+  const auto found = safetensors_checksum(first, length);
+  require(head.substr(kChecksumAt) == found,
+          "{} is damaged: its checksum is {} where it says {}",
+          path_.string(),
+          found,
+          printable(head.substr(kChecksumAt)));
 }
 
 const Entry& SafetensorsFile::entry(const std::string& name) const {
@@ -179,42 +208,6 @@ void SafetensorsFile::read_into(const std::string& name, const at::Tensor& targe
           target.sizes());
   const torch::NoGradGuard no_grad;
   target.copy_(view(one));
-}
-
-void write_safetensors(const fs::path& path,
-                       const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
-  auto header = nlohmann::ordered_json::object();
-  std::size_t reached = 0;
-  for (const auto& [name, tensor] : tensors) {
-    const auto type = tensor.scalar_type();
-    const auto known =
-        std::find_if(kTypes.begin(), kTypes.end(), [&](auto& one) { return type == one.second; });
-    require(known != kTypes.end(),
-            "'{}' has a type that safetensors has not: {}",
-            name,
-            c10::toString(type));
-    require(!header.contains(name) && name != "__metadata__", "the name '{}' is taken", name);
-    const auto end = reached + tensor.nbytes();
-    header[name] = {
-        {"dtype", known->first}, {"shape", tensor.sizes().vec()}, {"data_offsets", {reached, end}}};
-    reached = end;
-  }
-  auto text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // numbers begin at a multiple of 8
-  const std::uint64_t length = text.size();
-  auto temporary = path;
-  temporary += ".tmp";
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(&length), sizeof length);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  for (const auto& [name, tensor] : tensors) {
-    const auto flat = tensor.detach().to(at::kCPU).contiguous();
-    out.write(static_cast<const char*>(flat.const_data_ptr()),
-              static_cast<std::streamsize>(flat.nbytes()));
-  }
-  out.close();
-  require(out.good(), "cannot write {}: {}", temporary.string(), std::strerror(errno));
-  fs::rename(temporary, path);
 }
 
 }  // namespace kappascope::data

@@ -217,3 +217,27 @@ TEST_CASE("what does not fit a module is listed in one error, and nothing is cha
   CHECK_NOTHROW(data::load_safetensors(*layer, folder / "o", /*ignore_unexpected=*/true));
   CHECK(layer->weight.abs().max().item<float>() == 0);
 }
+
+TEST_CASE("a name that stands twice in the header is refused, whichever a reader would take") {
+  const TemporaryFolder folder;
+  const std::string entry = R"({"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
+  const auto twice = R"({"w":)" + entry + R"(,"w":)" + entry + "}";
+  CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "a", twice, "ab")),
+                    Catch::Contains(R"("w" stands there twice)"));
+  const auto inside = R"({"w":{"dtype":"U8","shape":[1],"shape":[2],"data_offsets":[0,2]}})";
+  CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "a", inside, "ab")),
+                    Catch::Contains(R"("shape" stands there twice)"));
+}
+
+TEST_CASE("a file that was written here knows whether it is whole, another's does not") {
+  const TemporaryFolder folder;
+  data::write_safetensors(folder / "a", {{"w", torch::ones({3})}}, {{"epoch", "7"}});
+  const data::SafetensorsFile file(folder / "a");
+  CHECK_NOTHROW(file.require_whole());
+  CHECK(file.metadata().at("epoch") == "7");
+  const auto header = R"({"__metadata__":{"format":"pt"}})";
+  CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "b", header, "")).require_whole(),
+                    Catch::Contains("holds no checksum"));
+  CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "b", "{}", "")).require_whole(),
+                    Catch::Contains("holds no checksum"));
+}

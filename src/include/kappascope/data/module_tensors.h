@@ -2,12 +2,26 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
+
+#include "kappascope/data/safetensors.h"
 
 namespace torch::nn {
 class Module;
 }
 
 namespace kappascope::data {
+
+/// Every parameter and buffer under its dotted name; they share the module's memory.
+NamedTensors tensors_of(const torch::nn::Module& module);
+
+/// Fills every parameter and buffer from `values`, which must be of the same names and shapes:
+/// Error with all that differs, before anything is changed. `source` names their origin in the
+/// message.
+void load_tensors(torch::nn::Module& module,
+                  const std::map<std::string, at::Tensor>& values,
+                  const std::string& source);
 
 /// Writes every parameter and buffer of `module` under its dotted name.
 void save_safetensors(const torch::nn::Module& module, const std::filesystem::path& path);

@@ -9,10 +9,15 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace kappascope::data {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+/// Texts by name, which the format keeps beside the tensors.
+using Metadata = std::map<std::string, std::string>;
 
 /// A file of named tensors in the format of the safetensors library: 8 bytes, little-endian, with
 /// the length of a JSON header, the header, and the numbers. The file is mapped: tensors
@@ -27,11 +32,15 @@ class SafetensorsFile {
 
   /// Checks the whole header against the file's size. Throws Error naming the path and what is
   /// wrong: not there, cut off, a header that is no JSON, a type that is unknown, a shape that does
-  /// not fit its bytes, tensors that overlap or leave a gap.
+  /// not fit its bytes, tensors that overlap or leave a gap, a name that stands there twice.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] const std::map<std::string, Entry>& entries() const { return entries_; }
+  [[nodiscard]] const Metadata& metadata() const { return metadata_; }
+  /// Reads the whole file and throws Error unless it is what write_safetensors wrote: its CRC-32 is
+  /// among the metadata.
+  void require_whole() const;
   /// A tensor of its own, on the host, in the file's type. Throws Error when there is no such name.
   [[nodiscard]] at::Tensor read(const std::string& name) const;
   /// Writes the numbers into `target` of the same shape, converting type and device.
@@ -42,14 +51,20 @@ class SafetensorsFile {
   [[nodiscard]] at::Tensor view(const Entry& entry) const;
 
   std::filesystem::path path_;
-  std::shared_ptr<const std::byte> numbers_;  ///< the mapped file from the first number on
+  std::shared_ptr<const std::byte> file_;     ///< mapped
+  std::shared_ptr<const std::byte> numbers_;  ///< of it, from the first number on
   std::size_t size_ = 0;                      ///< bytes of numbers
   std::map<std::string, Entry> entries_;
+  Metadata metadata_;
 };
 
-/// Writes the tensors in the order given, one at a time, under a temporary name first. Types: bool,
-/// integers of 8 to 64 bits, f16, bf16, f32, f64. Throws Error.
+/// What stands at the beginning of the header of a file that write_safetensors wrote.
+inline constexpr std::string_view kSafetensorsMark = R"({"__metadata__":{"crc32":")";
+
+/// Writes the tensors in the order given, one at a time, and a checksum; the file is there whole or
+/// not at all. Types: bool, integers of 8 to 64 bits, f16, bf16, f32, f64. Throws Error.
 void write_safetensors(const std::filesystem::path& path,
-                       const std::vector<std::pair<std::string, at::Tensor>>& tensors);
+                       const NamedTensors& tensors,
+                       const Metadata& metadata = {});
 
 }  // namespace kappascope::data
