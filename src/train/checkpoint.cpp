@@ -1,88 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/checkpoint.h"
 
-#include <fmt/format.h>
 #include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <map>
 #include <vector>
 
 #include "kappascope/core/require.h"
-#include "kappascope/store/atomic_file.h"
+#include "kappascope/data/module_tensors.h"
 #include "kappascope/train/session.h"
+#include "kappascope/train/state_file.h"
+#include "train/optimizer.h"
 
 namespace kappascope::train {
 namespace fs = std::filesystem;
 namespace {
 
-std::vector<fs::path> list(const fs::path& run_dir) {
-  std::vector<fs::path> found;
+constexpr const char* kExtension = ".safetensors";
+constexpr const char* kOldExtension = ".pt";  // of version 0.1
+
+/// The step in the name of a file with this extension, or -1.
+int64_t step_of(const fs::path& file, const char* extension) {
+  const auto stem = file.stem().string();
+  if (!stem.starts_with("step-") || file.extension() != extension) return -1;
+  int64_t step = -1;
+  const auto* end = stem.data() + stem.size();
+  const auto [stop, error] = std::from_chars(stem.data() + 5, end, step);
+  return error == std::errc() && stop == end && step >= 0 ? step : -1;
+}
+
+/// By step.
+std::map<int64_t, fs::path> list(const fs::path& run_dir, const char* extension) {
+  std::map<int64_t, fs::path> found;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run_dir / "checkpoints", ignored)) {
-    if (checkpoint_step(entry.path()) >= 0) found.push_back(entry.path());
+    const auto step = step_of(entry.path(), extension);
+    if (step >= 0) found.emplace(step, entry.path());
   }
-  std::sort(found.begin(), found.end());
   return found;
 }
 
-torch::serialize::InputArchive open(const fs::path& file) {
-  torch::serialize::InputArchive archive;
-  try {
-    archive.load_from(file.string());
-  } catch (const c10::Error& error) {
-    throw Error("cannot read checkpoint " + file.string() + ": " + error.what_without_backtrace());
-  }
-  return archive;
+[[noreturn]] void refuse_old(const fs::path& file) {
+  throw Error(file.string() +
+              " is a checkpoint of version 0.1, which could run code when it is read, and is not "
+              "read any more: continue the run with version 0.1, or train it anew");
 }
 
-template <typename Read>
-void fit(const fs::path& file, Read read) {
-  try {
-    read();
-  } catch (const c10::Error& error) {
-    throw Error("checkpoint " + file.string() +
-                " does not fit this configuration: " + error.what_without_backtrace());
-  }
+/// LibTorch checks that either number is in range; together they must be, too, or the generator
+/// would read beyond its table.
+void require_random_state(const at::Tensor& state) {
+  constexpr int64_t kLeftAt = 8, kNextAt = 16, kTable = 624;
+  const auto* bytes = state.const_data_ptr<uint8_t>();
+  int32_t left = 0;
+  uint64_t next = 0;
+  require(state.numel() >= kNextAt + 8, "its random state is cut off");
+  std::memcpy(&left, bytes + kLeftAt, sizeof left);
+  std::memcpy(&next, bytes + kNextAt, sizeof next);
+  require(left >= 1 && left <= kTable && next <= static_cast<uint64_t>(kTable - left + 1),
+          "its random state is none of the generator's");
 }
 
-int64_t read_model(const fs::path& file,
-                   torch::serialize::InputArchive& archive,
-                   torch::nn::Module& model) {
-  torch::Tensor step;
-  std::vector<std::vector<int64_t>> shapes;
-  for (const auto& parameter : model.parameters()) shapes.push_back(parameter.sizes().vec());
-  fit(file, [&] {
-    torch::serialize::InputArchive inner;
-    archive.read("model", inner);
-    model.load(inner);
-    archive.read("step", step);
-  });
-  // LibTorch loads a parameter of another shape without a word.
-  std::size_t index = 0;
-  for (const auto& item : model.named_parameters()) {
-    require(item.value().sizes().vec() == shapes[index++],
-            "checkpoint {} does not fit this configuration: parameter {} has another shape there",
-            file.string(),
-            item.key());
+/// Names the checkpoint in what goes wrong.
+template <typename Load>
+void load_from(const Checkpoint& checkpoint, Load load) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error("checkpoint " + checkpoint.file.string() + " does not fit this run: " + why);
+  };
+  try {
+    load();
+  } catch (const Error& error) {
+    refuse(error.what());
+  } catch (const c10::Error& error) {
+    refuse(error.what_without_backtrace());
   }
-  return step.item<int64_t>();
 }
 
 }  // namespace
 
 int64_t checkpoint_step(const fs::path& file) {
-  const auto name = file.filename().string();
-  if (name.size() < 9 || name.rfind("step-", 0) != 0 || file.extension() != ".pt") return -1;
-  const auto digits = file.stem().string().substr(5);
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return -1;
-  return std::stoll(digits);
+  return step_of(file, kExtension);
 }
 
 fs::path save_checkpoint(const fs::path& run_dir,
@@ -90,74 +91,98 @@ fs::path save_checkpoint(const fs::path& run_dir,
                          const torch::nn::Module& model,
                          const torch::optim::Optimizer& optimizer,
                          Session& session) {
-  torch::serialize::OutputArchive archive, model_archive, optimizer_archive, session_archive;
-  model.save(model_archive);
-  optimizer.save(optimizer_archive);
-  session.save(session_archive);
-  archive.write("model", model_archive);
-  archive.write("optimizer", optimizer_archive);
-  archive.write("session", session_archive);
-  archive.write("step", torch::tensor(step));
-  archive.write("random_state", at::detail::getDefaultCPUGenerator().get_state());
+  tensor::State model_state, state;
+  for (const auto& [name, value] : data::tensors_of(model)) model_state.set(name, value);
+  state.set("step", step);
+  state.set("model", model_state);
+  state.set("optimizer", optimizer_state(optimizer, model));
+  state.set("session", session.state());
+  state.set("random_state", at::detail::getDefaultCPUGenerator().get_state());
 
   const auto dir = run_dir / "checkpoints";
   fs::create_directories(dir);
-  auto file = dir / fmt::format("step-{:08}.pt", step);
-  // Through memory: LibTorch's own file writer throws from a destructor when the disk is full.
-  std::ostringstream bytes(std::ios::binary);
-  archive.save_to(bytes);
-  store::write_atomically(file, [&](const fs::path& temporary) {
-    std::ofstream out(temporary, std::ios::binary);
-    out << bytes.view();
-    out.close();
-    require(out.good(),
-            "cannot write checkpoint {}: {}; free some space and resume the run; what was written "
-            "before is intact",
-            file.string(),
-            std::strerror(errno));
-  });
+  auto file = dir / fmt::format("step-{:08}{}", step, kExtension);
+  try {
+    write_state(file, state);
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) +
+                "; free some space and resume the run: what was written before is intact");
+  }
   return file;
 }
 
-int64_t load_checkpoint(const fs::path& file,
-                        torch::nn::Module& model,
-                        torch::optim::Optimizer& optimizer,
-                        Session& session) {
-  auto archive = open(file);
-  const auto step = read_model(file, archive, model);
-  fit(file, [&] {
-    torch::serialize::InputArchive inner;
-    archive.read("optimizer", inner);
-    optimizer.load(inner);
-    torch::serialize::InputArchive probes;
-    archive.read("session", probes);
-    session.load(probes);
-    torch::Tensor random_state;
-    archive.read("random_state", random_state);
-    auto generator = at::detail::getDefaultCPUGenerator();
-    generator.set_state(random_state);
-  });
-  return step;
+Checkpoint read_checkpoint(const fs::path& file) {
+  if (file.extension() == kOldExtension) refuse_old(file);
+  Checkpoint checkpoint{file, 0, read_state(file)};
+  checkpoint.step = checkpoint.state.integer("step");
+  require(checkpoint.step == checkpoint_step(file),
+          "checkpoint {} is one of step {} by what it holds",
+          file.string(),
+          checkpoint.step);
+  return checkpoint;
 }
 
-int64_t load_model(const fs::path& file, torch::nn::Module& model) {
-  auto archive = open(file);
-  return read_model(file, archive, model);
-}
-
-std::optional<fs::path> find_checkpoint(const fs::path& run_dir, std::optional<int64_t> step) {
-  const auto found = list(run_dir);
-  if (!step) return found.empty() ? std::nullopt : std::optional(found.back());
-  for (const auto& file : found) {
-    if (checkpoint_step(file) == *step) return file;
+std::optional<Checkpoint> newest_checkpoint(
+    const fs::path& run_dir,
+    std::optional<int64_t> step,
+    const std::function<void(const std::string&)>& damaged) {
+  const auto found = list(run_dir, kExtension), old = list(run_dir, kOldExtension);
+  if (step) {
+    if (const auto there = found.find(*step); there != found.end())
+      return read_checkpoint(there->second);
+    if (const auto there = old.find(*step); there != old.end()) refuse_old(there->second);
+    return std::nullopt;
   }
+  std::string first;
+  for (auto it = found.rbegin(); it != found.rend(); ++it) {
+    try {
+      return read_checkpoint(it->second);
+    } catch (const Error& error) {
+      if (first.empty()) first = error.what();
+      if (damaged) damaged(error.what());
+    }
+  }
+  require(found.empty(), "no checkpoint in {} is whole: {}", run_dir.string(), first);
+  if (!old.empty()) refuse_old(old.rbegin()->second);
   return std::nullopt;
 }
 
+void load_checkpoint(const Checkpoint& checkpoint,
+                     torch::nn::Module& model,
+                     torch::optim::Optimizer& optimizer,
+                     Session& session) {
+  load_from(checkpoint, [&] {
+    const auto& state = checkpoint.state;
+    const auto random_state = state.tensor("random_state", torch::kByte, {-1});
+    require_random_state(random_state);
+    data::load_tensors(model, state.inner("model").tensors(), "its model");
+    load_optimizer(state.inner("optimizer"), optimizer, model);
+    session.load(state.inner("session"));
+    auto generator = at::detail::getDefaultCPUGenerator();
+    generator.set_state(random_state);
+  });
+}
+
+void load_model(const Checkpoint& checkpoint, torch::nn::Module& model) {
+  load_from(checkpoint, [&] {
+    data::load_tensors(model, checkpoint.state.inner("model").tensors(), "its model");
+  });
+}
+
+std::vector<fs::path> checkpoint_files(const fs::path& run_dir) {
+  std::vector<fs::path> files;
+  for (const auto* extension : {kExtension, kOldExtension}) {
+    for (const auto& [step, file] : list(run_dir, extension)) files.push_back(file);
+  }
+  return files;
+}
+
 void prune_checkpoints(const fs::path& run_dir, int keep) {
-  auto found = list(run_dir);
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i)
-    fs::remove(found[i]);
+  auto found = list(run_dir, kExtension);
+  while (found.size() > static_cast<std::size_t>(std::max(keep, 0))) {
+    fs::remove(found.begin()->second);
+    found.erase(found.begin());
+  }
 }
 
 }  // namespace kappascope::train

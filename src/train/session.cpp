@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -12,6 +11,7 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/nn/tapped_linear.h"
+#include "kappascope/train/state_file.h"
 #include "train/captures.h"
 
 namespace kappascope::train {
@@ -114,9 +114,11 @@ void Session::step(double loss, double learning_rate, std::optional<double> grad
   const double begin = monotonic_seconds();
   observe(loss, learning_rate);
   const bool emitted = emit(snapshot);
+  const double probed = monotonic_seconds();
+  probing_ += probed - begin;
   if (emitted) record_costs(snapshot);
-  if (emitted || monotonic_seconds() - flushed_ > options_.flush_seconds) flush();
-  probing_ += monotonic_seconds() - begin;
+  if (emitted || probed - flushed_ > options_.flush_seconds) flush();
+  probing_ += monotonic_seconds() - probed;
   ++step_;
   grant_windows();
   open_taps();
@@ -203,35 +205,37 @@ void Session::close(const std::string& state) {
   closed_ = true;
 }
 
-void Session::save(torch::serialize::OutputArchive& archive) {
+tensor::State Session::state() {
   require(captures_->empty(), "a session is saved between two steps, not within one");
   flush();
-  archive.write("step", torch::tensor(step_));
+  tensor::State out;
+  out.set("step", step_);
   for (const auto& running : probes_) {
-    torch::serialize::OutputArchive inner;
-    inner.write("in_window", torch::tensor(running.in_window));
-    running.probe->save(inner);
-    archive.write(std::string(running.probe->name()), inner);
+    auto inner = running.probe->state();
+    inner.set("in_window", std::int64_t{running.in_window});
+    out.set(std::string(running.probe->name()), inner);
   }
+  return out;
 }
 
-void Session::load(torch::serialize::InputArchive& archive) {
-  // A tensor that is read into must be fresh: LibTorch keeps the type of one that is defined.
-  torch::Tensor step;
-  archive.read("step", step);
-  step_ = step.item<int64_t>();
+void Session::load(const tensor::State& state) {
+  step_ = state.integer("step");
+  require(step_ >= 0, "the saved state is of step {}", step_);
   for (auto& running : probes_) {
-    torch::serialize::InputArchive inner;
-    require(archive.try_read(std::string(running.probe->name()), inner),
-            "the checkpoint holds no state of probe {}: resume with the probes the run was started "
-            "with",
-            running.probe->name());
-    torch::Tensor in_window;
-    inner.read("in_window", in_window);
+    const std::string name(running.probe->name());
+    require(state.has(name),
+            "the saved state holds no state of probe {}: resume with the probes that the run was "
+            "started with",
+            name);
+    const auto inner = state.inner(name);
     running.probe->load(inner);
-    running.in_window = in_window.item<bool>();
+    running.in_window = inner.integer("in_window") != 0;
   }
   open_taps();
+}
+
+void Session::save(const std::filesystem::path& file) {
+  write_state(file, state());
 }
 
 }  // namespace kappascope::train

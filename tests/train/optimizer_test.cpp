@@ -122,3 +122,62 @@ TEST_CASE("adam and adamw decay weights differently") {
   decoupled.walk(*make_optimizer(config_of("adamw"), decoupled.parameters), 5);
   CHECK(largest_difference(coupled, decoupled) > 1e-3);
 }
+
+namespace {
+
+/// Two parameters, of which one has two names.
+struct Pair : torch::nn::Module {
+  Pair() {
+    torch::manual_seed(4);
+    weight = register_parameter("weight", torch::randn({3, 2}));
+    bias = register_parameter("bias", torch::randn({3}));
+    register_parameter("tied", weight);
+  }
+  void walk(torch::optim::Optimizer& optimizer, int steps) const {
+    for (int i = 0; i < steps; ++i) {
+      optimizer.zero_grad();
+      (weight.pow(4).sum() + bias.square().sum()).backward();
+      optimizer.step();
+    }
+  }
+  at::Tensor weight, bias;
+};
+
+}  // namespace
+
+TEST_CASE("an optimiser goes on from its saved state to the last bit") {
+  for (const auto* name : {"adam", "adamw", "sgd"}) {
+    CAPTURE(name);
+    auto config = config_of(name);
+    config.momentum = 0.9;
+    const Pair whole;
+    const auto without_a_break = make_optimizer(config, {whole.weight, whole.bias});
+    whole.walk(*without_a_break, 5);
+    const Pair parts;
+    const auto first = make_optimizer(config, {parts.weight, parts.bias});
+    parts.walk(*first, 3);
+    const auto state = optimizer_state(*first, parts);
+    CHECK_FALSE(state.has("tied"));
+    const auto second = make_optimizer(config, {parts.weight, parts.bias});
+    load_optimizer(state, *second, parts);
+    parts.walk(*second, 2);
+    CHECK(torch::equal(parts.weight, whole.weight));
+    CHECK(torch::equal(parts.bias, whole.bias));
+    // And not without it.
+    const Pair fresh;
+    fresh.walk(*make_optimizer(config, {fresh.weight, fresh.bias}), 3);
+    fresh.walk(*make_optimizer(config, {fresh.weight, fresh.bias}), 2);
+    CHECK_FALSE(torch::equal(fresh.weight, whole.weight));
+  }
+}
+
+TEST_CASE("a state of another kind or shape is refused by name") {
+  const Pair pair;
+  const auto adam = make_optimizer(config_of("adam"), {pair.weight, pair.bias});
+  pair.walk(*adam, 1);
+  auto state = optimizer_state(*adam, pair);
+  state.set("weight/exp_avg_sq", torch::zeros({2, 3}));
+  CHECK_THROWS_WITH(load_optimizer(state, *adam, pair), Catch::Contains("'exp_avg_sq'"));
+  const auto sgd = make_optimizer(config_of("sgd"), {pair.weight, pair.bias});
+  CHECK_THROWS_WITH(load_optimizer(state, *sgd, pair), Catch::Contains("'momentum'"));
+}

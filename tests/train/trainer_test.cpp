@@ -36,9 +36,9 @@ Outcome run_once(const train::TrainConfig& config, const fs::path& dir, bool pro
 
 Outcome resume(const train::TrainConfig& config, const fs::path& dir) {
   auto task = train::make_task(config);
-  const auto checkpoint = train::find_checkpoint(dir);
+  const auto checkpoint = train::newest_checkpoint(dir);
   REQUIRE(checkpoint.has_value());
-  auto writer = store::RunWriter::resume(dir, train::checkpoint_step(*checkpoint) - 1);
+  auto writer = store::RunWriter::resume(dir, checkpoint->step - 1);
   train::Session session(task.model(),
                          std::move(writer),
                          probes::standard_probes(task.model(), testing::all_probes(task)));
@@ -165,7 +165,7 @@ TEST_CASE("a loss that becomes NaN stops the run before the update, with its sta
   const auto events = run.events();
   CHECK(std::any_of(
       events.begin(), events.end(), [](const auto& e) { return e.event.kind == "nan_loss"; }));
-  CHECK(train::find_checkpoint(folder.path() / "run").has_value());
+  CHECK(train::newest_checkpoint(folder.path() / "run").has_value());
 }
 
 TEST_CASE("a stop request ends after the step with a checkpoint, and the run can go on") {

@@ -9,11 +9,7 @@
 #include <vector>
 
 #include "kappascope/store/run.h"
-
-namespace torch::serialize {
-class OutputArchive;
-class InputArchive;
-}  // namespace torch::serialize
+#include "kappascope/tensor/state.h"
 
 namespace kappascope::train {
 
@@ -58,8 +54,10 @@ class Probe {
   /// Adds what the window showed to `out` and starts a new window.
   virtual void emit(store::Snapshot& out) = 0;
   /// The accumulators, so that a resumed run gives the same bits as an uninterrupted one.
-  virtual void save(torch::serialize::OutputArchive& archive) const = 0;
-  virtual void load(torch::serialize::InputArchive& archive) = 0;
+  [[nodiscard]] virtual tensor::State state() const = 0;
+  /// Takes them over. Throws Error where the state is not one of such a probe, and may then be left
+  /// without a window.
+  virtual void load(const tensor::State& state) = 0;
 };
 
 }  // namespace kappascope::train

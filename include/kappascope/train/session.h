@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -85,11 +86,13 @@ class Session {
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
 
-  /// Between two steps: writes out what is pending, then the number of steps taken and what the
-  /// probes have summed up, for load() in another process (probes::resume() calls it).
-  void save(torch::serialize::OutputArchive& archive);
-  /// Throws when a probe of this session is not in the archive.
-  void load(torch::serialize::InputArchive& archive);
+  /// Between two steps: writes out what is pending, and returns the number of steps taken and what
+  /// the probes have summed up.
+  [[nodiscard]] tensor::State state();
+  /// Throws Error when a probe of this session is not in the state.
+  void load(const tensor::State& state);
+  /// Writes state() to a file, from which probes::resume() goes on in another process.
+  void save(const std::filesystem::path& file);
 
  private:
   struct Running;

@@ -3,7 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
+
+#include "kappascope/tensor/state.h"
 
 namespace torch::nn {
 class Module;
@@ -17,31 +22,50 @@ namespace kappascope::train {
 class Session;
 
 /// Writes model, optimiser, random state, the number of steps taken (which is the sampler's
-/// position), and the probes' accumulators to RUN/checkpoints/step-NNNNNNNN.pt, under a temporary
-/// name first. Throws with the path and the cause; a failure leaves earlier checkpoints alone.
+/// position), and the probes' accumulators to RUN/checkpoints/step-NNNNNNNN.safetensors, whole or
+/// not at all, with a checksum. Throws with the path and the cause; a failure leaves earlier
+/// checkpoints alone.
 std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
                                       int64_t step,
                                       const torch::nn::Module& model,
                                       const torch::optim::Optimizer& optimizer,
                                       Session& session);
 
-/// Restores all of it; returns the number of steps taken. Throws when the file does not fit.
-int64_t load_checkpoint(const std::filesystem::path& file,
-                        torch::nn::Module& model,
-                        torch::optim::Optimizer& optimizer,
-                        Session& session);
+/// What a checkpoint holds: data, of which nothing is ever run. Its checksum has been found right.
+struct Checkpoint {
+  std::filesystem::path file;
+  int64_t step = 0;  ///< training steps taken
+  tensor::State state;
+};
 
-/// Restores the model alone; returns the number of steps taken.
-int64_t load_model(const std::filesystem::path& file, torch::nn::Module& model);
+/// Throws Error where the file is none, is damaged, or is one of version 0.1 (`.pt`), which could
+/// run code when it is read.
+Checkpoint read_checkpoint(const std::filesystem::path& file);
 
-/// The newest checkpoint of a run, or that of exactly `step` steps; none when there is none.
-std::optional<std::filesystem::path> find_checkpoint(const std::filesystem::path& run_dir,
-                                                     std::optional<int64_t> step = {});
+/// The newest checkpoint of a run that is whole, or that of exactly `step` steps; none where there
+/// is none. Newer ones that are damaged are passed over: `damaged` is told the message of each.
+/// Throws where one is asked for by its step, or all are damaged or of version 0.1.
+std::optional<Checkpoint> newest_checkpoint(
+    const std::filesystem::path& run_dir,
+    std::optional<int64_t> step = {},
+    const std::function<void(const std::string&)>& damaged = {});
+
+/// Restores all of it. Throws Error where the checkpoint does not fit.
+void load_checkpoint(const Checkpoint& checkpoint,
+                     torch::nn::Module& model,
+                     torch::optim::Optimizer& optimizer,
+                     Session& session);
+
+/// Restores the model alone.
+void load_model(const Checkpoint& checkpoint, torch::nn::Module& model);
+
+/// All checkpoints of a run by step, those of version 0.1 behind them.
+std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run_dir);
 
 /// Removes all but the newest `keep` checkpoints.
 void prune_checkpoints(const std::filesystem::path& run_dir, int keep);
 
-/// The step in a checkpoint's file name, or -1.
+/// The step in a checkpoint's file name; -1 for any other name.
 int64_t checkpoint_step(const std::filesystem::path& file);
 
 }  // namespace kappascope::train
