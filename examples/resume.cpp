@@ -13,14 +13,13 @@ void train_until(int64_t last) {
   nn::TappedLinear model(16, 1);
   torch::optim::Adam optimizer(model->parameters(), 1e-2);
   const auto x = torch::randn({256, 16}), y = x.square().sum(1, true);
-  torch::serialize::InputArchive before;
   const bool resuming = std::filesystem::exists("model.pt");
   if (resuming) {
     torch::load(model, "model.pt");
     torch::load(optimizer, "optimizer.pt");
-    before.load_from("session.pt");
   }
-  auto session = resuming ? probes::resume(*model, "run", before) : probes::attach(*model, "run");
+  auto session = resuming ? probes::resume(*model, "run", "session.safetensors")
+                          : probes::attach(*model, "run");
   for (auto step = session->next_step(); step < last; ++step) {
     optimizer.zero_grad();
     const auto loss = torch::mse_loss(model->forward(x), y);
@@ -31,9 +30,7 @@ void train_until(int64_t last) {
   }
   torch::save(model, "model.pt");
   torch::save(optimizer, "optimizer.pt");
-  torch::serialize::OutputArchive after;
-  session->save(after);
-  after.save_to("session.pt");
+  session->save("session.safetensors");
 }  // a session that is let go of leaves its run "interrupted"
 
 int main() {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/version.h>
 
@@ -14,6 +13,7 @@
 #include "kappascope/probes/feature_moments.h"
 #include "kappascope/probes/gradient_variance.h"
 #include "kappascope/probes/intercept.h"
+#include "kappascope/train/state_file.h"
 
 namespace kappascope::probes {
 
@@ -70,6 +70,23 @@ store::Facts standard_facts(const torch::nn::Module& model) {
           {"parameters", std::to_string(count)}};
 }
 
+namespace {
+
+std::filesystem::path free_name(const std::filesystem::path& dir, ExistingRun existing) {
+  auto name = dir;
+  for (int i = 2; store::RunWriter::holds_run(name); ++i) {
+    require(existing == ExistingRun::kNewName,
+            "{} already holds a run: attach to another directory, go on in it with "
+            "probes::resume(), or set ProbeOptions::existing to kNewName",
+            dir.string());
+    name = dir;
+    name += fmt::format("-{}", i);
+  }
+  return name;
+}
+
+}  // namespace
+
 std::unique_ptr<train::Session> attach(torch::nn::Module& model,
                                        const std::filesystem::path& dir,
                                        const ProbeOptions& options,
@@ -83,28 +100,30 @@ std::unique_ptr<train::Session> attach(torch::nn::Module& model,
           "the model has no kappascope::nn::TappedLinear to watch: use one in place of the "
           "torch::nn::Linear that is the down-projection");
   return std::make_unique<train::Session>(
-      model, store::RunWriter::create(dir, all), std::move(probes), session);
+      model,
+      store::RunWriter::create(free_name(dir, options.existing), all),
+      std::move(probes),
+      session);
 }
 
 std::unique_ptr<train::Session> resume(torch::nn::Module& model,
                                        const std::filesystem::path& dir,
-                                       torch::serialize::InputArchive& state,
+                                       const std::filesystem::path& file,
                                        const ProbeOptions& options,
                                        const train::SessionOptions& session) {
   auto probes = standard_probes(model, options);
-  torch::Tensor taken;
-  require(state.try_read("step", taken),
-          "the archive holds no session: save one with session->save(archive)");
+  const auto state = train::read_state(file);
   // Said before anything is taken out of the run.
+  require(
+      state.has("step"), "{} holds no session: write one with session->save(file)", file.string());
   for (const auto& scheduled : probes) {
-    torch::serialize::InputArchive of_probe;
-    require(state.try_read(std::string(scheduled.probe->name()), of_probe),
-            "the archive holds no state of probe {}: resume with the probes that the run was "
-            "started with",
+    require(state.has(std::string(scheduled.probe->name())),
+            "{} holds no state of probe {}: resume with the probes that the run was started with",
+            file.string(),
             scheduled.probe->name());
   }
   auto resumed = std::make_unique<train::Session>(
-      model, store::RunWriter::resume(dir, taken.item<int64_t>() - 1), std::move(probes), session);
+      model, store::RunWriter::resume(dir, state.integer("step") - 1), std::move(probes), session);
   resumed->load(state);
   return resumed;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/feature_moments.h"
 
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 
 #include <cstdint>
@@ -9,7 +8,7 @@
 
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/kappa.h"
-#include "probes/layer_archive.h"
+#include "probes/layer_states.h"
 
 namespace kappascope::probes {
 namespace {
@@ -90,29 +89,24 @@ void FeatureMoments::emit(store::Snapshot& out) {
   }
 }
 
-void FeatureMoments::save(torch::serialize::OutputArchive& archive) const {
-  save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
-    torch::serialize::OutputArchive moments;
-    layer.moments.save(moments);
-    inner.write("moments", moments);
-    torch::serialize::OutputArchive cosine;
-    layer.cosine.save(cosine);
-    inner.write("cosine", cosine);
-    inner.write("dimension", torch::tensor(layer.moments.dimension()));
-    if (layer.bias.defined()) inner.write("bias", layer.bias);
+tensor::State FeatureMoments::state() const {
+  return layer_states(layers_, [](const Layer& layer) {
+    tensor::State out;
+    out.set("moments", layer.moments.state());
+    out.set("cosine", layer.cosine.state());
+    if (layer.bias.defined()) out.set("bias", layer.bias);
+    return out;
   });
 }
 
-void FeatureMoments::load(torch::serialize::InputArchive& archive) {
-  load_layers(archive, layers_, [this](auto& inner) {
-    Layer layer{tensor::MomentAccumulator(read_tensor(inner, "dimension").template item<int64_t>(),
-                                          options_)};
-    torch::serialize::InputArchive moments, cosine;
-    inner.read("moments", moments);
-    layer.moments.load(moments);
-    inner.read("cosine", cosine);
-    layer.cosine.load(cosine);
-    inner.try_read("bias", layer.bias);
+void FeatureMoments::load(const tensor::State& state) {
+  load_layers(state, layers_, [this](const tensor::State& inner) {
+    // The sums say the width: a number alone would take any amount of memory.
+    const auto dimension = inner.inner("moments").tensor("sum", torch::kDouble, {-1}).size(0);
+    Layer layer{tensor::MomentAccumulator(dimension, options_)};
+    layer.moments.load(inner.inner("moments"));
+    layer.cosine.load(inner.inner("cosine"));
+    if (inner.has("bias")) layer.bias = inner.floating_tensor("bias", {dimension});
     return layer;
   });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/gradient_variance.h"
 
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -14,7 +13,7 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
-#include "probes/layer_archive.h"
+#include "probes/layer_states.h"
 
 namespace kappascope::probes {
 namespace {
@@ -190,21 +189,26 @@ void GradientVarianceProbe::emit(store::Snapshot& out) {
   layers_.clear();
 }
 
-void GradientVarianceProbe::save(torch::serialize::OutputArchive& archive) const {
-  save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
-    inner.write("batches", torch::tensor(layer.batches));
-    inner.write("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
-    inner.write("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
+tensor::State GradientVarianceProbe::state() const {
+  return layer_states(layers_, [](const Layer& layer) {
+    tensor::State out;
+    out.set("batches", layer.batches);
+    out.set("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
+    out.set("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
+    return out;
   });
 }
 
-void GradientVarianceProbe::load(torch::serialize::InputArchive& archive) {
-  load_layers(archive, layers_, [](auto& inner) {
+void GradientVarianceProbe::load(const tensor::State& state) {
+  load_layers(state, layers_, [](const tensor::State& inner) {
     Layer layer;
-    layer.batches = read_tensor(inner, "batches").template item<int64_t>();
-    const auto values = read_tensor(inner, "values"), variances = read_tensor(inner, "variances");
-    std::copy_n(values.template const_data_ptr<double>(), kQuantities, layer.values.begin());
-    std::copy_n(variances.template const_data_ptr<double>(), kQuantities, layer.variances.begin());
+    layer.batches = inner.integer("batches");
+    const auto read = [&](const char* name, auto& to) {
+      const auto tensor = inner.tensor(name, torch::kDouble, {static_cast<int64_t>(to.size())});
+      std::copy_n(tensor.template const_data_ptr<double>(), to.size(), to.begin());
+    };
+    read("values", layer.values);
+    read("variances", layer.variances);
     return layer;
   });
 }

@@ -2,7 +2,6 @@
 #include "kappascope/probes/hessian_spectrum.h"
 
 #include <fmt/format.h>
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 
 #include <utility>
@@ -30,12 +29,38 @@ class KeepRandomState {
   at::Tensor state_;
 };
 
+/// Ends a window from within a product.
+struct Stopped {
+  int products;
+};
+
+/// Asks after each product whether to go on.
+class Interruptible final : public curvature::CurvatureOperator {
+ public:
+  Interruptible(const CurvatureOperator& op, const std::function<bool(int)>& go_on)
+      : op_(op), go_on_(go_on) {}
+  [[nodiscard]] int64_t size() const override { return op_.size(); }
+  [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
+  [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    auto product = op_.apply(v);
+    ++products_;
+    if (go_on_ && !go_on_(products_)) throw Stopped{products_};
+    return product;
+  }
+
+ private:
+  const CurvatureOperator& op_;
+  const std::function<bool(int)>& go_on_;
+  mutable int products_ = 0;
+};
+
 }  // namespace
 
 HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
                                  std::function<curvature::NamedParameters()> parameters,
                                  HessianSpectrumOptions options)
-    : loss_(std::move(loss)), parameters_(std::move(parameters)), options_(options) {}
+    : loss_(std::move(loss)), parameters_(std::move(parameters)), options_(std::move(options)) {}
 
 void HessianSpectrum::observe(const train::StepView& /*view*/) {}
 
@@ -45,6 +70,11 @@ void HessianSpectrum::emit(store::Snapshot& out) {
   try {
     const KeepRandomState keep;
     measure(out);
+  } catch (const Stopped& stopped) {
+    out.events.push_back({"hessian_stopped",
+                          fmt::format("the Hessian window was stopped after {} products; what it "
+                                      "had not finished by then is left out",
+                                      stopped.products)});
   } catch (const Error& error) {
     out.events.push_back({"hessian_failed", error.what()});
   } catch (const c10::Error& error) {
@@ -53,7 +83,8 @@ void HessianSpectrum::emit(store::Snapshot& out) {
 }
 
 void HessianSpectrum::measure(store::Snapshot& out) {
-  const auto op = curvature::hessian(loss_, parameters_());
+  const auto hessian = curvature::hessian(loss_, parameters_());
+  const Interruptible op(*hessian, options_.on_product);
   linalg::LanczosOptions lanczos;
   lanczos.top = options_.top;
   lanczos.which = linalg::SpectrumEnd::kBoth;
@@ -62,8 +93,8 @@ void HessianSpectrum::measure(store::Snapshot& out) {
   lanczos.max_products = options_.max_products;
   lanczos.seed = options_.seed;
   lanczos.vectors = true;
-  const bool fits = start_.defined() && start_.numel() == op->size();
-  const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
+  const bool fits = start_.defined() && start_.numel() == op.size();
+  const auto pairs = curvature::eigenpairs(op, lanczos, fits ? start_ : at::Tensor());
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
   add_spectrum(out, pairs.found, options_.top);
   add_scalar(out, id::kHessianProducts, "", pairs.found.products);
@@ -72,17 +103,17 @@ void HessianSpectrum::measure(store::Snapshot& out) {
   density.steps = options_.density_steps;
   density.starts = options_.density_starts;
   density.seed = options_.seed;
-  add_density(out, curvature::spectral_density(*op, density));
+  add_density(out, curvature::spectral_density(op, density));
 }
 
-void HessianSpectrum::save(torch::serialize::OutputArchive& archive) const {
-  archive.write("start", start_.defined() ? start_ : torch::zeros({0}));
+tensor::State HessianSpectrum::state() const {
+  tensor::State out;
+  if (start_.defined()) out.set("start", start_);
+  return out;
 }
 
-void HessianSpectrum::load(torch::serialize::InputArchive& archive) {
-  at::Tensor start;
-  archive.read("start", start);
-  start_ = start.numel() > 0 ? start : at::Tensor();
+void HessianSpectrum::load(const tensor::State& state) {
+  start_ = state.has("start") ? state.floating_tensor("start", {-1}) : at::Tensor();
 }
 
 void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& result, int top) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/intercept.h"
 
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -11,7 +10,7 @@
 #include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
-#include "probes/layer_archive.h"
+#include "probes/layer_states.h"
 
 namespace kappascope::probes {
 namespace {
@@ -47,6 +46,8 @@ void Intercept::observe(const train::StepView& view) {
       layer.projected = torch::zeros({2}, layer.shift.options());
       layer.cross = torch::zeros({2, 2}, layer.shift.options());
     }
+    for (auto* read : {&layer.shift, &layer.sum, &layer.projected, &layer.cross})
+      *read = read->to(phi.device());  // those of a state that was read lie on the host
     const auto centred = phi - layer.shift;
     layer.rows += phi.size(0);
     layer.sum.add_(centred.sum(0));
@@ -100,26 +101,31 @@ void Intercept::emit(store::Snapshot& out) {
   layers_.clear();
 }
 
-void Intercept::save(torch::serialize::OutputArchive& archive) const {
-  save_layers(archive, layers_, [](auto& inner, const Layer& layer) {
-    inner.write("numbers", torch::tensor({layer.rows, layer.groups}));
-    inner.write("vectors", torch::stack({layer.sum, layer.shift, layer.bias}));
-    inner.write("projected", layer.projected);
-    inner.write("cross", layer.cross);
+tensor::State Intercept::state() const {
+  return layer_states(layers_, [](const Layer& layer) {
+    tensor::State out;
+    out.set("rows", layer.rows);
+    out.set("groups", layer.groups);
+    out.set("sum", layer.sum);
+    out.set("shift", layer.shift);
+    out.set("bias", layer.bias);
+    out.set("projected", layer.projected);
+    out.set("cross", layer.cross);
+    return out;
   });
 }
 
-void Intercept::load(torch::serialize::InputArchive& archive) {
-  load_layers(archive, layers_, [](auto& inner) {
-    const auto numbers = read_tensor(inner, "numbers"), vectors = read_tensor(inner, "vectors");
+void Intercept::load(const tensor::State& state) {
+  load_layers(state, layers_, [](const tensor::State& inner) {
     Layer layer;
-    layer.rows = numbers[0].template item<int64_t>();
-    layer.groups = numbers[1].template item<int64_t>();
-    layer.sum = vectors[0].clone();
-    layer.shift = vectors[1].clone();
-    layer.bias = vectors[2].clone();
-    layer.projected = read_tensor(inner, "projected");
-    layer.cross = read_tensor(inner, "cross");
+    layer.rows = inner.integer("rows");
+    layer.groups = inner.integer("groups");
+    layer.sum = inner.tensor("sum", torch::kDouble, {-1}).clone();
+    const auto width = layer.sum.size(0);
+    layer.shift = inner.tensor("shift", torch::kDouble, {width});
+    layer.bias = inner.tensor("bias", torch::kDouble, {width});
+    layer.projected = inner.tensor("projected", torch::kDouble, {2}).clone();
+    layer.cross = inner.tensor("cross", torch::kDouble, {2, 2}).clone();
     return layer;
   });
 }

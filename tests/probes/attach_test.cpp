@@ -2,6 +2,7 @@
 #include "kappascope/probes/attach.h"
 
 #include <torch/optim/sgd.h>
+#include <torch/serialize.h>
 
 #include <functional>
 #include <sstream>
@@ -15,6 +16,7 @@
 #include "support/idx.h"
 
 using namespace kappascope;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -146,31 +148,22 @@ TEST_CASE("a loop that was interrupted and goes on gives the run of one that was
   whole.run(*session, 14);
   session->close();
 
-  std::stringstream checkpoint;
+  std::stringstream model, optimizer;
   {
     Training first;
     session = probes::attach(*first.model, folder.path() / "parts", first.options);
     first.run(*session, 9);  // within the window of steps 8 to 10
-    torch::serialize::OutputArchive archive, of_model, of_optimizer, of_session;
-    first.model->save(of_model);
-    first.optimizer->save(of_optimizer);
-    session->save(of_session);
-    archive.write("model", of_model);
-    archive.write("optimizer", of_optimizer);
-    archive.write("session", of_session);
-    archive.save_to(checkpoint);
+    torch::save(first.model, model);
+    torch::save(*first.optimizer, optimizer);
+    session->save(folder / "session");
     first.run(*session, 12);  // lost: an emission was among them
     session.reset();
   }
   Training second;
-  torch::serialize::InputArchive archive, of_model, of_optimizer, of_session;
-  archive.load_from(checkpoint);
-  archive.read("model", of_model);
-  archive.read("optimizer", of_optimizer);
-  archive.read("session", of_session);
-  second.model->load(of_model);
-  second.optimizer->load(of_optimizer);
-  session = probes::resume(*second.model, folder.path() / "parts", of_session, second.options);
+  torch::load(second.model, model);
+  torch::load(*second.optimizer, optimizer);
+  session =
+      probes::resume(*second.model, folder.path() / "parts", folder / "session", second.options);
   CHECK(session->next_step() == 9);
   second.run(*session, 14);
   session->close();
@@ -183,30 +176,25 @@ TEST_CASE("a loop that was interrupted and goes on gives the run of one that was
 TEST_CASE("a state that does not fit is refused before the run is touched") {
   const TemporaryFolder folder;
   Training training;
-  std::stringstream saved;
   {
     auto options = training.options;
     options.gradient_variance = false;
     auto session = probes::attach(*training.model, folder.path() / "run", options);
     training.run(*session, 2);
-    torch::serialize::OutputArchive archive;
-    session->save(archive);
-    archive.save_to(saved);
+    session->save(folder / "session");
     training.run(*session, 4);
   }
-  torch::serialize::InputArchive state;
-  state.load_from(saved);
-  CHECK_THROWS_WITH(probes::resume(*training.model, folder.path() / "run", state, training.options),
+  const auto resume = [&](const fs::path& file) {
+    probes::resume(*training.model, folder.path() / "run", file, training.options);
+  };
+  CHECK_THROWS_WITH(resume(folder / "session"),
                     Catch::Contains("no state of probe gradient_variance"));
+  tensor::State other;
+  other.set("other", torch::ones(1));
+  train::write_state(folder / "other", other);
+  CHECK_THROWS_WITH(resume(folder / "other"), Catch::Contains("holds no session"));
+  CHECK_THROWS_WITH(resume(folder / "absent"), Catch::Contains("absent"));
   CHECK(store::RunReader(folder.path() / "run").last_step() == 3);
-  std::stringstream nothing;
-  torch::serialize::OutputArchive empty;
-  empty.write("other", torch::ones(1));
-  empty.save_to(nothing);
-  torch::serialize::InputArchive other;
-  other.load_from(nothing);
-  CHECK_THROWS_WITH(probes::resume(*training.model, folder.path() / "run", other, training.options),
-                    Catch::Contains("holds no session"));
 }
 
 TEST_CASE("a loop of one's own gets a run with every standard quantity") {
@@ -261,4 +249,21 @@ TEST_CASE(
   options.curvature_loss = [] { return at::Tensor(); };
   options.parameters = "nothing.*";
   CHECK_THROWS_WITH(probes::standard_probes(*model, options), Catch::Contains("nothing.*"));
+}
+
+TEST_CASE("a directory that holds a run is refused, or another name found, as the options say") {
+  const TemporaryFolder folder;
+  Training training;
+  const auto dir = folder / "run";
+  const auto attach = [&] {
+    return probes::attach(*training.model, dir, training.options)->run().dir();
+  };
+  CHECK(attach() == dir);
+  CHECK_THROWS_WITH(attach(),
+                    Catch::Contains("already holds a run") && Catch::Contains("probes::resume()") &&
+                        !Catch::Contains("--"));
+  training.options.existing = probes::ExistingRun::kNewName;
+  CHECK(attach() == folder / "run-2");
+  CHECK(attach() == folder / "run-3");
+  CHECK(store::find_runs(folder.path()).size() == 3);
 }

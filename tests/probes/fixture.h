@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <torch/serialize/archive.h>
 #include <torch/types.h>
 
 #include <cmath>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/train/probe.h"
+#include "kappascope/train/state_file.h"
 
 namespace kappascope::testing {
 
@@ -43,15 +43,11 @@ inline double value(const store::Snapshot& snapshot, const std::string& name) {
   return scalar == nullptr ? std::numeric_limits<double>::quiet_NaN() : scalar->value;
 }
 
-/// Saves `probe` and loads it into `other`.
+/// Saves `probe` and loads it into `other`, through a file.
 inline void carry_over(const train::Probe& probe, train::Probe& other) {
-  torch::serialize::OutputArchive out;
-  probe.save(out);
-  std::stringstream buffer;
-  out.save_to(buffer);
-  torch::serialize::InputArchive in;
-  in.load_from(buffer);
-  other.load(in);
+  const TemporaryFolder folder;
+  train::write_state(folder / "state", probe.state());
+  other.load(train::read_state(folder / "state"));
 }
 
 }  // namespace kappascope::testing

@@ -68,10 +68,8 @@ TEST_CASE("each measurement starts from the last, also behind a checkpoint") {
   };
   auto probe = make();
   const auto first = measured(probe);
-  std::stringstream file;
-  torch::serialize::OutputArchive saved;
-  probe.save(saved);
-  saved.save_to(file);
+  auto resumed = make();
+  testing::carry_over(probe, resumed);
   d *= 1.01;
   const auto second = measured(probe);
   CHECK(testing::find(second, "hessian/products")->value <
@@ -79,10 +77,6 @@ TEST_CASE("each measurement starts from the last, also behind a checkpoint") {
   CHECK(testing::find(second, "hessian/lambda_1")->value ==
         Approx(testing::find(first, "hessian/lambda_1")->value * 1.01).epsilon(1e-3));
 
-  auto resumed = make();
-  torch::serialize::InputArchive loaded;
-  loaded.load_from(file);
-  resumed.load(loaded);
   const auto again = measured(resumed);
   REQUIRE(again.scalars.size() == second.scalars.size());
   for (std::size_t i = 0; i < again.scalars.size(); ++i)
@@ -118,4 +112,44 @@ TEST_CASE("a loss without curvature becomes an event, not a number") {
   REQUIRE(out.events.size() == 1);
   CHECK(out.events[0].kind == "hessian_failed");
   CHECK_THAT(out.events[0].message, Catch::Contains("not finite"));
+}
+
+TEST_CASE("a window ends with the product after which it is told to, and keeps what it had") {
+  const Quadratic q;
+  int last = 0, limit = 1'000;
+  probes::HessianSpectrumOptions options;
+  options.density_steps = 5;
+  options.on_product = [&](int products) {
+    CHECK(products == last + 1);
+    last = products;
+    return products < limit;
+  };
+  const auto window = [&] {
+    last = 0;
+    probes::HessianSpectrum probe([&] { return q.loss(); },
+                                  [&] {
+                                    return curvature::NamedParameters{{"w", q.w}};
+                                  },
+                                  options);
+    store::Snapshot out;
+    probe.emit(out);
+    return out;
+  };
+  const auto whole = window();
+  CHECK(whole.events.empty());
+  const int all = last;
+  const auto of_eigenvalues = static_cast<int>(testing::value(whole, "hessian/products"));
+  REQUIRE(of_eigenvalues > 2);
+  REQUIRE(all > of_eigenvalues);
+  for (limit = 1; limit < all; ++limit) {
+    const auto out = window();
+    CAPTURE(limit);
+    CHECK(last == limit);
+    REQUIRE(out.events.size() == 1);
+    CHECK(out.events[0].kind == "hessian_stopped");
+    CHECK(out.arrays.empty());
+    const auto* first = testing::find(out, "hessian/lambda_1");
+    CHECK((first != nullptr) == (limit > of_eigenvalues));
+    if (first != nullptr) CHECK(first->value == testing::value(whole, "hessian/lambda_1"));
+  }
 }

@@ -11,6 +11,12 @@
 
 namespace kappascope::probes {
 
+/// What attach() does where its directory holds a run already. To go on in that run, use resume().
+enum class ExistingRun {
+  kRefuse,   ///< throws Error
+  kNewName,  ///< writes DIR-2, or the next number that is free
+};
+
 /// Which probes run, and when. Each probe has a time budget, a share of the training time, enforced
 /// once its first window has been timed; that window always runs, so a short run costs more
 /// (benchmarks/RESULTS.md has the measurements).
@@ -31,6 +37,7 @@ struct ProbeOptions {
   HessianSpectrumOptions spectrum;
   /// Evaluates the loss on a fixed batch, without dropout. Empty: no Hessian.
   curvature::LossFunction curvature_loss;
+  ExistingRun existing = ExistingRun::kRefuse;
   std::string parameters = "*";  ///< glob of the parameters whose Hessian is taken
 };
 
@@ -49,14 +56,14 @@ std::unique_ptr<train::Session> attach(torch::nn::Module& model,
                                        const store::Facts& facts = {},
                                        const train::SessionOptions& session = {});
 
-/// Goes on in the run `dir` from a state that session->save(archive) wrote beside your checkpoint;
+/// Goes on in the run `dir` from what session->save(file) wrote beside your checkpoint;
 /// session->next_step() is the step to go on with. What the run holds of later steps is taken out
 /// of it (they come again). Model, optimiser, random state and the order of the data are yours to
-/// restore. The probes must be those that the run was started with. Throws when they are not, or
-/// there is no run in `dir`.
+/// restore. The probes must be those that the run was started with. Throws when they are not, when
+/// the file is damaged, or there is no run in `dir`.
 std::unique_ptr<train::Session> resume(torch::nn::Module& model,
                                        const std::filesystem::path& dir,
-                                       torch::serialize::InputArchive& state,
+                                       const std::filesystem::path& file,
                                        const ProbeOptions& options = {},
                                        const train::SessionOptions& session = {});
 

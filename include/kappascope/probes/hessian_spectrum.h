@@ -18,6 +18,9 @@ struct HessianSpectrumOptions {
   int density_steps = 50;
   int density_starts = 4;
   std::uint64_t seed = 0;
+  /// Called after each product with how many the window has taken. False ends the window: the
+  /// eigenvalues or the density that it was at are left out, with an event "hessian_stopped".
+  std::function<bool(int products)> on_product = {};
 };
 
 /// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
@@ -39,8 +42,8 @@ class HessianSpectrum final : public train::Probe {
   [[nodiscard]] train::Needs needs() const override { return {}; }
   void observe(const train::StepView& view) override;
   void emit(store::Snapshot& out) override;
-  void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
+  [[nodiscard]] tensor::State state() const override;
+  void load(const tensor::State& state) override;
 
  private:
   void measure(store::Snapshot& out);

@@ -26,8 +26,8 @@ class FeatureMoments final : public train::Probe {
   [[nodiscard]] train::Needs needs() const override { return {.features = true}; }
   void observe(const train::StepView& view) override;
   void emit(store::Snapshot& out) override;
-  void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
+  [[nodiscard]] tensor::State state() const override;
+  void load(const tensor::State& state) override;
 
  private:
   struct Layer {

@@ -55,8 +55,8 @@ class GradientVarianceProbe final : public train::Probe {
   }
   void observe(const train::StepView& view) override;
   void emit(store::Snapshot& out) override;
-  void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
+  [[nodiscard]] tensor::State state() const override;
+  void load(const tensor::State& state) override;
 
  private:
   static constexpr int kQuantities = 9;
