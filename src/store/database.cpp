@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <string>
 
 #include "kappascope/core/require.h"
+#include "store/row_checksum.h"
 #include "store/schema/version1.h"
 
 namespace fs = std::filesystem;
@@ -18,22 +20,22 @@ constexpr int kBusyTimeoutMs = 10'000;
 constexpr std::uintmax_t kSmallestDatabase = 512;  // one page of the smallest size
 
 constexpr const char* kSchema = R"sql(
-  CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL);
-  CREATE TABLE snapshots(step INTEGER PRIMARY KEY, time TEXT NOT NULL);
+  CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER);
+  CREATE TABLE snapshots(step INTEGER PRIMARY KEY, time TEXT NOT NULL, crc INTEGER);
   CREATE TABLE scalars(
     name TEXT NOT NULL, layer TEXT NOT NULL, step INTEGER NOT NULL,
     value REAL, lower REAL, upper REAL, n REAL, n_effective REAL, status TEXT NOT NULL,
-    attributes TEXT, PRIMARY KEY(name, layer, step)) WITHOUT ROWID;
+    attributes TEXT, crc INTEGER, PRIMARY KEY(name, layer, step)) WITHOUT ROWID;
   CREATE TABLE arrays(
     name TEXT NOT NULL, layer TEXT NOT NULL, step INTEGER NOT NULL,
-    dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL,
+    dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL, crc INTEGER,
     PRIMARY KEY(name, layer, step));
   CREATE TABLE events(
     id INTEGER PRIMARY KEY, step INTEGER NOT NULL, time TEXT NOT NULL,
-    kind TEXT NOT NULL, message TEXT NOT NULL);
+    kind TEXT NOT NULL, message TEXT NOT NULL, crc INTEGER);
   CREATE TABLE verdicts(
     claim TEXT PRIMARY KEY, outcome TEXT NOT NULL, condition TEXT NOT NULL,
-    json TEXT NOT NULL, time TEXT NOT NULL);
+    json TEXT NOT NULL, time TEXT NOT NULL, crc INTEGER);
 )sql";
 
 struct Diagnosis {
@@ -94,8 +96,9 @@ fs::path database_file(const fs::path& dir) {
 
 void put_fact(SQLite::Database& sql, const std::string& key, const std::string& value) {
   SQLite::Statement put(sql,
-                        "INSERT INTO facts(key, value) VALUES(?, ?) "
-                        "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
+                        "INSERT INTO facts(key, value, crc) VALUES(?1, ?2, row_crc(?1, ?2)) "
+                        "ON CONFLICT(key) DO UPDATE SET value = excluded.value, "
+                        "crc = excluded.crc");
   put.bind(1, key);
   put.bind(2, value);
   put.exec();
@@ -135,6 +138,11 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
     // replay the journal; query_only keeps it from anything else. Where the file is write-protected
     // SQLite itself falls back to reading.
     SQLite::Database sql(file.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMs);
+    // The file may be a stranger's: nothing that stands in its schema is run.
+    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     if (access == Access::kWrite) return sql;
     sql.exec("PRAGMA query_only = ON");
     try {
@@ -155,13 +163,48 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
 }
 
 Database::Database(const fs::path& dir, Access access)
-    : file_(database_file(dir)), sql_(open(file_, access)) {
+    : file_(database_file(dir)), id_(id_of(file_)), sql_(open(file_, access)) {
+  run("open", [](SQLite::Database& sql) { add_row_crc(sql); });
   run("open", [&](SQLite::Database&) { check_schema(); });
   if (access == Access::kRead) return;
   run("bring up to date", [](SQLite::Database& sql) {
     if (version(sql) == 1) migrate_version1(sql);
+    if (version(sql) == 2) migrate_version2(sql);
   });
   run("open", [&](SQLite::Database&) { choose_journal(); });
+}
+
+Database::FileId Database::id_of(const fs::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+fs::path Database::rescue() {
+  const fs::path dir = file_.parent_path().lexically_normal();
+  try {
+    for (int i = 1;; ++i) {
+      fs::path beside = dir;
+      beside += i == 1 ? "-rescued" : fmt::format("-rescued-{}", i);
+      if (!fs::create_directory(beside)) continue;
+      SQLite::Statement copy(sql_, "VACUUM INTO ?");
+      copy.bind(1, database_file(beside).string());
+      copy.exec();
+      return beside;
+    }
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+void Database::require_reachable() {
+  if (id_of(file_) == id_) return;
+  if (!rescued_) rescued_ = rescue();
+  const auto& copy = *rescued_;
+  throw Error(fmt::format("{} was removed or replaced by another program while it was written; {}",
+                          file_.string(),
+                          copy.empty() ? "what it held is lost"
+                                       : "all that it held is in the new run " + copy.string()));
 }
 
 int Database::version(SQLite::Database& sql) {
@@ -186,6 +229,16 @@ void Database::check_schema() {
           "a copy",
           file_.string(),
           found);
+  const int columns = sql_.execAndGet(
+                              "SELECT count(*) FROM pragma_table_info('scalars') "
+                              "WHERE name = 'crc'")
+                          .getInt();
+  require(
+      (columns > 0) == (found >= kFirstWithChecksums),
+      "cannot open {}: its schema version {} does not fit its tables, so it is damaged; restore "
+      "it from a copy",
+      file_.string(),
+      found);
 }
 
 void Database::choose_journal() {
@@ -207,14 +260,19 @@ void Database::choose_journal() {
   put_fact(sql_, "journal_mode", mode);
 }
 
+fs::path Database::unfinished(const fs::path& dir) {
+  return database_file(dir).string() + ".new";
+}
+
 void Database::create(const fs::path& dir, const Facts& facts) {
   const fs::path file = database_file(dir);
-  const fs::path unfinished = file.string() + ".new";
+  const fs::path made = unfinished(dir);
   std::error_code ignored;
-  fs::remove(unfinished, ignored);
-  fs::remove(unfinished.string() + "-journal", ignored);
+  fs::remove(made, ignored);
+  fs::remove(made.string() + "-journal", ignored);
   try {
-    SQLite::Database sql(unfinished.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    SQLite::Database sql(made.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    add_row_crc(sql);
     SQLite::Transaction transaction(sql);
     sql.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
     sql.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
@@ -223,11 +281,11 @@ void Database::create(const fs::path& dir, const Facts& facts) {
     put_fact(sql, "state", "running");
     transaction.commit();
   } catch (const SQLite::Exception& exception) {
-    fs::remove(unfinished, ignored);
+    fs::remove(made, ignored);
     fail(file, "create", exception);
   }
   std::error_code error;
-  fs::rename(unfinished, file, error);
+  fs::rename(made, file, error);
   require(!error, "cannot create {}: {}", file.string(), error.message());
 }
 

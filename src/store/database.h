@@ -4,7 +4,9 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +17,7 @@ namespace kappascope::store {
 inline constexpr const char* kDatabaseName = "run.sqlite";
 inline constexpr int kApplicationId =
     0x4B415053;  ///< "KAPS"; `file` and SQLite tell our files by it
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 /// The database file of the run in `dir`.
 std::filesystem::path database_file(const std::filesystem::path& dir);
@@ -38,6 +40,9 @@ class Database {
   /// Makes the database of `dir` with these facts: whole under its name, or not there at all.
   static void create(const std::filesystem::path& dir, const Facts& facts);
 
+  /// What create() makes first; a process that is killed meanwhile leaves it.
+  static std::filesystem::path unfinished(const std::filesystem::path& dir);
+
   /// Runs body(SQLite::Database&); what SQLite throws becomes an Error that says what was being
   /// done, to which file, why it failed and what helps.
   template <typename Body>
@@ -49,6 +54,11 @@ class Database {
     }
   }
 
+  /// Throws Error where the name of the file leads to another one by now, or to none: what is
+  /// written would be lost with the last program that has it open. All that the file holds is first
+  /// copied to a new run beside the directory, which the message names.
+  void require_reachable();
+
   /// The schema version that the file has at this moment.
   static int version(SQLite::Database& sql);
 
@@ -57,10 +67,17 @@ class Database {
                                 std::string_view action,
                                 const SQLite::Exception& exception);
   static SQLite::Database open(const std::filesystem::path& file, Access access);
+  /// Device and number of a file; zeros where there is none.
+  using FileId = std::pair<std::uint64_t, std::uint64_t>;
+  static FileId id_of(const std::filesystem::path& file);
+  /// Where the copy is; empty where it could not be made.
+  std::filesystem::path rescue();
   void check_schema();
   void choose_journal();
 
   std::filesystem::path file_;
+  FileId id_;
+  std::optional<std::filesystem::path> rescued_;  // made once
   SQLite::Database sql_;
 };
 

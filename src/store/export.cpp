@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "kappascope/core/require.h"
+#include "kappascope/core/version.h"
 #include "store/npz.h"
 #include "store/schema/attributes.h"
 
@@ -176,7 +177,7 @@ void add_arrays(Npz& npz,
 }  // namespace
 
 void export_csv(const RunReader& run, std::ostream& out) {
-  out << "step,name,layer,value,lower,upper,n,n_effective,status,attributes\r\n";
+  out << kCsvMark << ",status,attributes\r\n";
   for (const SeriesKey& key : run.series()) {
     for (const auto& [step, scalar] : run.scalars(key)) {
       out << step << ',' << csv_field(scalar.name) << ',' << csv_field(scalar.layer) << ','
@@ -222,6 +223,7 @@ void export_jsonl(const RunReader& run, std::ostream& out) {
 
 void export_npz(const RunReader& run, const std::filesystem::path& file) {
   Npz npz;
+  npz.add("kappascope", std::vector<std::string>{std::string(version())});
   for (const SeriesKey& key : run.series()) {
     const auto rows = run.scalars(key);
     if (!rows.empty()) add_scalars(npz, key, rows);

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
-#include "kappascope/store/atomic_file.h"
 #include "store/array_codec.h"
 
 namespace kappascope::store {
@@ -69,8 +69,6 @@ void Npz::add(const std::string& name, const std::vector<std::string>& texts) {
 }
 
 void Npz::write(const std::filesystem::path& file) const {
-  static const std::vector<std::pair<std::string, std::string>> kEmpty = {
-      {"empty.npy", npy_header(kArrayDtype, {0})}};
   write_atomically(file, [&](const std::filesystem::path& temporary) {
     int code = 0;
     std::unique_ptr<zip_t, Discard> archive(
@@ -85,7 +83,7 @@ void Npz::write(const std::filesystem::path& file) const {
     // Midnight of 1 January 1980, the first moment that a zip file knows.
     constexpr zip_uint16_t kTime = 0;
     constexpr zip_uint16_t kDate = (1U << 5U) | 1U;
-    for (const auto& [name, content] : members_.empty() ? kEmpty : members_) {
+    for (const auto& [name, content] : members_) {
       zip_source_t* source = zip_source_buffer(archive.get(), content.data(), content.size(), 0);
       const zip_int64_t index =
           source == nullptr ? -1

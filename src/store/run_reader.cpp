@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "kappascope/core/require.h"
 #include "store/array_codec.h"
 #include "store/database.h"
+#include "store/row_checksum.h"
 #include "store/schema/attributes.h"
 #include "store/schema/version1.h"
 #include "store/writer_lock.h"
@@ -64,6 +66,12 @@ Array decode(const SeriesKey& key, SQLite::Statement& row) {
   return array;
 }
 
+/// The columns and, behind them, what is damaged of the row.
+std::string select(const std::string& columns, const CheckedTable& table, SQLite::Database& sql) {
+  return fmt::format(
+      "SELECT {}, {} FROM {}", columns, damage_of(table, Database::version(sql)), table.name);
+}
+
 }  // namespace
 
 struct RunReader::Impl {
@@ -74,8 +82,17 @@ struct RunReader::Impl {
     return database.run("read", std::forward<Body>(body));
   }
 
+  /// Whether the row of select() is as it was written; remembers it otherwise, once however often
+  /// it is read.
+  bool keep(SQLite::Statement& row) {
+    const auto damage = row.getColumn(row.getColumnCount() - 1);
+    if (!damage.isNull()) damaged.insert(damage.getString());
+    return damage.isNull();
+  }
+
   fs::path dir;
   Database database;
+  std::set<std::string> damaged;
 };
 
 RunReader::RunReader(const fs::path& dir) : impl_(std::make_unique<Impl>(dir)) {}
@@ -95,12 +112,13 @@ std::string RunReader::state() const {
 }
 
 Facts RunReader::facts() const {
-  return impl_->read([](SQLite::Database& sql) {
-    SQLite::Statement query(sql,
-                            "SELECT key, value FROM facts WHERE key <> 'state' ORDER BY rowid");
+  return impl_->read([&](SQLite::Database& sql) {
+    SQLite::Statement query(
+        sql, select("key, value", kFacts, sql) + " WHERE key <> 'state' ORDER BY rowid");
     Facts facts;
     while (query.executeStep()) {
-      facts.emplace_back(query.getColumn(0).getString(), query.getColumn(1).getString());
+      const auto key = query.getColumn(0).getString();
+      if (impl_->keep(query)) facts.emplace_back(key, query.getColumn(1).getString());
     }
     return facts;
   });
@@ -108,9 +126,11 @@ Facts RunReader::facts() const {
 
 std::string RunReader::fact(const std::string& key, const std::string& otherwise) const {
   return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(sql, "SELECT value FROM facts WHERE key = ?");
+    SQLite::Statement query(sql, select("value", kFacts, sql) + " WHERE key = ?");
     query.bind(1, key);
-    return query.executeStep() ? query.getColumn(0).getString() : otherwise;
+    if (!query.executeStep()) return otherwise;
+    const bool whole = impl_->keep(query);
+    return whole ? query.getColumn(0).getString() : otherwise;
   });
 }
 
@@ -127,18 +147,21 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
     // The version and the rows of one moment: a writer may bring the file up to date meanwhile.
     const SQLite::Transaction transaction(sql);
     const bool old = Database::version(sql) == 1;
-    SQLite::Statement query(
-        sql,
-        fmt::format("SELECT step, value, lower, upper, n, n_effective, {}, {} FROM scalars "
-                    "WHERE name = ? AND layer = ? ORDER BY step",
-                    old ? kStatusFromVersion1 : "status",
-                    old ? kAttributesFromVersion1 : "attributes"));
+    SQLite::Statement query(sql,
+                            select(fmt::format("step, value, lower, upper, n, n_effective, {}, {}",
+                                               old ? kStatusFromVersion1 : "status",
+                                               old ? kAttributesFromVersion1 : "attributes"),
+                                   kScalars,
+                                   sql) +
+                                " WHERE name = ? AND layer = ? ORDER BY step");
     query.bind(1, key.name);
     query.bind(2, key.layer);
     std::vector<StepValue> values;
     while (query.executeStep()) {
+      const auto step = query.getColumn(0).getInt64();
+      if (!impl_->keep(query)) continue;
       values.push_back(
-          {query.getColumn(0).getInt64(),
+          {step,
            {key.name,
             key.layer,
             number(query.getColumn(1)).value_or(std::numeric_limits<double>::quiet_NaN()),
@@ -155,13 +178,14 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
 std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& key) const {
   return impl_->read([&](SQLite::Database& sql) {
     SQLite::Statement query(sql,
-                            "SELECT step, dtype, shape, data FROM arrays "
-                            "WHERE name = ? AND layer = ? ORDER BY step");
+                            select("step, dtype, shape, data", kArrays, sql) +
+                                " WHERE name = ? AND layer = ? ORDER BY step");
     query.bind(1, key.name);
     query.bind(2, key.layer);
     std::vector<std::pair<std::int64_t, Array>> arrays;
     while (query.executeStep()) {
       const std::int64_t step = query.getColumn(0).getInt64();
+      if (!impl_->keep(query)) continue;
       try {
         arrays.emplace_back(step, decode(key, query));
       } catch (const std::exception& exception) {
@@ -177,11 +201,14 @@ std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& k
 }
 
 std::vector<StepEvent> RunReader::events() const {
-  return impl_->read([](SQLite::Database& sql) {
-    SQLite::Statement query(sql, "SELECT step, time, kind, message FROM events ORDER BY id");
+  return impl_->read([&](SQLite::Database& sql) {
+    SQLite::Statement query(sql,
+                            select("step, time, kind, message", kEvents, sql) + " ORDER BY id");
     std::vector<StepEvent> events;
     while (query.executeStep()) {
-      events.push_back({query.getColumn(0).getInt64(),
+      const auto step = query.getColumn(0).getInt64();
+      if (!impl_->keep(query)) continue;
+      events.push_back({step,
                         query.getColumn(1).getString(),
                         {query.getColumn(2).getString(), query.getColumn(3).getString()}});
     }
@@ -190,18 +217,24 @@ std::vector<StepEvent> RunReader::events() const {
 }
 
 std::vector<VerdictRow> RunReader::verdicts() const {
-  return impl_->read([](SQLite::Database& sql) {
-    SQLite::Statement query(sql,
-                            "SELECT claim, outcome, condition, json FROM verdicts ORDER BY rowid");
+  return impl_->read([&](SQLite::Database& sql) {
+    SQLite::Statement query(
+        sql, select("claim, outcome, condition, json", kVerdicts, sql) + " ORDER BY rowid");
     std::vector<VerdictRow> verdicts;
     while (query.executeStep()) {
-      verdicts.push_back({query.getColumn(0).getString(),
+      const auto claim = query.getColumn(0).getString();
+      if (!impl_->keep(query)) continue;
+      verdicts.push_back({claim,
                           query.getColumn(1).getString(),
                           query.getColumn(2).getString(),
                           query.getColumn(3).getString()});
     }
     return verdicts;
   });
+}
+
+std::vector<std::string> RunReader::damaged() const {
+  return {impl_->damaged.begin(), impl_->damaged.end()};
 }
 
 std::int64_t RunReader::last_step() const {

@@ -32,7 +32,8 @@ void bind_number(SQLite::Statement& statement, int index, std::optional<double> 
 }
 
 void put_snapshot(SQLite::Database& sql, std::int64_t step, const std::string& time) {
-  SQLite::Statement put(sql, "INSERT OR REPLACE INTO snapshots(step, time) VALUES(?, ?)");
+  SQLite::Statement put(
+      sql, "INSERT OR REPLACE INTO snapshots(step, time, crc) VALUES(?1, ?2, row_crc(?1, ?2))");
   put.bind(1, step);
   put.bind(2, time);
   put.exec();
@@ -41,8 +42,9 @@ void put_snapshot(SQLite::Database& sql, std::int64_t step, const std::string& t
 void put_scalars(SQLite::Database& sql, std::int64_t step, const std::vector<Scalar>& scalars) {
   SQLite::Statement put(sql,
                         "INSERT OR REPLACE INTO scalars(name, layer, step, value, lower, upper, n, "
-                        "n_effective, status, attributes) "
-                        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                        "n_effective, status, attributes, crc) "
+                        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+                        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))");
   for (const Scalar& scalar : scalars) {
     put.bindNoCopy(1, scalar.name);
     put.bindNoCopy(2, scalar.layer);
@@ -65,8 +67,8 @@ void put_scalars(SQLite::Database& sql, std::int64_t step, const std::vector<Sca
 
 void put_arrays(SQLite::Database& sql, std::int64_t step, const std::vector<Array>& arrays) {
   SQLite::Statement put(sql,
-                        "INSERT OR REPLACE INTO arrays(name, layer, step, dtype, shape, data) "
-                        "VALUES(?, ?, ?, ?, ?, ?)");
+                        "INSERT OR REPLACE INTO arrays(name, layer, step, dtype, shape, data, crc) "
+                        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, row_crc(?1, ?2, ?3, ?4, ?5, ?6))");
   for (const Array& array : arrays) {
     const std::string bytes = to_little_endian(array.data);
     put.bindNoCopy(1, array.name);
@@ -84,7 +86,9 @@ void put_events(SQLite::Database& sql,
                 std::int64_t step,
                 const std::string& time,
                 const std::vector<Event>& events) {
-  SQLite::Statement put(sql, "INSERT INTO events(step, time, kind, message) VALUES(?, ?, ?, ?)");
+  SQLite::Statement put(sql,
+                        "INSERT INTO events(step, time, kind, message, crc) "
+                        "VALUES(?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4))");
   for (const Event& event : events) {
     put.bind(1, step);
     put.bindNoCopy(2, time);
@@ -142,17 +146,14 @@ struct RunWriter::Impl {
   }
 
   static Database made(const fs::path& run, const Facts& facts) {
-    std::error_code ignored;
-    require(!fs::exists(database_file(run), ignored),
-            "{} already holds a run; choose another --out, or continue it with --resume {}",
-            run.string(),
-            run.string());
+    require(!holds_run(run), "{} already holds a run", run.string());
     Database::create(run, facts);
     return {run, Database::Access::kWrite};
   }
 
   template <typename Body>
   void commit(std::string_view action, Body&& body) {
+    database.require_reachable();
     database.run(action, [&](SQLite::Database& sql) {
       SQLite::Transaction transaction(sql);
       body(sql);
@@ -169,6 +170,22 @@ RunWriter::RunWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RunWriter::RunWriter(RunWriter&&) noexcept = default;
 RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
 RunWriter::~RunWriter() = default;
+
+bool RunWriter::holds_run(const fs::path& dir) {
+  std::error_code ignored;
+  return fs::exists(database_file(dir), ignored);
+}
+
+bool RunWriter::is_half_made(const fs::path& dir) {
+  std::error_code error;
+  fs::directory_iterator entries(dir, error);
+  if (error || WriterLock::held(dir)) return false;
+  return std::all_of(fs::begin(entries), fs::end(entries), [&](const fs::directory_entry& entry) {
+    const auto name = entry.path().filename();
+    return name == WriterLock::kName ||
+           name.string().starts_with(Database::unfinished(dir).filename().string());
+  });
+}
 
 RunWriter RunWriter::create(const fs::path& dir, const Facts& facts) {
   return RunWriter(std::make_unique<Impl>(dir, facts));
@@ -212,11 +229,12 @@ void RunWriter::set_fact(const std::string& key, const std::string& value) {
 
 void RunWriter::write_verdict(const VerdictRow& verdict) {
   impl_->commit("write", [&](SQLite::Database& sql) {
-    SQLite::Statement put(sql,
-                          "INSERT INTO verdicts(claim, outcome, condition, json, time) "
-                          "VALUES(?, ?, ?, ?, ?) ON CONFLICT(claim) DO UPDATE SET "
-                          "outcome = excluded.outcome, condition = excluded.condition, "
-                          "json = excluded.json, time = excluded.time");
+    SQLite::Statement put(
+        sql,
+        "INSERT INTO verdicts(claim, outcome, condition, json, time, crc) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, row_crc(?1, ?2, ?3, ?4, ?5)) ON CONFLICT(claim) DO UPDATE SET "
+        "outcome = excluded.outcome, condition = excluded.condition, "
+        "json = excluded.json, time = excluded.time, crc = excluded.crc");
     put.bind(1, verdict.claim);
     put.bind(2, verdict.outcome);
     put.bind(3, verdict.condition);

@@ -18,7 +18,7 @@ namespace kappascope::store {
 namespace {
 
 fs::path lock_file(const fs::path& dir) {
-  return dir / "writer.lock";
+  return dir / WriterLock::kName;
 }
 
 struct flock whole_file() {

@@ -12,6 +12,8 @@ namespace kappascope::store {
 /// asked for without taking it: a reader that looks never gets in a writer's way.
 class WriterLock {
  public:
+  static constexpr const char* kName = "writer.lock";
+
   /// Throws Error, naming the process that has it, when the lock is taken.
   explicit WriterLock(const std::filesystem::path& dir);
   WriterLock(const WriterLock&) = delete;

@@ -8,18 +8,21 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <random>
 #include <thread>
 
 #include "kappascope/core/error.h"
-#include "store/child.h"
+#include "kappascope/store/check.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/child.h"
 
 using namespace kappascope;
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using kappascope::testing::Child;
 namespace fs = std::filesystem;
 
 namespace {
@@ -204,4 +207,50 @@ TEST_CASE("a run that cannot be made leaves nothing that looks like one") {
   CHECK_FALSE(fs::exists(scratch / "run.sqlite"));
   RunWriter::create(scratch.path(), {}).write(snapshot(0));
   check_whole(scratch.path());
+}
+
+TEST_CASE("a run that disappears while it is written stops its writer, and nothing is lost") {
+  for (const std::string way : {"folder removed", "folder renamed", "file removed", "replaced"}) {
+    CAPTURE(way);
+    const TemporaryFolder scratch;
+    const auto dir = scratch / "run";
+    auto writer = RunWriter::create(dir, {{"label", "x"}});
+    for (int step = 0; step < 3; ++step) writer.write(snapshot(step));
+    if (way == "folder removed") fs::remove_all(dir);
+    if (way == "folder renamed") fs::rename(dir, scratch / "moved");
+    if (way == "file removed") fs::remove(dir / "run.sqlite");
+    if (way == "replaced") {
+      RunWriter::create(scratch / "other", {});
+      fs::rename(scratch / "other/run.sqlite", dir / "run.sqlite");
+    }
+    CHECK_THROWS_WITH(
+        writer.write(snapshot(3)),
+        Contains("removed or replaced") && Contains((scratch / "run-rescued").string()));
+    CHECK_THROWS_WITH(writer.set_state("finished"),
+                      Contains("removed or replaced"));  // and makes no second copy
+    CHECK_FALSE(fs::exists(scratch / "run-rescued-2"));
+    const RunReader rescued(scratch / "run-rescued");
+    CHECK(rescued.last_step() == 2);
+    CHECK(rescued.scalars({"kappa/sigma", "blocks.3"}).size() == 3);
+    CHECK(rescued.fact("label") == "x");
+    CHECK(check_store(scratch / "run-rescued").damage.empty());
+  }
+}
+
+TEST_CASE("what a kill leaves of a run that was being made is known as such, and nothing else is") {
+  const TemporaryFolder scratch;
+  const auto dir = scratch / "run";
+  CHECK_FALSE(RunWriter::is_half_made(dir));
+  fs::create_directories(dir);
+  CHECK(RunWriter::is_half_made(dir));
+  for (const auto* name : {"writer.lock", "run.sqlite.new", "run.sqlite.new-journal"}) {
+    std::ofstream(dir / name) << "x";
+    CHECK(RunWriter::is_half_made(dir));
+  }
+  RunWriter::create(dir, {});
+  CHECK_FALSE(RunWriter::is_half_made(dir));
+  CHECK_FALSE(fs::exists(dir / "run.sqlite.new"));
+  fs::create_directories(scratch / "notes");
+  std::ofstream(scratch / "notes/thesis.txt") << "x";
+  CHECK_FALSE(RunWriter::is_half_made(scratch / "notes"));
 }

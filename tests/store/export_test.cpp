@@ -199,7 +199,7 @@ TEST_CASE("npz holds a NumPy array for each column of each series") {
   const RunReader run = awkward_run(scratch / "run");
   export_npz(run, file);
   auto members = unzip(file);
-  CHECK(members.size() == 3 * 7 + 1 + 2 + 3);
+  CHECK(members.size() == 1 + 3 * 7 + 1 + 2 + 3);
   const auto member = [&](const std::string& name) { return parse_npy(members.at(name + ".npy")); };
 
   const Npy step = member("loss/train.step");
@@ -253,5 +253,5 @@ TEST_CASE("a run without a snapshot exports to files that open") {
   export_csv(run, csv);
   CHECK(csv.str() == "step,name,layer,value,lower,upper,n,n_effective,status,attributes\r\n");
   export_npz(run, scratch / "run.npz");
-  CHECK(parse_npy(unzip(scratch / "run.npz").at("empty.npy")).data.empty());
+  CHECK(unzip(scratch / "run.npz").contains("kappascope.npy"));
 }

@@ -2,6 +2,8 @@
 // A run whose every snapshot has the same content.
 #pragma once
 
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -40,6 +42,14 @@ inline Snapshot snapshot(std::int64_t step) {
       {"hessian/density", "", {4, 2}, {0, 1, 2, 3, 4, 5, 6, static_cast<double>(step)}});
   result.events.push_back({"snapshot", "step " + std::to_string(step)});
   return result;
+}
+
+/// Makes of the run in `dir` what schema version 2 would have written: rows without checksums.
+inline void make_version2(const std::filesystem::path& dir) {
+  SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE);
+  for (const auto* table : {"facts", "snapshots", "scalars", "arrays", "events", "verdicts"})
+    sql.exec(std::string("ALTER TABLE ") + table + " DROP COLUMN crc");
+  sql.exec("PRAGMA user_version = 2");
 }
 
 }  // namespace kappascope::store::test

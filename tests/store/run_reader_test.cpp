@@ -8,14 +8,16 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_writer.h"
-#include "store/child.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/child.h"
 
 using namespace kappascope;
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using kappascope::testing::Child;
+using kappascope::testing::drop_root;
 namespace fs = std::filesystem;
 
 namespace {
@@ -107,11 +109,9 @@ TEST_CASE("a newer schema is refused with both versions named") {
   const TemporaryFolder scratch;
   make_run(scratch.path());
   change(scratch.path(), "PRAGMA user_version = 7");
-  const auto refusal = Contains("schema version is 7 and this program reads up to 2");
+  const auto refusal = Contains("schema version is 7 and this program reads up to 3");
   REQUIRE_THROWS_WITH(RunReader(scratch.path()), refusal);
   REQUIRE_THROWS_WITH(RunWriter::append(scratch.path()), refusal);
-  change(scratch.path(), "PRAGMA user_version = 1");
-  CHECK(RunReader(scratch.path()).last_step() == 2);
 }
 
 TEST_CASE("a database of another program is refused") {
@@ -147,9 +147,10 @@ TEST_CASE("a truncated file is refused, wherever it was cut") {
   }
 }
 
-TEST_CASE("an array whose bytes do not fit its shape is named") {
+TEST_CASE("an array whose bytes do not fit its shape is named, also without a checksum") {
   const TemporaryFolder scratch;
   make_run(scratch.path());
+  make_version2(scratch.path());
   for (const char* damage : {"UPDATE arrays SET data = x'0000' WHERE step = 1",
                              "UPDATE arrays SET shape = '[4, 2'",
                              "UPDATE arrays SET shape = '[3]'",

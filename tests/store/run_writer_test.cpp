@@ -98,9 +98,8 @@ TEST_CASE("a new run has no steps and is running while its writer lives") {
 TEST_CASE("a directory that holds a run is refused, and the run stays") {
   const TemporaryFolder scratch;
   RunWriter::create(scratch.path(), {{"label", "first"}}).write(snapshot(5));
-  REQUIRE_THROWS_WITH(
-      RunWriter::create(scratch.path(), {}),
-      Contains(scratch.path().string()) && Contains("--out") && Contains("--resume"));
+  REQUIRE_THROWS_WITH(RunWriter::create(scratch.path(), {}),
+                      Contains(scratch.path().string() + " already holds a run"));
   CHECK(RunReader(scratch.path()).fact("label") == "first");
   CHECK(RunReader(scratch.path()).last_step() == 5);
 }

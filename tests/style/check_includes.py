@@ -44,7 +44,7 @@ LIBRARIES = {
     "Spectra": (r"Spectra/", {"linalg"}),
     "SQLite": (r"SQLiteCpp/|sqlite3\.h", {"store"}),
     "libzip": (r"zip\.h", {"store"}),
-    "zlib": (r"zlib\.h", {"data"}),
+    "zlib": (r"zlib\.h", {"data", "store"}),
     "stb": (r"stb_?\w*\.h|stb/", {"data"}),
     "nlohmann-json": (r"nlohmann/", {"store", "study", "data", "reports"}),
     "Boost.Program_options": (r"boost/program_options", set()),

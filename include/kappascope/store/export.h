@@ -32,8 +32,14 @@ void export_jsonl(const RunReader& run, std::ostream& out);
 /// NAME.lower, NAME.upper, NAME.n, NAME.n_effective (float64, NaN where not known) and NAME.status
 /// (bytes); where any row has attributes, NAME.attributes (bytes, a JSON object or empty). A series
 /// of arrays is arrays/NAME.step and arrays/NAME.value of shape [steps, shape...] or, where the
-/// shape changes over the run, one arrays/NAME.value.STEP each.
+/// shape changes over the run, one arrays/NAME.value.STEP each. The first is "kappascope", the
+/// version that wrote the file.
 /// Written to a temporary name and renamed; holds the whole run in memory.
 void export_npz(const RunReader& run, const std::filesystem::path& file);
+
+/// What each begins with, by which a file is known to be replaceable (core/atomic_file.h).
+inline constexpr std::string_view kCsvMark = "step,name,layer,value,lower,upper,n,n_effective";
+inline constexpr std::string_view kJsonlMark = R"({"type":"run",)";
+inline constexpr std::string_view kNpzMark = "kappascope.npy";
 
 }  // namespace kappascope::store

@@ -53,7 +53,10 @@ class RunReader {
   [[nodiscard]] std::vector<SeriesKey> array_series() const;
   [[nodiscard]] std::vector<StepEvent> events() const;     ///< as they were written
   [[nodiscard]] std::vector<VerdictRow> verdicts() const;  ///< in the order of their first writing
-  [[nodiscard]] std::int64_t last_step() const;            ///< -1 when nothing was written
+  /// Rows that were read so far and are not what was written (each has a CRC-32 since version 0.2):
+  /// the calls above leave them out. "kappa/sigma of blocks.0, step 20", sorted.
+  [[nodiscard]] std::vector<std::string> damaged() const;
+  [[nodiscard]] std::int64_t last_step() const;  ///< -1 when nothing was written
   /// When the last step was written, in UTC, ISO 8601; empty when nothing was written.
   [[nodiscard]] std::string last_written() const;
 

@@ -16,6 +16,9 @@ namespace kappascope::store {
 /// may be missing, the others are whole. The kernel's lock on DIR/writer.lock, which ends with the
 /// process, keeps a second writer out; readers need no lock.
 ///
+/// A database that is removed or replaced while it is written stops the writer: what it held is
+/// copied to a new run beside the directory (DIR-rescued), which the error names.
+///
 /// Everything throws kappascope::Error with the path, the cause and what to do; what was written
 /// before a failure stays, and the writer can be used after one. One thread at a time. A writer
 /// must not be used in a child made by fork, which also shares its lock until the child ends.
@@ -26,6 +29,10 @@ class RunWriter {
   /// counts. Adds the fact "journal_mode": "wal", or "delete" on a file system that cannot share
   /// memory, where a reader can hold up the writer for moments.
   static RunWriter create(const std::filesystem::path& dir, const Facts& facts);
+  static bool holds_run(const std::filesystem::path& dir);
+  /// Whether `dir` holds nothing but what a process leaves that was killed within create(), or
+  /// nothing at all; create() clears it away.
+  static bool is_half_made(const std::filesystem::path& dir);
   /// Opens an existing run to continue after `step`, in state "running": scalars, arrays and events
   /// of later steps are removed in one transaction (they will be written again), which is recorded
   /// as an event "resumed" at `step`. Facts and verdicts stay.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/check.h"
+
+#include <fmt/format.h>
+
+#include "store/database.h"
+#include "store/row_checksum.h"
+
+namespace kappascope::store {
+namespace {
+
+/// What SQLite finds wrong with its pages and keys, at most ten sentences.
+void check_pages(SQLite::Database& sql, StoreCheck& found) {
+  SQLite::Statement query(sql, "PRAGMA integrity_check(10)");
+  while (query.executeStep()) {
+    const auto text = query.getColumn(0).getString();
+    if (text != "ok") found.damage.push_back(text);
+  }
+}
+
+void check_rows(SQLite::Database& sql, const CheckedTable& table, StoreCheck& found) {
+  SQLite::Statement query(
+      sql, fmt::format("SELECT {} FROM {}", damage_of(table, Database::version(sql)), table.name));
+  for (; query.executeStep(); ++found.rows) {
+    if (!query.getColumn(0).isNull()) found.damage.push_back(query.getColumn(0).getString());
+  }
+}
+
+}  // namespace
+
+StoreCheck check_store(const std::filesystem::path& dir) {
+  StoreCheck found;
+  Database database(dir, Database::Access::kRead);
+  database.run("check", [&](SQLite::Database& sql) {
+    found.checksums = Database::version(sql) >= kFirstWithChecksums;
+    check_pages(sql, found);
+    // Behind a broken page there is no telling which rows are missing.
+    if (!found.damage.empty()) return;
+    for (const auto& table : kCheckedTables) check_rows(sql, table, found);
+  });
+  return found;
+}
+
+}  // namespace kappascope::store

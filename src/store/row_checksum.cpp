@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/row_checksum.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <string>
+
+namespace kappascope::store {
+namespace {
+
+class Crc {
+ public:
+  void add(const void* bytes, std::size_t count) {
+    // Without bytes there may be no address either, which zlib takes for "begin anew".
+    if (count > 0) sum_ = crc32_z(sum_, static_cast<const Bytef*>(bytes), count);
+  }
+  template <typename Number>
+  void add_number(Number number) {
+    add(&number, sizeof number);
+  }
+  [[nodiscard]] std::int64_t value() const { return static_cast<std::int64_t>(sum_); }
+
+ private:
+  unsigned long sum_ = 0;
+};
+
+void add(Crc& crc, sqlite3_value* value) {
+  const int type = sqlite3_value_type(value);
+  crc.add_number(static_cast<unsigned char>(type));
+  switch (type) {
+    case SQLITE_INTEGER:
+      return crc.add_number(static_cast<std::int64_t>(sqlite3_value_int64(value)));
+    case SQLITE_FLOAT:
+      return crc.add_number(sqlite3_value_double(value) + 0.0);  // -0 becomes 0
+    case SQLITE_NULL:
+      return;
+    default: {
+      const void* bytes = sqlite3_value_blob(value);  // before its size, as SQLite asks
+      const auto size = static_cast<std::int64_t>(sqlite3_value_bytes(value));
+      crc.add_number(size);
+      crc.add(bytes, static_cast<std::size_t>(size));
+    }
+  }
+}
+
+void row_crc(sqlite3_context* context, int count, sqlite3_value** values) {
+  Crc crc;
+  for (int i = 0; i < count; ++i) add(crc, values[i]);
+  sqlite3_result_int64(context, crc.value());
+}
+
+}  // namespace
+
+void add_row_crc(SQLite::Database& sql) {
+  sql.createFunction("row_crc", -1, true, nullptr, row_crc);
+}
+
+std::string damage_of(const CheckedTable& table, int schema_version) {
+  if (schema_version < kFirstWithChecksums) return "NULL";
+  return fmt::format(
+      "CASE WHEN crc IS row_crc({}) THEN NULL ELSE {} END", table.columns, table.label);
+}
+
+void migrate_version2(SQLite::Database& sql) {
+  SQLite::Transaction transaction(sql);
+  for (const auto& table : kCheckedTables) {
+    sql.exec(fmt::format("ALTER TABLE {} ADD COLUMN crc INTEGER", table.name));
+    sql.exec(fmt::format("UPDATE {} SET crc = row_crc({})", table.name, table.columns));
+  }
+  sql.exec("PRAGMA user_version = 3");
+  transaction.commit();
+}
+
+}  // namespace kappascope::store

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CRC-32 in every row, by which a reader sees that the row is what was written.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <array>
+
+namespace kappascope::store {
+
+/// A table whose rows have a checksum in the column `crc`.
+struct CheckedTable {
+  const char* name;
+  const char* columns;  ///< what the checksum is of
+  const char* label;    ///< an SQL expression that names a row to a reader
+};
+
+inline constexpr CheckedTable kFacts{"facts", "key, value", "'the fact ' || key"};
+inline constexpr CheckedTable kSnapshots{"snapshots", "step, time", "'the time of step ' || step"};
+inline constexpr CheckedTable kScalars{
+    "scalars",
+    "name, layer, step, value, lower, upper, n, n_effective, status, attributes",
+    "name || CASE layer WHEN '' THEN '' ELSE ' of ' || layer END || ', step ' || step"};
+inline constexpr CheckedTable kArrays{
+    "arrays", "name, layer, step, dtype, shape, data", kScalars.label};
+inline constexpr CheckedTable kEvents{
+    "events", "step, time, kind, message", "'an event of step ' || step"};
+inline constexpr CheckedTable kVerdicts{
+    "verdicts", "claim, outcome, condition, json, time", "'the verdict on ' || claim"};
+inline constexpr std::array kCheckedTables = {
+    kFacts, kSnapshots, kScalars, kArrays, kEvents, kVerdicts};
+
+/// The first schema version whose rows have a checksum.
+inline constexpr int kFirstWithChecksums = 3;
+
+/// Gives the connection the SQL function row_crc(value, ...): CRC-32 over the type, length and
+/// bytes of each value. Both zeros are the same, as SQLite does not keep the sign of one.
+void add_row_crc(SQLite::Database& sql);
+
+/// An expression that is NULL for a row as it was written and for every row without a checksum, and
+/// for any other row its label.
+std::string damage_of(const CheckedTable& table, int schema_version);
+
+/// Adds the column to a database of schema version 2, in one transaction, and makes it version 3.
+void migrate_version2(SQLite::Database& sql);
+
+}  // namespace kappascope::store
