@@ -10,6 +10,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_reader.h"
+#include "kappascope/store/run_writer.h"
 
 namespace kappascope::study {
 namespace {
@@ -84,7 +85,7 @@ void refuse_overwritten(const StudyDefinition& definition, const Settings& chang
 void find_progress(StudyRun& run, const Difference& difference) {
   if (!fs::exists(run.dir / "run.sqlite")) {
     run.progress = Progress::kMissing;
-    if (fs::exists(run.dir) && !fs::is_empty(run.dir)) {
+    if (fs::exists(run.dir) && !store::RunWriter::is_half_made(run.dir)) {
       run.progress = Progress::kConflict;
       run.conflict =
           run.dir.string() + " is in the way: it is not empty and holds no run; remove it";

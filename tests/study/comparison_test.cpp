@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,30 @@ TEST_CASE("arms are compared by seed within each condition, and corrected over a
   CHECK(found[0].difference.pairs == 3);
   CHECK(found[1].control_median == 120);
   CHECK(found[0].corrected_p == Approx(2 * found[0].difference.p));
+}
+
+TEST_CASE("what is called detectable is found at the level that comparisons are judged at") {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  int missed = 0, beyond_5_percent = 0;
+  for (int study = 0; study < 200; ++study) {
+    std::vector<RunEnd> ends;
+    for (int seed = 1; seed <= 5; ++seed) {
+      for (int condition = 0; condition < 6; ++condition) {
+        const auto name = std::to_string(condition);
+        ends.push_back(end_of("none", name, seed, normal(random)));
+        ends.push_back(end_of("PGB", name, seed, normal(random) + condition));
+      }
+    }
+    for (const auto& c : compare_runs(ends, "none", {"loss/test"})) {
+      if (c.is_significant()) continue;
+      ++missed;
+      CHECK(std::abs(c.difference.mean) < c.difference.detectable);
+      if (std::abs(c.difference.mean) > c.difference.detectable_at(kLevel)) ++beyond_5_percent;
+    }
+  }
+  CHECK(missed > 200);
+  CHECK(beyond_5_percent > 10);  // at 5 % alone it would not hold
 }
 
 TEST_CASE("arms are told apart below the level, never without a p-value") {

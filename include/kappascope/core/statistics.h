@@ -39,13 +39,16 @@ struct PairedDifference {
   double p = 0;
   /// mean over the standard deviation of the differences (Cohen's d for pairs); NaN as p is.
   double effect = 0;
-  /// The smallest mean that as many pairs of this spread would find significant at 5 % in about
-  /// four of five studies (0.73 of them for two pairs): below it nothing can be said to be absent.
-  /// NaN where the interval is.
+  /// The smallest mean that as many pairs of this spread would find significant in about four of
+  /// five studies (0.73 of them for two pairs): below it nothing can be said to be absent. At 5 %,
+  /// or, of one of several comparisons, at the level that it was judged at. NaN where the interval
+  /// is.
   double detectable = 0;
 
   /// The same difference, to rounding, in each of several pairs.
   [[nodiscard]] bool is_same_in_all() const;
+  /// What would be `detectable` at this level, in (0, 1).
+  [[nodiscard]] double detectable_at(double level) const;
 };
 
 /// Of a - b; both in the order of their pairs. Throws when their lengths differ.

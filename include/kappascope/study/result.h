@@ -68,6 +68,9 @@ bool has_result(const std::filesystem::path& folder);
 /// in one line.
 std::string results_json(const std::vector<StudyResult>& results, int indent = -1);
 
+/// What it begins with when indented, by which the file is known to be replaceable.
+inline constexpr const char* kResultsMark = R"("studies": [)";
+
 /// One result as the JSON object that `kappascope sweep --json` prints.
 std::string result_json(const StudyResult& result);
 
