@@ -54,6 +54,7 @@ Arm read_arm(const std::filesystem::path& dir) {
   for (const auto& key : run.array_series()) arm.arrays.emplace(key, run.arrays(key));
   arm.events = run.events();
   arm.verdicts = run.verdicts();
+  arm.damaged = run.damaged();
   return arm;
 }
 

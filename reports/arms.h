@@ -37,6 +37,7 @@ struct Arm {
   std::map<store::SeriesKey, Arrays> arrays;
   std::vector<store::StepEvent> events;
   std::vector<store::VerdictRow> verdicts;
+  std::vector<std::string> damaged;  ///< what was left out: RunReader::damaged()
 
   /// The points of a series by step; empty when the run has none.
   [[nodiscard]] const Points& series(const std::string& name, const std::string& layer = "") const;

@@ -12,8 +12,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/reports/report.h"
@@ -74,35 +77,64 @@ const char* extension(FigureFormat format) {
   return "";
 }
 
+/// The list of figures in a folder, which says what may be replaced there.
+constexpr const char *kList = "figures.json", *kListed = "figures";
+
+std::set<std::string> listed_in(const fs::path& dir) {
+  const auto json = nlohmann::json::parse(read_file(dir / kList), nullptr, false);
+  if (!json.is_object() || !json.contains(kListed) || !json[kListed].is_array()) return {};
+  std::set<std::string> names;
+  for (const auto& name : json[kListed]) {
+    if (name.is_string()) names.insert(name.get<std::string>());
+  }
+  return names;
+}
+
+void draw(const std::vector<Arm>& arms,
+          const Figure& figure,
+          FigureFormat format,
+          const fs::path& drawn) {
+  const TemporaryFolder scratch;
+  const fs::path script = scratch / "figure.gp", messages = scratch / "messages.txt";
+  write_text_atomically(script, gnuplot_script(arms, figure, format, drawn));
+  const int status = run_gnuplot(script, messages);
+  require(status != 127, "gnuplot was not found: install it with apt-get install gnuplot-nox");
+  std::error_code error;
+  require(status == 0 && fs::file_size(drawn, error) > 0 && !error,
+          "gnuplot could not draw {} (exit {}): {}",
+          figure.id,
+          status,
+          complaint(messages));
+}
+
 }  // namespace
 
 std::vector<fs::path> write_figures(const std::vector<fs::path>& runs,
                                     const fs::path& dir,
-                                    FigureFormat format) {
+                                    FigureFormat format,
+                                    bool force) {
   const std::vector<Arm> arms = read_arms(runs);
+  auto figures = build_figures(arms);
+  std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
   std::error_code error;
   fs::create_directories(dir, error);
   require(!error, "cannot make the folder {}: {}", dir.string(), error.message());
-  const TemporaryFolder scratch;
-  const fs::path script = scratch.path() / "figure.gp";
-  const fs::path messages = scratch.path() / "messages.txt";
+  auto listed = listed_in(dir);
   std::vector<fs::path> files;
-  for (const Figure& figure : build_figures(arms)) {
-    if (figure.panels.empty()) continue;
-    const fs::path file = dir / (figure.id + extension(format));
-    const fs::path drawn = scratch.path() / file.filename();
-    std::ofstream(script, std::ios::binary) << gnuplot_script(arms, figure, format, drawn);
-    const int status = run_gnuplot(script, messages);
-    require(status != 127, "gnuplot was not found: install it with apt-get install gnuplot-nox");
-    require(status == 0 && fs::exists(drawn, error) && fs::file_size(drawn, error) > 0,
-            "gnuplot could not draw {} (exit {}): {}",
-            figure.id,
-            status,
-            complaint(messages));
-    fs::copy_file(drawn, file, fs::copy_options::overwrite_existing, error);
-    require(!error, "cannot write {}: {}", file.string(), error.message());
-    files.push_back(file);
+  for (const auto& figure : figures) {
+    files.push_back(dir / (figure.id + extension(format)));
+    const auto name = files.back().filename().string();
+    require(force || listed.contains(name) || !fs::exists(fs::symlink_status(files.back())),
+            "{} is there and was not written by this command; choose another folder, or pass "
+            "--force to replace it",
+            files.back().string());
+    listed.insert(name);
   }
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    write_atomically(files[i],
+                     [&](const fs::path& temporary) { draw(arms, figures[i], format, temporary); });
+  }
+  write_text_atomically(dir / kList, nlohmann::json{{kListed, listed}}.dump(1) + '\n');
   return files;
 }
 

@@ -50,6 +50,16 @@ double recent_spread(const Arm& arm) {
 
 void find_trouble(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
+    if (!arm.damaged.empty()) {
+      out.push_back(
+          {"damaged",
+           fmt::format("{}: {} stored {} damaged and left out.",
+                       arm.label,
+                       arm.damaged.size(),
+                       arm.damaged.size() == 1 ? "value is" : "values are"),
+           fmt::format("The first is {}. `kappascope check` lists them.", arm.damaged.front()),
+           true});
+    }
     for (const auto& [step, time, event] : arm.events) {
       if (event.kind == "nan_loss") {
         out.push_back(
@@ -71,7 +81,7 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
                                                                : "ended without saying so";
       out.push_back(
           {"unfinished",
-           fmt::format("{} {}: the last stored step is {}.", arm.label, meaning, arm.last_step),
+           fmt::format("{} {}: {} steps are stored.", arm.label, meaning, arm.last_step + 1),
            "Everything below is what was stored until then.",
            arm.state != "running"});
     }

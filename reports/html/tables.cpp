@@ -155,7 +155,7 @@ std::string facts_html(const std::vector<Arm>& arms) {
   };
   for (const auto& key : keys) row(key, [&](const Arm& arm) { return arm.fact(key); });
   row("state", [](const Arm& arm) { return arm.state; });
-  row("last stored step", [](const Arm& arm) { return std::to_string(arm.last_step); });
+  row("steps stored", [](const Arm& arm) { return std::to_string(arm.last_step + 1); });
   std::string out = table(table_head(names), rows);
   for (const Arm& arm : arms) {
     if (const auto config = arm.fact("config"); !config.empty()) {

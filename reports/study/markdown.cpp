@@ -16,10 +16,10 @@ namespace {
 using study::ArmSummary;
 using study::StudyResult;
 
-/// {}: the level, in percent.
+/// The mark, and the level in percent.
 constexpr const char* kHead =
     "# Results of the studies\n\n"
-    "Generated from stored runs by `kappascope results`: do not edit. Differences are paired by "
+    "{}: do not edit. Differences are paired by "
     "seed: mean, 95 % interval\n"
     "by Student's t, p-values corrected for the number of comparisons in their table (Holm). A "
     "verdict speaks of these runs,\n"
@@ -162,7 +162,7 @@ std::string extent(const StudyResult& study) {
 }  // namespace
 
 std::string study_markdown(const std::vector<StudyResult>& results) {
-  std::string out = fmt::format(fmt::runtime(kHead), 100 * study::kLevel);
+  std::string out = fmt::format(fmt::runtime(kHead), kMarkdownMark, 100 * study::kLevel);
   const auto decided = [](const StudyResult& study) { return !study.verdicts.empty(); };
   if (std::ranges::any_of(results, decided)) out += summary(results);
   for (const auto& study : results) {

@@ -11,12 +11,17 @@ namespace kappascope::reports {
 /// stores alone; the same stores give the same bytes. Throws when a run cannot be read.
 std::string html_report(const std::vector<std::filesystem::path>& runs);
 
+/// What stands in the head of every page, by which the file is known to be replaceable.
+inline constexpr const char* kPageMark = "Kappascope</title>";
+
 enum class FigureFormat { kSvg, kPdf, kPng };
 
-/// The same figures, one file each, through gnuplot. Returns the files. Throws when gnuplot is
-/// missing, saying how to get it.
+/// The same figures, one file each, through gnuplot, and a list of them (figures.json). Returns the
+/// figures' files. Throws when gnuplot is missing, saying how to get it, and where a file of that
+/// name is there that the list does not have (unless `force`), before anything is written.
 std::vector<std::filesystem::path> write_figures(const std::vector<std::filesystem::path>& runs,
                                                  const std::filesystem::path& dir,
-                                                 FigureFormat format);
+                                                 FigureFormat format,
+                                                 bool force = false);
 
 }  // namespace kappascope::reports

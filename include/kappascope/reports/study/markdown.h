@@ -12,4 +12,7 @@ namespace kappascope::reports {
 /// with its command, its verdicts, its arms and every comparison that was made.
 std::string study_markdown(const std::vector<study::StudyResult>& results);
 
+/// What stands at its beginning, by which the file is known to be replaceable.
+inline constexpr const char* kMarkdownMark = "Generated from stored runs by `kappascope results`";
+
 }  // namespace kappascope::reports
