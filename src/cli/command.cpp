@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/help.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::cli {
@@ -107,6 +108,17 @@ std::string closest(const std::string& word, const std::vector<std::string>& kno
     }
   }
   return best;
+}
+
+void add_force(Usage& usage) {
+  usage.options.add_options()(
+      "force", po::bool_switch(), "replace an output file that this command did not write");
+}
+
+void check_output(const std::filesystem::path& file,
+                  std::string_view mark,
+                  const po::variables_map& values) {
+  require_replaceable(file, mark, values["force"].as<bool>());
 }
 
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values) {

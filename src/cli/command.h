@@ -2,7 +2,9 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kappascope::cli {
@@ -29,10 +31,22 @@ struct Usage {
   std::vector<std::string> common;  ///< those of the groups that plain --help shows
 };
 
+/// Adds --force: an output file that this command did not write is replaced only with it.
+void add_force(Usage& usage);
+
+/// Throws Error where `file` may not be written: see require_replaceable. Asked before the work.
+void check_output(const std::filesystem::path& file,
+                  std::string_view mark,
+                  const po::variables_map& values);
+
 /// Parses `arguments`; an INI file given with --config supplies what the command line does not.
 /// Prints help and returns false for --help [GROUP]. Throws UsageError, with a suggestion for an
 /// unknown option, on the command line and in the file.
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values);
+
+/// Says on stderr what is damaged in the databases of these runs, and is therefore left out. One
+/// pass over the files.
+void warn_of_damage(const std::vector<std::filesystem::path>& runs);
 
 /// The closest of `known` to `word` within a third of its length, or an empty string.
 std::string closest(const std::string& word, const std::vector<std::string>& known);
@@ -47,5 +61,6 @@ int run_runs(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
+int run_check(const Arguments& arguments);
 
 }  // namespace kappascope::cli

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -32,18 +28,7 @@ class Workplace {
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
 
   /// `words` after the program's name; `before` goes in front of it (a shell prefix).
-  [[nodiscard]] Output run(const std::string& words, const std::string& before = "") const {
-    const auto out = path() / "stdout.txt", err = path() / "stderr.txt";
-    const auto command = "cd '" + path().string() + "' && " + before +
-                         " '" KAPPASCOPE_PROGRAM "' " + words + " >'" + out.string() + "' 2>'" +
-                         err.string() + "'";
-    const int raw = std::system(command.c_str());
-    Output output;
-    output.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
-    output.out = slurp(out);
-    output.err = slurp(err);
-    return output;
-  }
+  [[nodiscard]] Output run(const std::string& words, const std::string& before = "") const;
 
   /// The same, with a signal as soon as `file` exists: Ctrl-C or another. Job control gives the
   /// program a group of its own, without which the shell has it ignore Ctrl-C. `before` as in run.

@@ -227,6 +227,23 @@ TEST_CASE("over batches and to an interval: the sampling error, printed and stor
   CHECK_THAT(text.err, Contains("batches: ") && Contains("interval: "));
 }
 
+TEST_CASE("an interval asked for later leaves the eigenvalues of the batch that are there") {
+  const Workplace work;
+  train(work);
+  REQUIRE(work.run("spectrum run --interval 50%").status == 0);  // none yet: its own are stored
+  const RunReader run(work.path() / "run");
+  CHECK(last(run, "spectrum/hessian/*/top") == 5);
+  REQUIRE(work.run(kShort + "--batches 4").status == 0);
+  const auto lambda = last(run, "spectrum/hessian/*/lambda_1");
+  REQUIRE(work.run("spectrum run --interval 50%").status == 0);
+  CHECK(last(run, "spectrum/hessian/*/top") == 2);
+  CHECK(last(run, "spectrum/hessian/*/rows") == 40);
+  CHECK(last(run, "spectrum/hessian/*/lambda_1") == lambda);
+  CHECK(last(run, "spectrum/hessian/*/batches_rows") == 40);
+  REQUIRE(work.run("spectrum run --interval 50% --top 3").status == 0);  // asked for: replaced
+  CHECK(last(run, "spectrum/hessian/*/top") == 3);
+}
+
 TEST_CASE("invalid options are refused before the data are read") {
   const Workplace work;
   train(work);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "kappascope/store/run.h"
 #include "program.h"
@@ -207,4 +209,33 @@ TEST_CASE("an invalid study is refused before anything is trained") {
   const auto trained = work.run("train --config study.ini");
   CHECK(trained.status == 2);
   CHECK_THAT(trained.err, Contains("kappascope sweep"));
+}
+
+TEST_CASE("a run goes down with its sweep, however that ends, and the next sweep goes on from it") {
+  const Workplace work;
+  write_study(work, "");
+  // Long enough that a run that goes on would be seen.
+  const std::string sweep =
+      "sweep study.ini --seeds 1 --set train.steps=4000 --set "
+      "train.checkpoint-every=20 ";
+  const fs::path run = work.path() / "runs/study/no-bias_dropout-0_seed-1";
+  (void)work.run_until(sweep, (run / "checkpoints").string(), "KILL");
+  std::string state = "running";
+  for (int i = 0; i < 600 && state == "running"; ++i) {
+    state = RunReader(run).state();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(state == "interrupted");
+  CHECK(RunReader(run).last_step() < 3999);
+}
+
+TEST_CASE("what a kill leaves of a run that was being made is not in its sweep's way") {
+  const Workplace work;
+  write_study(work);
+  const fs::path run = work.path() / "runs/study/no-bias_dropout-0_seed-1";
+  fs::create_directories(run);
+  write_bytes(run / "writer.lock", "process 1");
+  write_bytes(run / "run.sqlite.new", "half");
+  CHECK(work.run("sweep study.ini --seeds 1").status == 0);
+  CHECK(RunReader(run).state() == "finished");
 }

@@ -157,10 +157,20 @@ TEST_CASE("a disk that fills up while a checkpoint is written is one clear error
       "--train.checkpoint-every 1 --probes.hessian false --out run",
       "trap '' XFSZ; ulimit -f 1500;");
   CHECK(got.status == 1);
-  CHECK_THAT(got.err, Contains("kappascope: error: cannot write checkpoint") && Contains("resume"));
+  CHECK_THAT(
+      got.err,
+      Contains("kappascope: error: cannot write run/checkpoints/step-") && Contains("resume"));
   CHECK(std::count(got.err.begin(), got.err.end(), '\n') <= 3);
   CHECK_FALSE(RunReader(work.path() / "run").scalars({"loss/train", ""}).empty());
   for (const auto& entry : fs::directory_iterator(work.path() / "run/checkpoints")) {
-    CHECK(entry.path().extension() == ".pt");  // nothing half written stays
+    CHECK(entry.path().extension() == ".safetensors");  // nothing half written stays
   }
+}
+
+TEST_CASE("a directory that holds a run is refused with the options that help") {
+  const Workplace work;
+  REQUIRE(work.run(Workplace::train("--train.steps 2 --out run")).status == 0);
+  const auto refused = work.run(Workplace::train("--train.steps 2 --out run"));
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.err, Contains("--out") && Contains("--resume run"));
 }

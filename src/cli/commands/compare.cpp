@@ -6,9 +6,10 @@
 
 #include "cli/command.h"
 #include "cli/study/terminal.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
+#include "kappascope/reports/report.h"
 #include "kappascope/reports/study/page.h"
-#include "kappascope/store/atomic_file.h"
 #include "kappascope/store/schema/series.h"
 #include "kappascope/study/result.h"
 
@@ -66,13 +67,19 @@ int run_compare(const Arguments& arguments) {
       "explosions/share, counted from the loss and the gradient norm")(
       "out", po::value(&out)->value_name("FILE.html"), "write the page to this file")(
       "json", po::bool_switch(), "print the comparisons as JSON");
+  add_force(usage);
   usage.positional = "run";
   usage.positional_count = -1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
+  if (!out.empty()) check_output(out, reports::kPageMark, values);
   if (metrics.empty()) metrics = {store::id::kLossTest};
   const std::vector<fs::path> paths(words.begin(), words.end());
   const auto runs = study::read_run_ends(paths);
+  std::vector<fs::path> read;
+  read.reserve(runs.size());
+  for (const auto& run : runs) read.push_back(run.dir);
+  warn_of_damage(read);
   std::vector<study::StudyResult> stored;
   for (const auto& path : paths) {
     if (study::has_result(path)) stored.push_back(study::read_result(path));
@@ -84,8 +91,7 @@ int run_compare(const Arguments& arguments) {
   }
   for (const auto& study : stored)
     result.verdicts.insert(result.verdicts.end(), study.verdicts.begin(), study.verdicts.end());
-  if (!out.empty())
-    store::write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));
+  if (!out.empty()) write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));
   if (values["json"].as<bool>()) {
     fmt::print("{}\n", study::comparisons_json(result.comparisons));
   } else {

@@ -7,8 +7,8 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
-#include "kappascope/store/atomic_file.h"
 
 namespace kappascope::cli {
 namespace fs = std::filesystem;
@@ -28,6 +28,7 @@ int run_export(const Arguments& arguments) {
       po::value(&format)->default_value("csv")->value_name("NAME"),
       "csv, jsonl (JSON lines) or npz (NumPy)")(
       "out", po::value(&out)->value_name("FILE"), "the file to write; npz needs it");
+  add_force(usage);
   usage.positional = "run";
   usage.positional_count = 1;
   po::variables_map values;
@@ -36,6 +37,11 @@ int run_export(const Arguments& arguments) {
     throw UsageError("--format must be csv, jsonl or npz, got '" + format + "'");
   }
   if (format == "npz" && out.empty()) throw UsageError("--format npz needs --out FILE.npz");
+  const auto mark = format == "csv"     ? store::kCsvMark
+                    : format == "jsonl" ? store::kJsonlMark
+                                        : store::kNpzMark;
+  if (!out.empty()) check_output(out, mark, values);
+  warn_of_damage({run});
   const store::RunReader reader(run);
   const auto text = [&](std::ostream& to) {
     format == "csv" ? store::export_csv(reader, to) : store::export_jsonl(reader, to);
@@ -45,15 +51,15 @@ int run_export(const Arguments& arguments) {
   } else if (out.empty()) {
     text(std::cout);
   } else {
-    store::write_atomically(out, [&](const fs::path& temporary) {
+    write_atomically(out, [&](const fs::path& temporary) {
       std::ofstream file(temporary, std::ios::binary);
       text(file);
       file.close();
-      require(file.good(), "cannot write {}", out);
+      require(file.good(), "cannot write {}: {}", out, std::strerror(errno));
     });
   }
   if (!out.empty()) fmt::print("{}\n", out);
-  return 0;
+  return reader.damaged().empty() ? 0 : 1;
 }
 
 }  // namespace kappascope::cli

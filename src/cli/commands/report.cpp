@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
-#include "kappascope/store/atomic_file.h"
 
 namespace kappascope::cli {
 namespace fs = std::filesystem;
@@ -34,6 +34,7 @@ int run_report(const Arguments& arguments) {
       po::value(&format)->default_value("svg")->value_name("NAME"),
       "format of the figures: svg, pdf or png")(
       "json", po::bool_switch(), "print the names of the written files as JSON");
+  add_force(usage);
   usage.positional = "run";
   usage.positional_count = -1;
   po::variables_map values;
@@ -45,15 +46,18 @@ int run_report(const Arguments& arguments) {
     throw UsageError("--format needs --figures DIR");
   const std::vector<fs::path> paths(runs.begin(), runs.end());
   const fs::path page = out.empty() ? paths.front() / "report.html" : fs::path(out);
-  store::write_text_atomically(page, reports::html_report(paths));
+  warn_of_damage(paths);
+  check_output(page, reports::kPageMark, values);
   nlohmann::json written = {{"report", page.string()}, {"figures", nlohmann::json::array()}};
   if (!figures.empty()) {
     const auto kind = format == "svg"   ? reports::FigureFormat::kSvg
                       : format == "pdf" ? reports::FigureFormat::kPdf
                                         : reports::FigureFormat::kPng;
-    for (const auto& file : reports::write_figures(paths, figures, kind))
+    const bool force = values["force"].as<bool>();
+    for (const auto& file : reports::write_figures(paths, figures, kind, force))
       written["figures"].push_back(file.string());
   }
+  write_text_atomically(page, reports::html_report(paths));
   if (values["json"].as<bool>()) {
     fmt::print("{}\n", written.dump());
   } else {

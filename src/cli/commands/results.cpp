@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/reports/study/markdown.h"
-#include "kappascope/store/atomic_file.h"
 #include "kappascope/study/result.h"
 
 namespace kappascope::cli {
@@ -28,18 +28,24 @@ int run_results(const Arguments& arguments) {
       po::value(&out)->value_name("FOLDER"),
       "write RESULTS.md and results.json to this folder")(
       "json", po::bool_switch(), "print the results as JSON");
+  add_force(usage);
   usage.positional = "folder";
   usage.positional_count = -1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
+  const fs::path page_file = fs::path(out) / "RESULTS.md",
+                 json_file = fs::path(out) / "results.json";
+  if (!out.empty()) {
+    check_output(page_file, reports::kMarkdownMark, values);
+    check_output(json_file, study::kResultsMark, values);
+  }
   std::vector<study::StudyResult> results;
   results.reserve(folders.size());
   for (const auto& folder : folders) results.push_back(study::read_result(folder));
   const auto page = reports::study_markdown(results);
   if (!out.empty()) {
-    store::write_text_atomically(fs::path(out) / "RESULTS.md", page);
-    store::write_text_atomically(fs::path(out) / "results.json",
-                                 study::results_json(results, 1) + "\n");
+    write_text_atomically(page_file, page);
+    write_text_atomically(json_file, study::results_json(results, 1) + "\n");
   }
   if (values["json"].as<bool>()) {
     fmt::print("{}\n", study::results_json(results));

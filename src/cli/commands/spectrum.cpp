@@ -12,8 +12,8 @@
 #include "cli/spectrum/operators.h"
 #include "cli/spectrum/print.h"
 #include "cli/spectrum/record.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
-#include "kappascope/store/atomic_file.h"
 #include "kappascope/store/run.h"
 #include "kappascope/train/checkpoint.h"
 
@@ -75,7 +75,9 @@ void check(const SpectrumRequest& request) {
 /// run that may not be written costs nobody the numbers.
 std::string store_result(const SpectrumRequest& request, const SpectrumResult& result) {
   try {
-    store::RunWriter::append(request.run).write(to_snapshot(request, result));
+    const bool keep = request.pairs_by_default &&
+                      holds_pairs(store::RunReader(request.run), request, result.checkpoint);
+    store::RunWriter::append(request.run).write(to_snapshot(request, result, !keep));
   } catch (const Error& error) {
     return error.what();
   }
@@ -151,6 +153,7 @@ int run_spectrum(const Arguments& arguments) {
       "interval of this relative half-width needs (for example 5%)")(
       "no-store", po::bool_switch(), "do not add the result to the run")(
       "json", po::bool_switch(), "print the result as JSON");
+  add_force(usage);
   usage.positional = "run";
   usage.positional_count = 1;
   po::variables_map values;
@@ -158,9 +161,13 @@ int run_spectrum(const Arguments& arguments) {
   lanczos.which = end_named(which);
   if (!interval.empty()) request.interval = share_named(interval);
   request.density = request.density || !request.density_out.empty();
+  request.pairs_by_default = request.interval > 0;
+  for (const auto* about_pairs : {"top", "which", "rows", "tolerance", "max-products"})
+    request.pairs_by_default = request.pairs_by_default && values[about_pairs].defaulted();
   if (values.count("step") != 0 && step < 0) throw UsageError("--step must not be negative");
   check(request);
 
+  if (!request.density_out.empty()) check_output(request.density_out, kDensityMark, values);
   const store::RunReader reader(request.run);
   const bool keep = !values["no-store"].as<bool>();
   if (keep && reader.state() == "running") {
@@ -174,21 +181,23 @@ int run_spectrum(const Arguments& arguments) {
   // Fused attention has no second derivative; the written-out one has the same values.
   settings.train.transformer.fused_attention = false;
   auto task = train::make_task(settings.train);
-  const auto file =
-      train::find_checkpoint(request.run, step < 0 ? std::nullopt : std::optional(step));
-  require(file.has_value(),
+  const auto checkpoint = train::newest_checkpoint(
+      request.run, step < 0 ? std::nullopt : std::optional(step), [](const std::string& why) {
+        fmt::print(stderr, "kappascope: warning: {}; taking an older checkpoint\n", why);
+      });
+  require(checkpoint.has_value(),
           "{}{}",
           request.run,
           step < 0 ? " holds no checkpoint"
                    : " holds no checkpoint of that step; see " +
                          (fs::path(request.run) / "checkpoints").string());
-  const auto checkpoint = train::load_model(*file, task.model());
+  train::load_model(*checkpoint, task.model());
   auto result = measure_spectrum(request, task);
-  result.checkpoint = checkpoint;
-  result.learning_rate = learning_rate_at(reader, checkpoint);
+  result.checkpoint = checkpoint->step;
+  result.learning_rate = learning_rate_at(reader, checkpoint->step);
 
   if (!request.density_out.empty())
-    store::write_text_atomically(request.density_out, density_csv(result.density->value));
+    write_text_atomically(request.density_out, density_csv(result.density->value));
   const auto refusal = keep ? store_result(request, result) : "--no-store";
   if (keep && !refusal.empty()) fmt::print(stderr, "kappascope: not stored: {}\n", refusal);
   if (values["json"].as<bool>()) {

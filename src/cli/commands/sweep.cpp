@@ -8,9 +8,9 @@
 #include "cli/study/claims.h"
 #include "cli/study/runs.h"
 #include "cli/study/terminal.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/reports/study/markdown.h"
-#include "kappascope/store/atomic_file.h"
 #include "kappascope/study/study.h"
 #include "kappascope/train/problem.h"
 
@@ -135,7 +135,7 @@ int run_sweep(const Arguments& arguments) {
   for (const auto& [run, why] : trained.failures)
     fmt::print(stderr, "kappascope: run {} failed: {}\n", run, why);
   const auto result = study::conclude(definition, runs, trained.failures, options);
-  store::write_text_atomically(folder / "RESULTS.md", reports::study_markdown({result}));
+  write_text_atomically(folder / "RESULTS.md", reports::study_markdown({result}));
   if (values["json"].as<bool>()) {
     fmt::print("{}\n", study::result_json(result));
   } else {

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/settings_options.h"
+#include "cli/study/processes.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/module_tensors.h"
@@ -42,6 +43,13 @@ void request_stop(int /*signal*/) {
   } else if (now - first >= kOneEvent) {
     std::_Exit(130);
   }
+}
+
+/// Whether a stop was asked for so long ago that a measurement must not hold it up: one that ends
+/// by then leaves nothing out, and the resumed run has what an uninterrupted one has.
+bool is_overdue() {
+  constexpr std::time_t kGrace = 2;  // seconds
+  return stop_requested && std::time(nullptr) - stop_requested_at.load() > kGrace;
 }
 
 std::string progress_text(const std::string& label, const train::Progress& progress) {
@@ -129,6 +137,7 @@ Usage usage_of(Settings& settings, std::string& data, std::string& out, std::str
       po::value<std::string>()->value_name("FILE"),
       "also write the final weights as a safetensors file")(
       "json", po::bool_switch(), "print the result as JSON");
+  add_force(usage);
   usage.groups = settings_groups(settings);
   usage.common = common_settings();
   usage.takes_config = true;
@@ -170,7 +179,7 @@ store::Facts facts_of(const Settings& settings,
 void refuse_changes(const po::variables_map& values) {
   for (const auto& [name, value] : values) {
     if (!value.defaulted() && name != "resume" && name != "data" && name != "save" &&
-        name != "json") {
+        name != "json" && name != "force") {
       throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
     }
   }
@@ -180,12 +189,15 @@ void refuse_changes(const po::variables_map& values) {
 
 int run_train(const Arguments& arguments) {
   if (arguments.empty()) return nothing_to_train();
+  end_with_parent();
   Settings settings;
   std::string out, resume, data;
   po::variables_map values;
   if (!parse(arguments, usage_of(settings, data, out, resume), values)) return 0;
 
   const bool resuming = !resume.empty();
+  if (values.count("save") != 0)
+    check_output(values["save"].as<std::string>(), data::kSafetensorsMark, values);
   if (resuming) {
     refuse_changes(values);
     settings = from_ini(store::RunReader(resume).fact("config"));
@@ -205,22 +217,31 @@ int run_train(const Arguments& arguments) {
   if (settings.probes.hessian)
     settings.probes.curvature_loss =
         curvature_loss(task, first_rows(task, settings.curvature_rows));
+  settings.probes.spectrum.on_product = [&](int products) {
+    line.show(fmt::format("{}: Hessian window, {} products", settings.train.label, products));
+    return !is_overdue();
+  };
   auto probes = probes::standard_probes(task.model(), settings.probes);
 
   fs::path dir = resuming
                      ? fs::path(resume)
                      : fs::path(out.empty() ? "runs/" + folder_name(settings.train.label) : out);
-  std::optional<fs::path> checkpoint;
+  std::optional<train::Checkpoint> checkpoint;
   if (resuming) {
     require(store::RunReader(dir).state() != "failed",
             "{} stopped because the loss became NaN or infinite; resuming would fail again: start "
             "a new run with --out and a lower train.learning-rate or a warm-up",
             dir.string());
-    checkpoint = train::find_checkpoint(dir);  // none yet: from the first step
+    // None yet: from the first step.
+    checkpoint = train::newest_checkpoint(dir, {}, [&](const std::string& why) {
+      line.note("kappascope: warning: " + why + "; looking for an older checkpoint");
+    });
   }
+  require(resuming || !store::RunWriter::holds_run(dir),
+          "{0} already holds a run; choose another --out, or continue it with --resume {0}",
+          dir.string());
   const auto make_run = [&] {
-    return resuming ? store::RunWriter::resume(
-                          dir, (checkpoint ? train::checkpoint_step(*checkpoint) : 0) - 1)
+    return resuming ? store::RunWriter::resume(dir, (checkpoint ? checkpoint->step : 0) - 1)
                     : store::RunWriter::create(dir, facts_of(settings, task, arguments));
   };
   stop_requested = false;
@@ -231,8 +252,9 @@ int run_train(const Arguments& arguments) {
   }
   train::Session session(task.model(), make_run(), std::move(probes));
   if (checkpoint) {
-    const auto step = train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
-    line.note(fmt::format("resuming {} after step {}", dir.string(), step));
+    train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
+    line.note(fmt::format("resuming {} after step {}", dir.string(), checkpoint->step));
+    checkpoint.reset();
   } else if (resuming) {
     line.note(dir.string() + " has no checkpoint yet: starting at the first step");
   }

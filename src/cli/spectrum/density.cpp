@@ -75,7 +75,7 @@ std::string density_text(const linalg::Density& density, const std::string& file
 }
 
 std::string density_csv(const linalg::Density& density) {
-  std::string csv = "grid,density,lower,upper,cumulative,cumulative_lower,cumulative_upper\n";
+  auto csv = fmt::format("{},cumulative_lower,cumulative_upper\n", kDensityMark);
   for (Eigen::Index i = 0; i < density.grid.size(); ++i) {
     csv += fmt::format("{},{},{},{},{},{},{}\n",
                        density.grid[i],

@@ -14,4 +14,7 @@ std::string density_text(const linalg::Density& density, const std::string& file
 /// Its numbers as CSV: grid,density,lower,upper,cumulative,cumulative_lower,cumulative_upper.
 std::string density_csv(const linalg::Density& density);
 
+/// What it begins with, by which the file is known to be replaceable.
+inline constexpr const char* kDensityMark = "grid,density,lower,upper,cumulative";
+
 }  // namespace kappascope::cli

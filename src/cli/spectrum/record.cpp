@@ -199,14 +199,20 @@ void add_top_eigenvalue(Records& out, const Timed<curvature::TopEigenvalue>& par
   out.number(part::kLeadingSeconds, seconds);
 }
 
+/// The store numbers steps from 0 and the checkpoint counts those taken.
+int64_t step_of(int64_t checkpoint) {
+  return std::max<int64_t>(checkpoint - 1, 0);
+}
+
 }  // namespace
 
-store::Snapshot to_snapshot(const SpectrumRequest& request, const SpectrumResult& result) {
+store::Snapshot to_snapshot(const SpectrumRequest& request,
+                            const SpectrumResult& result,
+                            bool with_pairs) {
   store::Snapshot out;
-  // The store numbers steps from 0 and the checkpoint counts those taken.
-  out.step = std::max<int64_t>(result.checkpoint - 1, 0);
+  out.step = step_of(result.checkpoint);
   Records records(out, request);
-  add_pairs(records, request, result);
+  if (with_pairs) add_pairs(records, request, result);
   if (result.density) add_density(records, *result.density, result.rows);
   if (result.trace) add_trace(records, *result.trace, result.rows);
   if (result.batches) add_batches(records, *result.batches, request);
@@ -220,6 +226,14 @@ store::Snapshot to_snapshot(const SpectrumRequest& request, const SpectrumResult
                                     linalg::to_string(result.pairs.value.status),
                                     result.pairs.value.products)});
   return out;
+}
+
+bool holds_pairs(const store::RunReader& run, const SpectrumRequest& request, int64_t checkpoint) {
+  const auto stored =
+      run.scalars({store::spectrum_series(request.kind, request.block, part::kStatus), ""});
+  return std::any_of(stored.begin(), stored.end(), [&](const store::StepValue& row) {
+    return row.step == step_of(checkpoint);
+  });
 }
 
 }  // namespace kappascope::cli

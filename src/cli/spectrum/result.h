@@ -23,6 +23,8 @@ struct SpectrumRequest {
   std::string density_out;  ///< file for the density's numbers; empty: none
   int batches = 0;          ///< independent ones; 0: none
   double interval = 0;      ///< half width asked for, as a share of lambda_1; 0: none
+  /// Nothing was said of the eigenvalues of a batch: those that the run has of it stay.
+  bool pairs_by_default = false;
 };
 
 /// How much of an eigenvector lies in each parameter, the largest share first; they sum to one.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -114,12 +116,23 @@ pid_t start(const Job& job) {
   return child;
 }
 
+/// Tells a run which process started it.
+constexpr const char* kParent = "KAPPASCOPE_PARENT";
+
 }  // namespace
+
+void end_with_parent() {
+  const char* parent = std::getenv(kParent);
+  if (parent == nullptr) return;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  require(std::to_string(getppid()) == parent, "the study that started this run has ended");
+}
 
 bool run_jobs(const std::vector<Job>& jobs,
               int at_once,
               const std::function<void(std::size_t, int)>& ended,
               const std::function<void(const JobsProgress&)>& watch) {
+  setenv(kParent, std::to_string(getpid()).c_str(), 1);
   const StopSignals signals;
   Running running;
   std::size_t next = 0, done = 0;

@@ -29,4 +29,8 @@ bool run_jobs(const std::vector<Job>& jobs,
               const std::function<void(std::size_t, int)>& ended,
               const std::function<void(const JobsProgress&)>& watch);
 
+/// In a process that run_jobs started: asks the system for a SIGTERM when that parent ends, however
+/// it does. Throws Error where it has ended already. Elsewhere it does nothing.
+void end_with_parent();
+
 }  // namespace kappascope::cli

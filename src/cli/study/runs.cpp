@@ -10,9 +10,9 @@
 
 #include "cli/progress.h"
 #include "cli/study/processes.h"
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
-#include "kappascope/store/atomic_file.h"
 
 namespace kappascope::cli {
 namespace {
@@ -46,7 +46,7 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
     auto settings = settings_of(*run, study);
     if (settings.train.threads == 0) settings.train.threads = threads;
     const auto file = folder / "settings" / (run->name + ".ini");
-    store::write_text_atomically(file, to_ini(settings));
+    write_text_atomically(file, to_ini(settings));
     Job job{{"train", "--resume", run->dir.string()}, folder / "logs" / (run->name + ".txt")};
     if (run->progress == study::Progress::kMissing)
       job.words = {"train", "--config", file.string(), "--out", run->dir.string()};
