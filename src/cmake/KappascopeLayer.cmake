@@ -16,12 +16,31 @@ set(KAPPASCOPE_ASSERTIONS $<$<CONFIG:Release>:-UNDEBUG>)
 # What formatted text and containers cost to read, once a library in place of once a source.
 set(KAPPASCOPE_PRECOMPILED <fmt/format.h> <algorithm> <functional> <map> <optional> <string> <vector>)
 
-# Compiles the sources of a target together, a few at a time: what each includes of LibTorch is read
-# once a group.
+# Compiles the sources of a target together, eight at a time: what each includes of LibTorch is read
+# once a group. CMake's own UNITY_BUILD includes them by absolute paths, under which another clone
+# finds none of them in the compiler's cache.
 function(kappascope_unite target)
-  if(KAPPASCOPE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(NOT KAPPASCOPE_UNITY)
+    return()
   endif()
+  get_target_property(sources ${target} SOURCES)
+  set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+  set(group 0)
+  while(sources)
+    set(text "")
+    foreach(member RANGE 7)
+      list(POP_FRONT sources source)
+      if(source)
+        cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+        cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+        string(APPEND text "#include \"${source}\"\n")
+      endif()
+    endforeach()
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_${group}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+    target_sources(${target} PRIVATE ${file})
+    math(EXPR group "${group} + 1")
+  endwhile()
 endfunction()
 
 # kappascope_layer(<name> SOURCES a.cpp ... [DEPENDS layer ...] [LINKS target ...]
