@@ -19,7 +19,7 @@ int main() {
   const auto y = x.narrow(1, 0, 1) * x.narrow(1, 1, 1) + 1;
 
   probes::ProbeOptions options;
-  options.every = 50, options.budget = 0;  // a short run: whatever probing costs
+  options.every = 50, options.budget = 0;            // a short run: whatever probing costs
   options.existing = probes::ExistingRun::kNewName;  // a second start writes run-2
   const train::SessionOptions sums{.reduction = train::LossReduction::kSum};
   auto session = probes::attach(*net, "run", options, {{"label", "example"}}, sums);
