@@ -63,7 +63,9 @@ void SafetensorsChecksum::add(const void* bytes, std::size_t count) {
   sum_ = crc32_z(sum_, static_cast<const Bytef*>(bytes), count);
 }
 
-std::string SafetensorsChecksum::digits() const { return fmt::format("{:08x}", sum_); }
+std::string SafetensorsChecksum::digits() const {
+  return fmt::format("{:08x}", sum_);
+}
 
 std::string safetensors_checksum(const std::byte* file, std::size_t length) {
   SafetensorsChecksum sum;

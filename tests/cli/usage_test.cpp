@@ -15,7 +15,8 @@ TEST_CASE("help teaches: the program, and each subcommand with an example") {
   const Workplace work;
   const auto help = work.run("--help");
   CHECK(help.status == 0);
-  for (const std::string command : {"train", "spectrum", "verify", "report", "runs", "export", "check"}) {
+  for (const std::string command :
+       {"train", "spectrum", "verify", "report", "runs", "export", "check"}) {
     CAPTURE(command);
     CHECK_THAT(help.out, Contains(command));
     const auto own = work.run(command + " --help");
@@ -33,8 +34,16 @@ TEST_CASE("help is readable: arguments, defaults, lines of a terminal's width, f
   CHECK_THAT(work.run("runs --help").out, Contains("[DIR]") && Contains("(default: runs)"));
   CHECK_THAT(work.run("verify --help").out, Contains("[CLAIM...]"));
   const std::regex file("experiments/[a-z0-9/-]+\\.ini");
-  for (const std::string command :
-       {"train", "verify", "report", "runs", "export", "sweep", "compare", "results", "spectrum", "check"}) {
+  for (const std::string command : {"train",
+                                    "verify",
+                                    "report",
+                                    "runs",
+                                    "export",
+                                    "sweep",
+                                    "compare",
+                                    "results",
+                                    "spectrum",
+                                    "check"}) {
     CAPTURE(command);
     const auto help = work.run(command + " --help").out;
     for (auto found = std::sregex_iterator(help.begin(), help.end(), file), end = found;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that the program of schema version 1 wrote reads the same today, and goes on as one of today.
+// A run that the program of schema version 1 wrote reads the same today, and goes on as one of
+// today.
 #include "support/version1.h"
 
 #include "kappascope/core/error.h"
