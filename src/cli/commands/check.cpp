@@ -68,7 +68,8 @@ int run_check(const Arguments& arguments) {
   usage.synopsis = "kappascope check RUN... [--json]";
   usage.text =
       "Looks for damage: every page and every row of the database, and every checkpoint, against\n"
-      "their checksums. Damaged rows are listed; all commands leave them out with a warning.\n"
+      "their checksums. Damaged rows are listed; report, export and compare name them and go on "
+      "without.\n"
       "Exit status 1 where anything is damaged.\n\n"
       "example: kappascope check runs/pgb";
   usage.options.add_options()("help,h", "show this text")(
