@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/kappa.h"
 
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "kappascope/core/require.h"
+#include "kappascope/linalg/features/row_scale.h"
 #include "kappascope/tensor/convert.h"
 
 namespace kappascope::tensor {
+namespace {
+
+/// Of the entries that are finite.
+double largest_magnitude(const at::Tensor& values) {
+  const auto [low, high] = values.aminmax();
+  const double largest = std::max(-low.item<double>(), high.item<double>());
+  if (std::isfinite(largest)) return largest;
+  return values.nan_to_num(0, 0, 0).abs().amax().item<double>();
+}
+
+}  // namespace
 
 linalg::DenseSolvers lapack() {
   return {
@@ -46,8 +62,18 @@ linalg::Conditioning kappa(const at::Tensor& rows,
                      : rows.dim() == 3          ? rows.size(1)
                                                 : 1;
   MomentAccumulator moments(rows.size(-1), options.moments);
-  if (rows.numel() > 0) moments.update(rows.detach().reshape({-1, rows.size(-1)}), {}, group);
-  return kappa(moments, bias, options);
+  if (rows.numel() == 0) return kappa(moments, bias, options);
+  const auto values = rows.detach().reshape({-1, rows.size(-1)});
+  const double scale = linalg::row_scale(largest_magnitude(values));
+  if (scale == 1) {
+    moments.update(values, {}, group);
+    return kappa(moments, bias, options);
+  }
+  // The scale may lie beyond the range of narrower types.
+  moments.update(values.to(torch::kDouble) * scale, {}, group);
+  const bool floating = bias.defined() && bias.is_floating_point();
+  return linalg::unscale(kappa(moments, floating ? bias.to(torch::kDouble) * scale : bias, options),
+                         scale);
 }
 
 }  // namespace kappascope::tensor

@@ -73,7 +73,10 @@ void MomentAccumulator::update(const at::Tensor& rows,
   rows_per_group_ = rows_per_group;
   const auto values = rows.detach();
   const auto type = values.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  if (!shift_.defined()) start(values.to(type));
+  if (!shift_.defined()) {
+    // Rows that do not count must not draw the shift away from those that do.
+    start((mask.defined() ? values.index({mask.to(torch::kBool)}) : values).to(type));
+  }
   require(type == shift_.scalar_type(), "rows changed between double and float");
   if (shift_.device() != rows.device()) {  // of a state that was read
     for (auto* sums : {&shift_, &cross_, &block_}) {

@@ -4,7 +4,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "device.h"
 #include "kappascope/core/error.h"
@@ -45,6 +47,31 @@ TEST_CASE("kappa of a tensor is that of its matrix, by either route") {
   }
 }
 
+TEST_CASE("features of any number type keep their kappa where squares would vanish or overflow") {
+  torch::manual_seed(7);
+  const auto rows = (torch::randn({500, 5}, torch::kDouble) + 1) * torch::linspace(1, 4, 5);
+  const auto bias = torch::randn({5}, torch::kDouble);
+  for (const auto& [type, exponent, epsilon] : {std::tuple(torch::kDouble, -565, 1e-12),
+                                                {torch::kDouble, 600, 1e-12},
+                                                {torch::kFloat, -90, 1e-5},
+                                                {torch::kFloat, 100, 1e-5},
+                                                {torch::kBFloat16, -90, 0.05}}) {
+    CAPTURE(exponent);
+    const double scale = std::ldexp(1.0, exponent);
+    const auto small = (rows * scale).to(type);
+    const auto found = tensor::kappa(small, bias * scale);
+    const auto expected = tensor::kappa(rows, bias);
+    CHECK(found.constant_features == 0);
+    check_same(found.sigma, expected.sigma, epsilon);
+    check_same(found.with_bias, expected.with_bias, epsilon);
+    auto holed = small.clone();
+    holed[3][1] = std::numeric_limits<double>::quiet_NaN();
+    CHECK(tensor::kappa(holed, bias * scale).nonfinite_rows == 1);
+    CHECK(tensor::kappa(holed, bias * scale).sigma.value ==
+          Approx(expected.sigma.value).epsilon(0.1));
+  }
+}
+
 TEST_CASE("an accumulator of batches and the sequences of a tensor give the same") {
   torch::manual_seed(2);
   const auto rows = torch::randn({60, 5, 4}, torch::kDouble) + torch::randn({60, 1, 4});
@@ -67,10 +94,13 @@ TEST_CASE("the solvers of the caller stay, and LAPACK sees nothing that is not f
   };
   CHECK(tensor::kappa(torch::randn({50, 3}), {}, options).sigma.value > 1);
   CHECK(calls == 1);
-  for (const auto& rows : {torch::full({50, 3}, std::numeric_limits<float>::quiet_NaN()),
-                           torch::full({50, 3}, 1e300, torch::kDouble).mul(torch::randn({50, 3})),
-                           torch::ones({0, 3})}) {
-    const auto found = tensor::kappa(rows);
+  // Rows are brought to a scale whose squares a double holds; a stream's sums cannot be.
+  tensor::MomentAccumulator sums(3);
+  sums.update(torch::full({50, 3}, 1e300, torch::kDouble).mul(torch::randn({50, 3})));
+  for (const auto& found :
+       {tensor::kappa(torch::full({50, 3}, std::numeric_limits<float>::quiet_NaN())),
+        tensor::kappa(torch::ones({0, 3})),
+        tensor::kappa(sums)}) {
     CHECK(found.sigma.resolution == linalg::Resolution::kDegenerate);
     CHECK_FALSE(found.sigma.reason.empty());
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/features/kappa.h"
 
+#include <cmath>
 #include <utility>
 
+#include "kappascope/linalg/features/row_scale.h"
 #include "linalg/features/conditioning.h"
 
 namespace kappascope::linalg {
@@ -33,9 +35,16 @@ Conditioning kappa(const MomentAccumulator& rows,
 Conditioning kappa(const Eigen::Ref<const RowMatrixD>& rows,
                    const Eigen::VectorXd& bias,
                    const KappaOptions& options) {
+  const auto group = options.rows_per_group > 0 ? options.rows_per_group : 1;
+  const auto magnitude = [](double x) { return std::isfinite(x) ? std::abs(x) : 0; };
+  const double scale = rows.size() > 0 ? row_scale(rows.unaryExpr(magnitude).maxCoeff()) : 1;
   MomentAccumulator moments(rows.cols(), options.moments);
-  moments.update(rows, {}, options.rows_per_group > 0 ? options.rows_per_group : 1);
-  return kappa(moments, bias, options);
+  if (scale == 1) {
+    moments.update(rows, {}, group);
+  } else {
+    moments.update(RowMatrixD(rows * scale), {}, group);
+  }
+  return unscale(kappa(moments, bias * scale, options), scale);
 }
 
 }  // namespace kappascope::linalg

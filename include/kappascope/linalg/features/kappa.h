@@ -100,8 +100,11 @@ struct Conditioning {
   /// m/(1+m), m = μᵀΣ⁺μ: the share of a constant that the features make without a bias. 1 when μ
   /// reaches into the null space (a constant feature that is not zero makes it all).
   double mean_leverage = 0;
-  std::int64_t constant_features = 0;  ///< variance exactly zero; 0 for n < 2
-  std::int64_t dead_features = 0;      ///< identically zero: constant, and the mean is zero too
+  /// Variance exactly zero in the sums' own arithmetic; 0 for n < 2. Sums over a stream of rows
+  /// lose what varies by less than about 1e-154 (double) or 1e-19 (float); kappa() of rows does
+  /// not.
+  std::int64_t constant_features = 0;
+  std::int64_t dead_features = 0;  ///< identically zero: constant, and the mean is zero too
   /// Kurtosis of the whitened features (3: Gaussian), as far as the kept rows show it.
   double kurtosis = 3;
   /// No rows were kept: the intervals hold for Gaussian tails and are too narrow for heavier ones.
