@@ -80,7 +80,7 @@ class Hessian final : public ParameterOperator {
     const auto slope = tensor::flatten(detached, parameters_).to(vectors());
     if (slope.count_nonzero().item<int64_t>() > 0) directions.push_back(slope);
     difference_.emplace(
-        parameters_, [this] { return gradient(); }, roundoff_of(parameters_), directions);
+        parameters_, [this] { return gradient(); }, roundoff_, directions);
     noise_ = difference_->noise();
   }
 

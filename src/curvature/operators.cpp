@@ -1,9 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/curvature/operators.h"
 
+#include <utility>
+
 #include "kappascope/tensor/convert.h"
 
 namespace kappascope::curvature {
+namespace {
+
+class Watched final : public CurvatureOperator {
+ public:
+  Watched(const CurvatureOperator& op, std::function<void(int)> after_product)
+      : op_(op), after_product_(std::move(after_product)) {}
+  [[nodiscard]] int64_t size() const override { return op_.size(); }
+  [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
+  [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
+  [[nodiscard]] ProductKind product_kind() const override { return op_.product_kind(); }
+  [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    auto product = op_.apply(v);
+    after_product_(++products_);
+    return product;
+  }
+
+ private:
+  const CurvatureOperator& op_;
+  std::function<void(int)> after_product_;
+  mutable int products_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<CurvatureOperator> watched(const CurvatureOperator& op,
+                                           std::function<void(int)> after_product) {
+  return std::make_unique<Watched>(op, std::move(after_product));
+}
 
 const char* to_string(ProductKind kind) {
   switch (kind) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three products: graph kept, recomputed, finite difference; and what each leaves behind.
+#include <ATen/autocast_mode.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -210,6 +211,43 @@ TEST_CASE("finite differences put the parameters back bit for bit, also when the
   }
   // A graph that somebody else kept goes on to work.
   CHECK(kept->apply(v).isfinite().all().item<bool>());
+}
+
+TEST_CASE("products under autocast are right to their stated noise and it is that of 16 bits") {
+  auto p = small_problem();
+  auto single = in_type(p, torch::kFloat);
+  auto exact = in_type(single, torch::kDouble);
+  const auto under = [](at::ScalarType type, const auto& function) {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, type);
+    auto value = function();
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    return value;
+  };
+  const auto parameters = curvature::select_parameters(*single.model);
+  const auto wide = curvature::select_parameters(*exact.model);
+  const auto hessian = dense(*curvature::hessian([&] { return cross_entropy(exact); }, wide));
+  const auto gauss_newton = dense(*curvature::gauss_newton(
+      [&] { return exact.model->forward(exact.x); }, curvature::OutputLoss::kCrossEntropy, wide));
+  for (const auto type : {torch::kHalf, torch::kBFloat16}) {
+    for (const auto kind : {ProductKind::kGraphKept, ProductKind::kRecomputed}) {
+      CAPTURE(c10::toString(type), curvature::to_string(kind));
+      const auto h = curvature::hessian(
+          [&] { return under(type, [&] { return cross_entropy(single); }); }, parameters, by(kind));
+      const auto g = curvature::gauss_newton(
+          [&] { return under(type, [&] { return single.model->forward(single.x); }); },
+          curvature::OutputLoss::kCrossEntropy,
+          parameters,
+          by(kind));
+      for (const auto& [op, matrix] : {std::pair(h.get(), &hessian), {g.get(), &gauss_newton}}) {
+        CHECK(op->product_noise() == (type == torch::kHalf ? 0x1p-7 : 0x1p-4));
+        const double error = product_error(*op, *matrix);
+        CHECK(error < op->product_noise());
+        CHECK(error > 16 * 0x1p-24);  // what the parameters' own type would promise
+      }
+    }
+  }
 }
 
 TEST_CASE("products in half precision are right to their stated noise, and come in float32") {

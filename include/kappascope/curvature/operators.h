@@ -50,8 +50,8 @@ class CurvatureOperator {
   /// Type and device of products: the parameters', but float32 for half precision.
   [[nodiscard]] virtual at::TensorOptions vectors() const = 0;
   /// Relative error of one product, ‖Δ‖ / (‖C‖ ‖v‖): the unit roundoff of the parameters' type (in
-  /// float64, float32, float16, bfloat16: 2⁻⁵³, 2⁻²⁴, 2⁻¹¹, 2⁻⁸) times a small factor; for finite
-  /// differences, estimated by comparing steps.
+  /// float64, float32, float16, bfloat16: 2⁻⁵³, 2⁻²⁴, 2⁻¹¹, 2⁻⁸), or of a coarser one on the graph
+  /// (autocast), times a small factor; for finite differences, estimated by comparing steps.
   [[nodiscard]] virtual double product_noise() const = 0;
   /// Which products these are; never kAutomatic.
   [[nodiscard]] virtual ProductKind product_kind() const { return ProductKind::kGraphKept; }
@@ -92,6 +92,11 @@ std::unique_ptr<CurvatureOperator> empirical_fisher(const LossFunction& losses,
 std::unique_ptr<CurvatureOperator> gradient_covariance(const LossFunction& losses,
                                                        const NamedParameters& parameters,
                                                        const OperatorOptions& options = {});
+
+/// The operator, with a call after each product that tells how many were taken so far: to show
+/// progress, or to end the method that multiplies, by an exception. `op` must outlive the result.
+std::unique_ptr<CurvatureOperator> watched(const CurvatureOperator& op,
+                                           std::function<void(int products)> after_product);
 
 /// The operator for the methods of the host (vectors in double; products in the parameters' type);
 /// spectrum.h has those that keep their vectors on the device. `op` must outlive the result.

@@ -17,12 +17,37 @@
 namespace kappascope::curvature {
 namespace {
 
+double roundoff_of(at::ScalarType type) {
+  switch (type) {
+    case torch::kDouble:
+      return 0x1p-53;
+    case torch::kFloat:
+      return 0x1p-24;
+    case torch::kHalf:
+      return 0x1p-11;
+    case torch::kBFloat16:
+      return 0x1p-8;
+    default:
+      throw Error(fmt::format("no products in the type {}", toString(type)));
+  }
+}
+
 bool is_half(const at::Tensor& tensor) {
   return tensor.scalar_type() == torch::kHalf || tensor.scalar_type() == torch::kBFloat16;
 }
 
-/// A graph has a node of this kind where a derivative is missing; running it throws.
-bool lacks_a_derivative(const std::vector<at::Tensor>& tensors) {
+/// A product sums a few thousand terms in each layer; 16 units in the last place is what float32
+/// products were measured to lose against double (3e-7 to 7e-7 relative).
+constexpr double kProductRoundoffs = 16;
+
+/// What a backward pass through a graph must reckon with.
+struct GraphFacts {
+  bool lacks_a_derivative = false;  ///< running some node throws
+  double roundoff = 0;              ///< of the coarsest type of 16 bits on it (autocast); 0: none
+};
+
+GraphFacts facts_of(const std::vector<at::Tensor>& tensors) {
+  GraphFacts facts;
   std::vector<torch::autograd::Node*> open;
   std::unordered_set<torch::autograd::Node*> seen;
   const auto visit = [&](torch::autograd::Node* node) {
@@ -33,10 +58,16 @@ bool lacks_a_derivative(const std::vector<at::Tensor>& tensors) {
   while (!open.empty()) {
     const auto* node = open.back();
     open.pop_back();
-    if (dynamic_cast<const torch::autograd::Error*>(node) != nullptr) return true;
+    if (dynamic_cast<const torch::autograd::Error*>(node) != nullptr)
+      facts.lacks_a_derivative = true;
+    for (uint32_t i = 0; i < node->num_inputs(); ++i) {
+      const auto type = node->input_metadata(i).dtype().toScalarType();
+      if (type == torch::kHalf || type == torch::kBFloat16)
+        facts.roundoff = std::max(facts.roundoff, roundoff_of(type));
+    }
     for (const auto& edge : node->next_edges()) visit(edge.function.get());
   }
-  return false;
+  return facts;
 }
 
 }  // namespace
@@ -103,31 +134,9 @@ at::TensorOptions vectors_of(const std::vector<at::Tensor>& parameters) {
 
 double roundoff_of(const std::vector<at::Tensor>& parameters) {
   double coarsest = 0;
-  for (const auto& parameter : parameters) {
-    switch (parameter.scalar_type()) {
-      case torch::kDouble:
-        coarsest = std::max(coarsest, 0x1p-53);
-        break;
-      case torch::kFloat:
-        coarsest = std::max(coarsest, 0x1p-24);
-        break;
-      case torch::kHalf:
-        coarsest = std::max(coarsest, 0x1p-11);
-        break;
-      case torch::kBFloat16:
-        coarsest = std::max(coarsest, 0x1p-8);
-        break;
-      default:
-        throw Error(fmt::format("no products in the type {}", toString(parameter.scalar_type())));
-    }
-  }
+  for (const auto& parameter : parameters)
+    coarsest = std::max(coarsest, roundoff_of(parameter.scalar_type()));
   return coarsest;
-}
-
-double noise_of(const std::vector<at::Tensor>& parameters) {
-  // A product sums a few thousand terms in each layer; 16 units in the last place is what float32
-  // products were measured to lose against double (3e-7 to 7e-7 relative).
-  return 16 * roundoff_of(parameters);
 }
 
 Roots roots_of(const std::vector<at::Tensor>& outputs,
@@ -179,7 +188,8 @@ at::Tensor pull_back(const Roots& roots,
 ParameterOperator::ParameterOperator(Evaluation function, const NamedParameters& parameters)
     : function_(std::move(function)),
       parameters_(tensors_of(parameters)),
-      noise_(noise_of(parameters_)) {
+      roundoff_(roundoff_of(parameters_)),
+      noise_(kProductRoundoffs * roundoff_) {
   function_.compare();
   for (const auto& parameter : parameters_) size_ += parameter.numel();
 }
@@ -188,9 +198,12 @@ void ParameterOperator::decide(ProductKind asked,
                                const std::vector<at::Tensor>& gradients,
                                const std::function<void()>& one_product) {
   kind_ = asked == ProductKind::kAutomatic ? ProductKind::kGraphKept : asked;
+  const auto graph = facts_of(gradients);
+  roundoff_ = std::max(roundoff_, graph.roundoff);
+  noise_ = kProductRoundoffs * roundoff_;
   if (asked == ProductKind::kFiniteDifference) {
     reason_ = "asked for";
-  } else if (lacks_a_derivative(gradients)) {
+  } else if (graph.lacks_a_derivative) {
     // A product costs two gradients, so it is tried only where the graph says that it may fail.
     try {
       one_product();

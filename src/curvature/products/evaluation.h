@@ -46,9 +46,7 @@ std::vector<at::Tensor> tensors_of(const NamedParameters& parameters);
 /// (whose products underflow), float64 where any of them is.
 at::TensorOptions vectors_of(const std::vector<at::Tensor>& parameters);
 
-/// Relative error of a product by backward passes: that of the coarsest type among the parameters.
-double noise_of(const std::vector<at::Tensor>& parameters);
-/// Unit roundoff of that type.
+/// Unit roundoff of the coarsest type among them.
 double roundoff_of(const std::vector<at::Tensor>& parameters);
 
 /// Where a backward pass begins: tensors with a graph and what is pulled back from each.
@@ -85,9 +83,10 @@ class ParameterOperator : public CurvatureOperator {
   [[nodiscard]] std::string product_reason() const override { return reason_; }
 
  protected:
-  /// Decides how to take products, given a graph of first order whose `gradients` a product will
-  /// differentiate: what was asked for, and for kAutomatic the graph kept or finite differences,
-  /// found by trying. Throws when another kind was asked for and there is no second derivative.
+  /// Reads off a graph of first order, whose `gradients` a product will differentiate, how exact
+  /// products can be, and decides how to take them: as asked for, and for kAutomatic with the graph
+  /// kept or by finite differences, found by trying. Throws when another kind was asked for and
+  /// there is no second derivative.
   void decide(ProductKind asked,
               const std::vector<at::Tensor>& gradients,
               const std::function<void()>& one_product);
@@ -95,6 +94,8 @@ class ParameterOperator : public CurvatureOperator {
   mutable Evaluation function_;
   std::vector<at::Tensor> parameters_;
   int64_t size_ = 0;
+  double
+      roundoff_;  ///< of the coarsest type among the parameters and, under autocast, on the graph
   double noise_;
   ProductKind kind_ = ProductKind::kGraphKept;
   std::string reason_;

@@ -100,7 +100,7 @@ void JtmjOperator::difference_along(const at::Tensor& outputs) {
         const auto values = function_.elsewhere();
         return values.dim() == 1 ? values.unsqueeze(1) : values;
       },
-      roundoff_of(parameters_),
+      roundoff_,
       directions);
   noise_ += difference_->noise();
 }
