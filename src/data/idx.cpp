@@ -34,6 +34,11 @@ at::Tensor read_array(const fs::path& path, std::uint32_t dimensions) {
     total *= extent;
   }
   require(total > 0, "{} is empty: its header announces no values", path.string());
+  // Memory is asked for before anything is read. The densest packing is 1,032 bytes in one.
+  require(total / 1032 <= fs::file_size(path),
+          "{} is truncated or damaged: it announces {} values, more than it can hold",
+          path.string(),
+          total);
   auto values = torch::empty(shape, torch::kUInt8);
   reader.read(values.data_ptr<std::uint8_t>(), total);
   reader.expect_end();

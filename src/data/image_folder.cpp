@@ -71,9 +71,17 @@ std::map<std::string, int> read_partition(const fs::path& file) {
 constexpr int kLongestSide = 32'768;
 constexpr std::int64_t kLargestArea = 1 << 27;  // pixels
 
+/// By its content, as stb reads a dozen formats under any name, most of them with less care.
+bool is_png_or_jpeg(const fs::path& path) {
+  std::string start(8, '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
+  return start == "\x89PNG\r\n\x1a\n" || start.starts_with("\xff\xd8\xff");
+}
+
 /// Scales the shorter side to `size`, cuts out the middle, and writes it to out [3, size, size].
 void decode(const fs::path& path, int64_t size, float* out) {
   int width = 0, height = 0, channels = 0;
+  require(is_png_or_jpeg(path), "cannot decode {}: it is neither PNG nor JPEG", path.string());
   require(stbi_info(path.c_str(), &width, &height, &channels) == 1,
           "cannot decode {}: {}",
           path.string(),

@@ -3,11 +3,15 @@
 #include <fmt/ranges.h>
 #include <torch/types.h>
 
+#include <algorithm>
+#include <charconv>
 #include <fstream>
-#include <regex>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "data/pixels.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::data {
@@ -19,6 +23,36 @@ struct Header {
   std::vector<int64_t> shape;
   int64_t offset = 0;  ///< of the first value, in bytes
 };
+
+/// What follows `key` and blanks.
+std::string_view after(std::string_view text, std::string_view key) {
+  const auto at = text.find(key);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + key.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text;
+}
+
+/// Whole numbers between commas; none where the text is something else, or a number beyond all
+/// images.
+std::optional<std::vector<int64_t>> parse_numbers(std::string_view text) {
+  constexpr int64_t kMost = 9'999'999'999;
+  std::vector<int64_t> numbers;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return numbers;
+    int64_t number = 0;
+    const auto* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || number < 0 || number > kMost) return std::nullopt;
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return numbers;
+    if (text.front() != ',') return std::nullopt;
+    text.remove_prefix(1);
+  }
+}
 
 /// NumPy's format, versions 1 to 3: magic, version, length of the header, a Python dictionary.
 Header read_header(const fs::path& file) {
@@ -41,25 +75,24 @@ Header read_header(const fs::path& file) {
   in.read(text.data(), length);
   require(in.gcount() == length, "{} is truncated in its header", file.string());
 
-  std::smatch match;
-  require(std::regex_search(text, match, std::regex("'descr': *'([^']*)'")) && match[1] == "|u1",
+  require(after(text, "'descr':").starts_with("'|u1'"),
           "{} must hold unsigned bytes ('|u1', numpy.uint8); its header is {}",
           file.string(),
-          text);
-  require(text.find("'fortran_order': False") != std::string::npos,
+          printable(text));
+  require(after(text, "'fortran_order':").starts_with("False"),
           "{} must be in C order: save numpy.ascontiguousarray(images)",
           file.string());
-  require(std::regex_search(text, match, std::regex("'shape': *\\(([0-9, ]*)\\)")),
+  const auto shape = after(text, "'shape':");
+  const auto end = shape.find(')');
+  require(shape.starts_with('(') && end != std::string_view::npos,
           "{} is damaged: its header has no shape",
           file.string());
-  const std::string numbers = match[1];
-  const std::regex number("[0-9]+");
-  for (auto it = std::sregex_iterator(numbers.begin(), numbers.end(), number);
-       it != std::sregex_iterator();
-       ++it) {
-    require(it->length() <= 10, "{} is damaged: its shape is {}", file.string(), numbers);
-    header.shape.push_back(std::stoll(it->str()));
-  }
+  const auto numbers = parse_numbers(shape.substr(1, end - 1));
+  require(numbers.has_value(),
+          "{} is damaged: its shape is {}",
+          file.string(),
+          printable(shape.substr(0, end + 1)));
+  header.shape = *numbers;
   return header;
 }
 

@@ -14,9 +14,11 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <type_traits>
 
 #include "data/safetensors_format.h"
 #include "kappascope/core/printable.h"
@@ -51,6 +53,7 @@ Mapping map_file(const fs::path& path) {
     if (start == MAP_FAILED) error = errno;
   }
   close(file);
+  if (error == ENOMEM) throw std::bad_alloc();  // says nothing about the file
   require(error == 0, "cannot read {}: {}", path.string(), std::strerror(error));
   if (size == 0) return {};
   return {{static_cast<const std::byte*>(start),
@@ -71,6 +74,20 @@ std::size_t bytes_of(const Entry& entry) {
   return bytes;
 }
 
+/// The library would cut a fraction off, take true for 1 and -1 for the largest number.
+template <typename Number>
+std::vector<Number> whole_numbers(const nlohmann::json& json, const char* name) {
+  const auto& list = json.at(name);
+  const auto whole = [](const nlohmann::json& one) {
+    return std::is_signed_v<Number> ? one.is_number_integer() : one.is_number_unsigned();
+  };
+  require(list.is_array() && std::all_of(list.begin(), list.end(), whole),
+          "{} must be whole numbers{}",
+          name,
+          std::is_signed_v<Number> ? "" : " from 0 on");
+  return list.get<std::vector<Number>>();
+}
+
 /// One tensor of the header. Throws Error without the path, or nlohmann::json::exception.
 Entry parse_entry(const nlohmann::json& json, std::size_t size) {
   Entry entry;
@@ -80,8 +97,8 @@ Entry parse_entry(const nlohmann::json& json, std::size_t size) {
                                   [&](auto& pair) { return type == pair.first; });
   require(known != kSafetensorsTypes.end(), "the type {} is not known", type);
   entry.type = known->second;
-  entry.shape = json.at("shape").get<std::vector<std::int64_t>>();
-  const auto offsets = json.at("data_offsets").get<std::vector<std::size_t>>();
+  entry.shape = whole_numbers<std::int64_t>(json, "shape");
+  const auto offsets = whole_numbers<std::size_t>(json, "data_offsets");
   require(offsets.size() == 2, "data_offsets must be two numbers");
   entry.begin = offsets[0];
   entry.end = offsets[1];
@@ -103,10 +120,10 @@ nlohmann::json parse_names(const char* text, std::size_t length) {
         using Event = nlohmann::json::parse_event_t;
         if (event == Event::object_start) names.emplace_back();
         if (event == Event::object_end) names.pop_back();
-        require(
-            event != Event::key || names.back().insert(value.template get<std::string>()).second,
-            "the name {} stands there twice",
-            value.dump());
+        if (event != Event::key) return true;
+        require(names.back().insert(value.template get<std::string>()).second,
+                "the name {} stands there twice",
+                value.dump());
         return true;
       });
   require(json.is_object(), "the header is not a JSON object");
@@ -121,6 +138,8 @@ std::map<std::string, Entry> parse_entries(const nlohmann::json& json, std::size
     try {
       const auto& entry = entries.emplace(name, parse_entry(value, size)).first->second;
       spans.emplace_back(entry.begin, entry.end);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
       throw Error("tensor '" + name + "': " + error.what());
     }
@@ -154,6 +173,8 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
     const auto json = parse_names(reinterpret_cast<const char*>(header), length);
     entries_ = parse_entries(json, size_);
     if (json.contains(kMetadata)) json.at(kMetadata).get_to(metadata_);
+  } catch (const std::bad_alloc&) {
+    throw;  // says nothing about the file
   } catch (const std::exception& error) {
     throw Error(path.string() + " is not a whole safetensors file: " + printable(error.what()));
   }

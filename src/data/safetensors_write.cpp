@@ -60,7 +60,8 @@ std::string header_of(const NamedTensors& tensors, const Metadata& metadata) {
 }  // namespace
 
 void SafetensorsChecksum::add(const void* bytes, std::size_t count) {
-  sum_ = crc32_z(sum_, static_cast<const Bytef*>(bytes), count);
+  // An empty tensor may have no address either, which zlib takes for "begin anew".
+  if (count > 0) sum_ = crc32_z(sum_, static_cast<const Bytef*>(bytes), count);
 }
 
 std::string SafetensorsChecksum::digits() const {

@@ -3,6 +3,8 @@
 
 #include <torch/types.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -16,7 +18,9 @@ namespace fs = std::filesystem;
 
 bool is_gzip(const fs::path& file) {
   char start[2] = {};
-  std::ifstream(file, std::ios::binary).read(start, 2);
+  std::ifstream in(file, std::ios::binary);
+  in.read(start, 2);
+  require(!in.bad(), "cannot read {}: {}", file.string(), std::strerror(errno));
   return start[0] == '\x1f' && start[1] == '\x8b';
 }
 
@@ -28,6 +32,7 @@ bool holds_text(const fs::path& path) {
   std::string start(kLook, '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(start.data(), kLook);
+  require(!in.bad(), "cannot read {}: {}", path.string(), std::strerror(errno));
   start.resize(static_cast<std::size_t>(in.gcount()));
   const bool packed = start.rfind("\x1f\x8b", 0) == 0, npy = start.rfind("\x93NUMPY", 0) == 0;
   return !start.empty() && !packed && !npy && start.find('\0') == std::string::npos;

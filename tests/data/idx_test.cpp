@@ -100,4 +100,12 @@ TEST_CASE("a header that announces an impossible size is refused before anything
   testing::write_bytes(folder.path() / "train-images-idx3-ubyte", bytes);
   CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
                     Contains("impossible size"));
+
+  // Of a possible size, but not in so few bytes, packed or not.
+  bytes.clear();
+  for (const std::uint32_t word : {0x0803U, 0x10000U, 0x100U, 0xFFU})
+    testing::put_big_endian(bytes, word);
+  testing::write_bytes(folder.path() / "train-images-idx3-ubyte", bytes);
+  CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
+                    Contains("4278190080 values, more than it can hold"));
 }

@@ -112,6 +112,16 @@ TEST_CASE("an image folder says what it lacks, and a broken file which it is") {
                     Contains("cannot decode") && Contains("broken2.png"));
 }
 
+TEST_CASE("an image of another format under the name of a PNG is refused") {
+  const TemporaryFolder folder;
+  // A whole GIF of one pixel, which stb would decode.
+  const std::string gif("GIF89a\1\0\1\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;",
+                        35);
+  testing::write_bytes(folder.path() / "a.png", gif);
+  const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 1});
+  CHECK_THROWS_WITH(set->images(torch::tensor({0})), Contains("neither PNG nor JPEG"));
+}
+
 TEST_CASE("an image that would take gigabytes is refused by its name and size") {
   const TemporaryFolder folder;
   const auto first_image = [&](int64_t size) {

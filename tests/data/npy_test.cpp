@@ -68,3 +68,19 @@ TEST_CASE("an invalid NPY file is an error that says why") {
   CHECK_THROWS_WITH(load(npy("9, 2, 2", 36)), Contains("takes ten"));
   CHECK_THROWS_WITH(load(npy("10, 2, 2", 40).substr(0, 40)), Contains("truncated"));
 }
+
+TEST_CASE("a header as long as headers may be is read without a deep recursion") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "faces.npy";
+  const auto blanks = std::string(60'000, ' ');
+  testing::write_bytes(file, npy(blanks + "10, 2, 2" + blanks.substr(59'000), 40));
+  CHECK(data::open_images(file, data::Split::kTrain)->size() == 9);
+  testing::write_bytes(file, npy("10, 2, 2", 40, std::string(60'000, 'x')));
+  CHECK_THROWS_WITH(data::open_images(file, data::Split::kTrain), Contains("unsigned bytes"));
+  for (const auto* shape :
+       {"10, 2, 2 2", "10, 2, -2", "10,, 2, 2", "10, 2, 2e0", "10, 2, 99999999999"}) {
+    CAPTURE(shape);
+    testing::write_bytes(file, npy(shape, 40));
+    CHECK_THROWS_WITH(data::open_images(file, data::Split::kTrain), Contains("its shape is"));
+  }
+}

@@ -241,3 +241,32 @@ TEST_CASE("a file that was written here knows whether it is whole, another's doe
   CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "b", "{}", "")).require_whole(),
                     Catch::Contains("holds no checksum"));
 }
+
+TEST_CASE("what is no whole number is none of a shape or of a place") {
+  const TemporaryFolder folder;
+  for (const auto* entry : {R"("shape":[2.5],"data_offsets":[0,2])",
+                            R"("shape":[true,2],"data_offsets":[0,2])",
+                            R"("shape":2,"data_offsets":[0,2])",
+                            R"("shape":[2],"data_offsets":[0.9,2.1])",
+                            R"("shape":[2],"data_offsets":[false,2])",
+                            R"("shape":[2],"data_offsets":[-0.0,2])"}) {
+    const auto header = std::string(R"({"w":{"dtype":"U8",)") + entry + "}}";
+    CAPTURE(header);
+    CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "a", header, "ab")),
+                      Catch::Contains("must be whole numbers"));
+  }
+}
+
+TEST_CASE("a header of brackets is refused, however deep they lie") {
+  const TemporaryFolder folder;
+  constexpr std::size_t kDepth = 200'000;
+  const auto header = R"({"w":)" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}";
+  CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "a", header, "")),
+                    Catch::Contains("tensor 'w'"));
+}
+
+TEST_CASE("an empty tensor leaves the checksum of the file as it is") {
+  const TemporaryFolder folder;
+  data::write_safetensors(folder / "a", {{"w", torch::ones({3})}, {"none", torch::empty({0, 4})}});
+  CHECK_NOTHROW(data::SafetensorsFile(folder / "a").require_whole());
+}
