@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -33,9 +34,11 @@ class Descriptor {
   int number_;
 };
 
-/// Flushes a file or, so that a rename lasts, a directory.
+/// Flushes a file or, so that the names in it last, a directory.
 void flush(const fs::path& path, int flags) {
-  const Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW));
+  const Descriptor file(::open(path.c_str(), flags | O_RDONLY | O_CLOEXEC));
+  // A directory that may be written but not read cannot be flushed by anybody.
+  if (file.get() < 0 && errno == EACCES && (flags & O_DIRECTORY) != 0) return;
   require(file.get() >= 0, "cannot open {}: {}", path.string(), std::strerror(errno));
   // Some file systems cannot flush a directory, and say so with EINVAL; theirs lasts anyway.
   require(::fsync(file.get()) == 0 || errno == EINVAL,
@@ -109,15 +112,31 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
   const Temporary temporary(file, directory);
   try {
     write(temporary.path);
-    flush(temporary.path, O_RDONLY);
-    fs::rename(temporary.path, file, error);
-    require(!error, "cannot write {}: {}", file.string(), error.message());
+    flush(temporary.path, O_NOFOLLOW);
+    rename_durably(temporary.path, file);
   } catch (...) {
     std::error_code ignored;
     fs::remove(temporary.path, ignored);
     throw;
   }
-  flush(directory, O_RDONLY | O_DIRECTORY);
+}
+
+void make_directories(const fs::path& dir) {
+  std::error_code error;
+  if (fs::is_directory(dir, error)) return;
+  const auto above = directory_of(dir);
+  make_directories(above);
+  fs::create_directory(dir, error);  // no error where another process has just made it
+  if (error == std::errc::file_exists) error = std::make_error_code(std::errc::not_a_directory);
+  require(!error, "cannot make the directory {}: {}", dir.string(), error.message());
+  flush(above, O_DIRECTORY);
+}
+
+void rename_durably(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  require(!error, "cannot write {}: {}", to.string(), error.message());
+  flush(directory_of(to), O_DIRECTORY);
 }
 
 void write_text_atomically(const fs::path& file, const std::string& text) {
@@ -129,11 +148,23 @@ void write_text_atomically(const fs::path& file, const std::string& text) {
   });
 }
 
+void replace_directory(const fs::path& made, const fs::path& dir) {
+  const bool exchanged =
+      ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, dir.c_str(), RENAME_EXCHANGE) == 0;
+  if (exchanged) flush(directory_of(dir), O_DIRECTORY);
+  std::error_code error;
+  fs::remove_all(exchanged ? made : dir, error);
+  require(!error, "cannot remove {}: {}", (exchanged ? made : dir).string(), error.message());
+  if (!exchanged) rename_durably(made, dir);
+}
+
 void require_replaceable(const fs::path& file, std::string_view mark, bool force) {
   if (!regular_file_at(file)) return;
   std::ifstream in(file, std::ios::binary);
   std::string head(4096, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  // What cannot be read may be anything, a database too.
+  require(!in.bad(), "cannot read {}: {}", file.string(), std::strerror(errno));
   head.resize(static_cast<std::size_t>(in.gcount()));
   require(!head.starts_with("SQLite format 3"),
           "{} is a database, as that of a run: an output never replaces one",

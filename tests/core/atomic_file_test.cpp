@@ -163,3 +163,39 @@ TEST_CASE("a new file has the rights that any new file has") {
   ::umask(before);
   CHECK(fs::status(scratch / "file").permissions() == static_cast<fs::perms>(0640));
 }
+
+TEST_CASE("a directory that is a link is written into, as any other") {
+  const TemporaryFolder scratch;
+  fs::create_directory(scratch / "there");
+  fs::create_directory_symlink("there", scratch / "link");
+  write_text_atomically(scratch / "link/file", "text");
+  CHECK(get(scratch / "there/file") == "text");
+  make_directories(scratch / "link/deep/er");
+  CHECK(fs::is_directory(scratch / "there/deep/er"));
+}
+
+TEST_CASE("directories are made with those above, once, and a file in the way is named") {
+  const TemporaryFolder scratch;
+  for (int i = 0; i < 2; ++i) make_directories(scratch / "a/b/c/");
+  CHECK(fs::is_directory(scratch / "a/b/c"));
+  put(scratch / "file", "text");
+  REQUIRE_THROWS_WITH(make_directories(scratch / "file/below"),
+                      Contains((scratch / "file").string()));
+}
+
+TEST_CASE("a directory takes the place of another, whole, and nothing else stays") {
+  const TemporaryFolder scratch;
+  for (const std::string text : {"first", "second"}) {
+    fs::create_directory(scratch / "made");
+    put(scratch / "made/file", text);
+    replace_directory(scratch / "made", scratch / "dir");
+    CHECK(get(scratch / "dir/file") == text);
+    CHECK(entries(scratch.path()) == 1);
+  }
+}
+
+TEST_CASE("what cannot be read is not replaced, not even by force") {
+  // Its first page cannot be read by anybody.
+  REQUIRE_THROWS_WITH(require_replaceable("/proc/self/mem", "mark", true),
+                      Contains("cannot read /proc/self/mem: Input/output error"));
+}

@@ -23,6 +23,19 @@ void write_atomically(const std::filesystem::path& file,
 /// The same with a text.
 void write_text_atomically(const std::filesystem::path& file, const std::string& text);
 
+/// Makes `dir` and what is missing above it, each name flushed to the disk: what is written durably
+/// below would be lost with it. Throws Error with the path and the cause.
+void make_directories(const std::filesystem::path& dir);
+
+/// Renames a file that has been flushed, and flushes the directory: after a power cut it has the
+/// new name. Throws Error with the path and the cause.
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Puts the directory `made`, whose files have been flushed, in the place of `dir`, which is
+/// removed. Where the file system can exchange two names (most on Linux) there is always one of the
+/// two.
+void replace_directory(const std::filesystem::path& made, const std::filesystem::path& dir);
+
 /// Throws Error where `file` is in the way of an output: it is no regular file, or none in whose
 /// first 4,096 bytes stands `mark`, by which outputs of that kind are known. `force` lets any
 /// regular file be replaced, but no SQLite database. To be asked before the work, so that none is

@@ -5,7 +5,7 @@
 
 namespace kappascope {
 
-/// The text as one cell of a Markdown table, which a bar would end.
+/// The text as one cell of a Markdown table, which a bar or a line break would end.
 std::string markdown_cell(const std::string& text);
 
 }  // namespace kappascope
