@@ -3,18 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "kappascope/core/require.h"
 
 namespace kappascope::store {
 
 static_assert(std::endian::native == std::endian::little, "doubles are copied as they are");
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+  if (std::ranges::any_of(shape, [](auto size) { return size < 0; })) return -1;
+  if (std::ranges::count(shape, 0) > 0) return 0;
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    if (size < 0) return -1;
+    if (count > std::numeric_limits<std::int64_t>::max() / size) return -1;
     count *= size;
   }
   return count;
@@ -25,7 +31,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 std::vector<std::int64_t> parse_shape(const std::string& text) {
-  return nlohmann::json::parse(text).get<std::vector<std::int64_t>>();
+  const auto shape = nlohmann::json::parse(text);
+  // The library would cut a fraction off, and take true for 1.
+  require(shape.is_array() &&
+              std::ranges::all_of(shape, [](const auto& size) { return size.is_number_integer(); }),
+          "its shape is no list of whole numbers");
+  return shape.get<std::vector<std::int64_t>>();
 }
 
 std::string to_little_endian(const std::vector<double>& numbers) {

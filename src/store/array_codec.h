@@ -12,9 +12,10 @@ namespace kappascope::store {
 inline constexpr const char* kArrayDtype =
     "<f8";  ///< NumPy's name, so frombuffer takes it as it is
 
-/// The product of the shape (1 for the empty shape); -1 when a size is negative.
+/// The product of the shape (1 for the empty shape); -1 when a size is negative, or the product
+/// beyond 63 bits.
 std::int64_t element_count(const std::vector<std::int64_t>& shape);
-/// "[4, 200]" and back. parse_shape throws nlohmann's exceptions on anything else.
+/// "[4, 200]" and back. parse_shape throws Error or nlohmann's exceptions on anything else.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 std::vector<std::int64_t> parse_shape(const std::string& text);
 

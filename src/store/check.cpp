@@ -2,6 +2,10 @@
 #include "kappascope/store/check.h"
 
 #include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <string_view>
 
 #include "store/database.h"
 #include "store/row_checksum.h"
@@ -9,11 +13,24 @@
 namespace kappascope::store {
 namespace {
 
+/// SQLite tells a page that it could not read among the damage; that is so on a disk that fails,
+/// and where there is no memory it is no damage at all.
+void require_read(const std::string& text) {
+  constexpr std::string_view kCode = "error code";
+  const auto found = text.find(kCode);
+  if (found == std::string::npos) return;
+  const auto digits = text.find_first_of("0123456789", found);
+  const int code = digits == std::string::npos ? 0 : std::atoi(text.c_str() + digits);
+  if ((code & 0xFF) == SQLITE_IOERR || (code & 0xFF) == SQLITE_NOMEM)
+    throw SQLite::Exception(text, code);
+}
+
 /// What SQLite finds wrong with its pages and keys, at most ten sentences.
 void check_pages(SQLite::Database& sql, StoreCheck& found) {
   SQLite::Statement query(sql, "PRAGMA integrity_check(10)");
   while (query.executeStep()) {
     const auto text = query.getColumn(0).getString();
+    require_read(text);
     if (text != "ok") found.damage.push_back(text);
   }
 }

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "store/row_checksum.h"
 #include "store/schema/version1.h"
@@ -38,38 +39,6 @@ constexpr const char* kSchema = R"sql(
     json TEXT NOT NULL, time TEXT NOT NULL, crc INTEGER);
 )sql";
 
-struct Diagnosis {
-  std::string cause, advice;
-};
-
-Diagnosis diagnose(const SQLite::Exception& exception) {
-  switch (exception.getErrorCode()) {
-    case SQLITE_FULL:
-      return {"the disk is full", "free some space; what was written before is intact"};
-    case SQLITE_IOERR:
-      return {exception.getExtendedErrorCode() == SQLITE_IOERR_WRITE
-                  ? "the system refused to write more"
-                  : "the disk failed",
-              "check the space, the quota and the limit of file sizes (ulimit -f); what was "
-              "written before is intact"};
-    case SQLITE_NOTADB:
-      return {"it is not a SQLite database", "name the directory of a run"};
-    case SQLITE_CORRUPT:
-      return {"it is truncated or damaged",
-              "restore it from a copy, or save what is left with: sqlite3 FILE .recover"};
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return {"another program holds it locked", "close that program (a sqlite3 shell?) and retry"};
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_CANTOPEN:
-      return {"the file may not be opened, or its directory may not be written",
-              "check the permissions, or copy the run to a directory of your own"};
-    default:
-      return {exception.what(), "check the file with: sqlite3 FILE 'PRAGMA integrity_check'"};
-  }
-}
-
 /// A file name as a URI in which SQLite takes parameters.
 std::string immutable_uri(const fs::path& file) {
   std::string uri = "file:";
@@ -81,6 +50,35 @@ std::string immutable_uri(const fs::path& file) {
     }
   }
   return uri + "?immutable=1";
+}
+
+/// The file may be a stranger's: nothing that stands in its schema is run.
+void run_nothing_of(SQLite::Database& sql) {
+  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+}
+
+/// What a writer leaves that is killed while it makes a run; nobody else makes one at this moment.
+void remove_leftovers(const fs::path& dir) {
+  std::error_code ignored;
+  const auto made = Database::unfinished(dir);
+  fs::remove(made, ignored);
+  fs::remove(made.string() + "-journal", ignored);
+}
+
+/// A database with these facts, flushed to the disk.
+void write_new(const fs::path& file, const Facts& facts) {
+  SQLite::Database sql(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  add_row_crc(sql);
+  SQLite::Transaction transaction(sql);
+  sql.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  sql.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  sql.exec(kSchema);
+  for (const auto& [key, value] : facts) put_fact(sql, key, value);
+  put_fact(sql, "state", "running");
+  transaction.commit();
 }
 
 /// Only the first read touches the file; a failure to open it shows here.
@@ -102,13 +100,6 @@ void put_fact(SQLite::Database& sql, const std::string& key, const std::string& 
   put.bind(1, key);
   put.bind(2, value);
   put.exec();
-}
-
-void Database::fail(const fs::path& file,
-                    std::string_view action,
-                    const SQLite::Exception& exception) {
-  const auto [cause, advice] = diagnose(exception);
-  throw Error(fmt::format("cannot {} {}: {}; {}", action, file.string(), cause, advice));
 }
 
 void Database::require_there(const fs::path& dir) {
@@ -138,11 +129,7 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
     // replay the journal; query_only keeps it from anything else. Where the file is write-protected
     // SQLite itself falls back to reading.
     SQLite::Database sql(file.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMs);
-    // The file may be a stranger's: nothing that stands in its schema is run.
-    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    run_nothing_of(sql);
     if (access == Access::kWrite) return sql;
     sql.exec("PRAGMA query_only = ON");
     try {
@@ -155,7 +142,9 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
       const bool has_log = fs::exists(file.string() + "-wal", ignored);
       const int code = exception.getErrorCode();
       if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_log) throw;
-      return {immutable_uri(file), SQLite::OPEN_READONLY | SQLite::OPEN_URI};
+      SQLite::Database alone(immutable_uri(file), SQLite::OPEN_READONLY | SQLite::OPEN_URI);
+      run_nothing_of(alone);
+      return alone;
     }
   } catch (const SQLite::Exception& exception) {
     fail(file, "open", exception);
@@ -167,6 +156,7 @@ Database::Database(const fs::path& dir, Access access)
   run("open", [](SQLite::Database& sql) { add_row_crc(sql); });
   run("open", [&](SQLite::Database&) { check_schema(); });
   if (access == Access::kRead) return;
+  remove_leftovers(dir);
   run("bring up to date", [](SQLite::Database& sql) {
     if (version(sql) == 1) migrate_version1(sql);
     if (version(sql) == 2) migrate_version2(sql);
@@ -252,12 +242,24 @@ void Database::choose_journal() {
     }
     mode = sql_.execAndGet("PRAGMA journal_mode = DELETE").getString();
   }
-  // A log is safe with one flush a checkpoint; a rollback journal needs its flushes.
-  sql_.exec(mode == "wal" ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+  // A log is whole without a flush a commit, and make_durable() makes it last; a rollback journal
+  // needs its flushes, also that of its end, without which the last commit would be rolled back.
+  sql_.exec(mode == "wal" ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = EXTRA");
   // A snapshot changes one page a series, so the default of 1000 pages would flush every few
   // snapshots; 16 MB of log took a third off the time of writing 100 series.
   sql_.exec("PRAGMA wal_autocheckpoint = 4000");
   put_fact(sql_, "journal_mode", mode);
+}
+
+void Database::make_durable() {
+  run("write", [](SQLite::Database& sql) {
+    sqlite3_file* log = nullptr;
+    sqlite3_file_control(sql.getHandle(), nullptr, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log == nullptr || log->pMethods == nullptr) return;  // a rollback journal that has ended
+    // Not a checkpoint: readers can hold that up. The first flush also flushes the directory.
+    const int code = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+    if (code != SQLITE_OK) throw SQLite::Exception("the disk refused a flush", code);
+  });
 }
 
 fs::path Database::unfinished(const fs::path& dir) {
@@ -266,27 +268,17 @@ fs::path Database::unfinished(const fs::path& dir) {
 
 void Database::create(const fs::path& dir, const Facts& facts) {
   const fs::path file = database_file(dir);
-  const fs::path made = unfinished(dir);
-  std::error_code ignored;
-  fs::remove(made, ignored);
-  fs::remove(made.string() + "-journal", ignored);
+  remove_leftovers(dir);
   try {
-    SQLite::Database sql(made.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    add_row_crc(sql);
-    SQLite::Transaction transaction(sql);
-    sql.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
-    sql.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
-    sql.exec(kSchema);
-    for (const auto& [key, value] : facts) put_fact(sql, key, value);
-    put_fact(sql, "state", "running");
-    transaction.commit();
+    write_new(unfinished(dir), facts);
+    rename_durably(unfinished(dir), file);
   } catch (const SQLite::Exception& exception) {
-    fs::remove(made, ignored);
+    remove_leftovers(dir);
     fail(file, "create", exception);
+  } catch (...) {
+    remove_leftovers(dir);
+    throw;
   }
-  std::error_code error;
-  fs::rename(made, file, error);
-  require(!error, "cannot create {}: {}", file.string(), error.message());
 }
 
 }  // namespace kappascope::store

@@ -37,7 +37,8 @@ class Database {
   /// Throws an Error that says what is missing unless `dir` is a directory with a database.
   static void require_there(const std::filesystem::path& dir);
 
-  /// Makes the database of `dir` with these facts: whole under its name, or not there at all.
+  /// Makes the database of `dir` with these facts: whole under its name, or not there at all. Then
+  /// it is there after a power cut too.
   static void create(const std::filesystem::path& dir, const Facts& facts);
 
   /// What create() makes first; a process that is killed meanwhile leaves it.
@@ -54,10 +55,15 @@ class Database {
     }
   }
 
+  /// After it, all that was committed is there after a power cut too.
+  void make_durable();
+
   /// Throws Error where the name of the file leads to another one by now, or to none: what is
   /// written would be lost with the last program that has it open. All that the file holds is first
   /// copied to a new run beside the directory, which the message names.
   void require_reachable();
+  /// The copy's directory; empty before there is one, and where it could not be made.
+  [[nodiscard]] std::filesystem::path rescued() const { return rescued_.value_or(""); }
 
   /// The schema version that the file has at this moment.
   static int version(SQLite::Database& sql);

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "kappascope/core/json_depth.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/version.h"
 #include "store/npz.h"
@@ -90,6 +91,7 @@ void write_array(std::ostream& out, std::int64_t step, const Array& array) {
 
 /// The verdict as JSON where it is, otherwise as the text that it is.
 Json detail_of(const VerdictRow& verdict) {
+  if (json_depth(verdict.json) > kDeepestJson) return verdict.json;
   Json detail = Json::parse(verdict.json, nullptr, false);
   return detail.is_discarded() ? Json(verdict.json) : detail;
 }

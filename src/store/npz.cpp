@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "kappascope/core/atomic_file.h"
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "store/array_codec.h"
 
 namespace kappascope::store {
@@ -27,6 +27,8 @@ std::string npy_header(const std::string& dtype, const std::vector<std::int64_t>
   const std::size_t unpadded = kPrefix + text.size() + 1;
   text.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   text += '\n';
+  constexpr std::size_t kLongest = 0xFFFF;  // of version 1.0; NumPy has at most 64 extents
+  require(text.size() <= kLongest, "an array of {} dimensions is none of NumPy's", shape.size());
   std::string header("\x93NUMPY\x01\x00", 8);
   header += static_cast<char>(text.size() & 0xFF);
   header += static_cast<char>(text.size() >> 8);
@@ -35,10 +37,30 @@ std::string npy_header(const std::string& dtype, const std::vector<std::int64_t>
 
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
 };
+
+struct ZipError : zip_error_t {
+  ZipError() : zip_error() { zip_error_init(this); }
+  ~ZipError() { zip_error_fini(this); }
+  ZipError(const ZipError&) = delete;
+  ZipError& operator=(const ZipError&) = delete;
+};
+
+using Source = std::unique_ptr<zip_source_t, Discard>;
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& cause) {
   throw Error(fmt::format("cannot write {}: {}", file.string(), cause));
+}
+
+/// The bytes of an archive in memory.
+std::string bytes_of(zip_source_t* source) {
+  zip_source_seek(source, 0, SEEK_END);
+  std::string bytes(static_cast<std::size_t>(std::max<zip_int64_t>(zip_source_tell(source), 0)),
+                    '\0');
+  zip_source_seek(source, 0, SEEK_SET);
+  const auto read = zip_source_read(source, bytes.data(), bytes.size());
+  return read == static_cast<zip_int64_t>(bytes.size()) ? bytes : std::string();
 }
 
 }  // namespace
@@ -69,35 +91,32 @@ void Npz::add(const std::string& name, const std::vector<std::string>& texts) {
 }
 
 void Npz::write(const std::filesystem::path& file) const {
-  write_atomically(file, [&](const std::filesystem::path& temporary) {
-    int code = 0;
-    std::unique_ptr<zip_t, Discard> archive(
-        zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
-    if (!archive) {
-      zip_error_t error;
-      zip_error_init_with_code(&error, code);
-      const std::string cause = zip_error_strerror(&error);
-      zip_error_fini(&error);
-      fail(file, cause);
-    }
-    // Midnight of 1 January 1980, the first moment that a zip file knows.
-    constexpr zip_uint16_t kTime = 0;
-    constexpr zip_uint16_t kDate = (1U << 5U) | 1U;
-    for (const auto& [name, content] : members_) {
-      zip_source_t* source = zip_source_buffer(archive.get(), content.data(), content.size(), 0);
-      const zip_int64_t index =
-          source == nullptr ? -1
-                            : zip_file_add(archive.get(), name.c_str(), source, ZIP_FL_ENC_UTF_8);
-      if (index < 0) {
-        const std::string cause = zip_strerror(archive.get());
-        zip_source_free(source);
-        fail(file, cause);
-      }
-      zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), kTime, kDate, 0);
-    }
-    if (zip_close(archive.get()) != 0) fail(file, zip_strerror(archive.get()));
-    static_cast<void>(archive.release());  // zip_close has freed it
-  });
+  // In memory: given a name, libzip makes a temporary file of its own, which a kill would leave.
+  ZipError error;
+  const Source whole(zip_source_buffer_create(nullptr, 0, 0, &error));
+  if (!whole) fail(file, zip_error_strerror(&error));
+  std::unique_ptr<zip_t, Discard> archive(
+      zip_open_from_source(whole.get(), ZIP_CREATE | ZIP_TRUNCATE, &error));
+  if (!archive) fail(file, zip_error_strerror(&error));
+  zip_source_keep(whole.get());  // one is the archive's
+  // Midnight of 1 January 1980, the first moment that a zip file knows.
+  constexpr zip_uint16_t kTime = 0;
+  constexpr zip_uint16_t kDate = (1U << 5U) | 1U;
+  for (const auto& [name, content] : members_) {
+    Source source(zip_source_buffer(archive.get(), content.data(), content.size(), 0));
+    const zip_int64_t index =
+        source ? zip_file_add(archive.get(), name.c_str(), source.get(), ZIP_FL_ENC_UTF_8) : -1;
+    if (index < 0) fail(file, zip_strerror(archive.get()));
+    static_cast<void>(source.release());  // the archive's by now
+    zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), kTime, kDate, 0);
+  }
+  if (zip_close(archive.get()) != 0) fail(file, zip_strerror(archive.get()));
+  static_cast<void>(archive.release());  // zip_close has freed it
+  if (zip_source_open(whole.get()) != 0)
+    fail(file, zip_error_strerror(zip_source_error(whole.get())));
+  const auto bytes = bytes_of(whole.get());
+  if (bytes.empty()) fail(file, "the archive could not be packed");
+  write_text_atomically(file, bytes);
 }
 
 }  // namespace kappascope::store

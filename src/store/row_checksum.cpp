@@ -27,28 +27,34 @@ class Crc {
   unsigned long sum_ = 0;
 };
 
-void add(Crc& crc, sqlite3_value* value) {
+/// False where there was no memory to look at it.
+bool add(Crc& crc, sqlite3_value* value) {
   const int type = sqlite3_value_type(value);
   crc.add_number(static_cast<unsigned char>(type));
   switch (type) {
     case SQLITE_INTEGER:
-      return crc.add_number(static_cast<std::int64_t>(sqlite3_value_int64(value)));
+      crc.add_number(static_cast<std::int64_t>(sqlite3_value_int64(value)));
+      return true;
     case SQLITE_FLOAT:
-      return crc.add_number(sqlite3_value_double(value) + 0.0);  // -0 becomes 0
+      crc.add_number(sqlite3_value_double(value) + 0.0);  // -0 becomes 0
+      return true;
     case SQLITE_NULL:
-      return;
+      return true;
     default: {
       const void* bytes = sqlite3_value_blob(value);  // before its size, as SQLite asks
       const auto size = static_cast<std::int64_t>(sqlite3_value_bytes(value));
+      if (bytes == nullptr && size > 0) return false;
       crc.add_number(size);
       crc.add(bytes, static_cast<std::size_t>(size));
+      return true;
     }
   }
 }
 
 void row_crc(sqlite3_context* context, int count, sqlite3_value** values) {
   Crc crc;
-  for (int i = 0; i < count; ++i) add(crc, values[i]);
+  for (int i = 0; i < count; ++i)
+    if (!add(crc, values[i])) return sqlite3_result_error_nomem(context);
   sqlite3_result_int64(context, crc.value());
 }
 

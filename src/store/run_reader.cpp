@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -188,6 +189,8 @@ std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& k
       if (!impl_->keep(query)) continue;
       try {
         arrays.emplace_back(step, decode(key, query));
+      } catch (const std::bad_alloc&) {
+        throw;  // says nothing about the array
       } catch (const std::exception& exception) {
         throw Error(fmt::format("cannot read {}: the array {} of step {} is damaged: {}",
                                 database_file(impl_->dir).string(),

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/store/schema/schema.h"
@@ -20,6 +21,9 @@ namespace fs = std::filesystem;
 
 namespace kappascope::store {
 namespace {
+
+/// Commits are made durable at least this often: a flush costs milliseconds.
+constexpr double kDurableSeconds = 30;
 
 constexpr std::array<std::string_view, 4> kStates{"running", "finished", "interrupted", "failed"};
 
@@ -139,9 +143,7 @@ struct RunWriter::Impl {
   }
 
   static const fs::path& directory(const fs::path& run) {
-    std::error_code error;
-    fs::create_directories(run, error);
-    require(!error, "cannot make the directory {}: {}", run.string(), error.message());
+    make_directories(run);
     return run;
   }
 
@@ -159,11 +161,18 @@ struct RunWriter::Impl {
       body(sql);
       transaction.commit();
     });
+    if (monotonic_seconds() - durable_since > kDurableSeconds) make_durable();
+  }
+
+  void make_durable() {
+    database.make_durable();
+    durable_since = monotonic_seconds();
   }
 
   fs::path dir;
   WriterLock lock;  // before the database: given back after that is closed
   Database database;
+  double durable_since = monotonic_seconds();
 };
 
 RunWriter::RunWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -188,7 +197,9 @@ bool RunWriter::is_half_made(const fs::path& dir) {
 }
 
 RunWriter RunWriter::create(const fs::path& dir, const Facts& facts) {
-  return RunWriter(std::make_unique<Impl>(dir, facts));
+  RunWriter writer(std::make_unique<Impl>(dir, facts));
+  writer.make_durable();
+  return writer;
 }
 
 RunWriter RunWriter::resume(const fs::path& dir, std::int64_t step) {
@@ -249,6 +260,15 @@ void RunWriter::set_state(const std::string& state) {
           "a run is running, finished, interrupted or failed, not '{}'",
           state);
   impl_->commit("write", [&](SQLite::Database& sql) { put_fact(sql, "state", state); });
+  make_durable();
+}
+
+void RunWriter::make_durable() {
+  impl_->make_durable();
+}
+
+fs::path RunWriter::rescued() const {
+  return impl_->database.rescued();
 }
 
 const fs::path& RunWriter::dir() const {

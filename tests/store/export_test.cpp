@@ -255,3 +255,21 @@ TEST_CASE("a run without a snapshot exports to files that open") {
   export_npz(run, scratch / "run.npz");
   CHECK(unzip(scratch / "run.npz").contains("kappascope.npy"));
 }
+
+TEST_CASE("a verdict that is brackets alone is a text, however deep they lie") {
+  const TemporaryFolder scratch;
+  constexpr std::size_t kDepth = 200'000;
+  const auto deep = std::string(kDepth, '[') + std::string(kDepth, ']');
+  RunWriter::create(scratch / "run", {}).write_verdict({"P-L2", "holds", "", deep});
+  std::ostringstream out;
+  export_jsonl(RunReader(scratch / "run"), out);
+  CHECK_THAT(out.str(), Contains(R"("detail":"[[[)"));
+}
+
+TEST_CASE("an array of more dimensions than a NumPy header holds is an error") {
+  const TemporaryFolder scratch;
+  auto writer = RunWriter::create(scratch / "run", {});
+  writer.write({.step = 1, .arrays = {{"user/v", "", std::vector<std::int64_t>(40'000, 1), {1}}}});
+  CHECK_THROWS_WITH(export_npz(RunReader(scratch / "run"), scratch / "run.npz"),
+                    Contains("40001 dimensions"));
+}

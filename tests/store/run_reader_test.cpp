@@ -161,6 +161,20 @@ TEST_CASE("an array whose bytes do not fit its shape is named, also without a ch
   }
 }
 
+TEST_CASE("a shape of no whole numbers or of a product beyond 63 bits is damaged") {
+  const TemporaryFolder scratch;
+  make_run(scratch.path());
+  make_version2(scratch.path());  // without checksums
+  for (const auto* shape : {"[8.5]", "[true, 8]", "8", "[4294967296, 4294967296, 8]", "[[8]]"}) {
+    CAPTURE(shape);
+    change(scratch.path(), std::string("UPDATE arrays SET shape = '") + shape + "'");
+    CHECK_THROWS_WITH(RunReader(scratch.path()).arrays({"hessian/density", ""}),
+                      Contains("is damaged"));
+  }
+  change(scratch.path(), "UPDATE arrays SET shape = '[4611686018427387904, 0, 4]', data = x''");
+  CHECK(RunReader(scratch.path()).arrays({"hessian/density", ""}).front().second.data.empty());
+}
+
 TEST_CASE("a directory without a run is named") {
   const TemporaryFolder scratch;
   REQUIRE_THROWS_WITH(RunReader(scratch / "absent"),

@@ -12,9 +12,10 @@
 namespace kappascope::store {
 
 /// The only code that writes a run: one directory, one SQLite database (run.sqlite) in it, one
-/// transaction a snapshot; whole after SIGKILL at any moment. After a power cut the last snapshots
-/// may be missing, the others are whole. The kernel's lock on DIR/writer.lock, which ends with the
-/// process, keeps a second writer out; readers need no lock.
+/// transaction a snapshot; whole after SIGKILL at any moment. After a power cut it is whole too,
+/// and holds all that was written before make_durable() returned, or set_state(), or create(); what
+/// was written since may be missing, at most that of half a minute. The kernel's lock on
+/// DIR/writer.lock, which ends with the process, keeps a second writer out; readers need no lock.
 ///
 /// A database that is removed or replaced while it is written stops the writer: what it held is
 /// copied to a new run beside the directory (DIR-rescued), which the error names.
@@ -52,10 +53,15 @@ class RunWriter {
   /// A verdict on the same claim is replaced.
   void write_verdict(const VerdictRow& verdict);
   /// "running" | "finished" | "interrupted" | "failed". A run left "running" by a writer that is
-  /// gone reads as "dead".
+  /// gone reads as "dead". Makes all that was written durable.
   void set_state(const std::string& state);
+  /// Returns when all that was written is on the disk, where a power cut leaves it: before a file
+  /// is saved that goes with it (a checkpoint), or a user is told that it is stored. Cost: a flush.
+  void make_durable();
 
   [[nodiscard]] const std::filesystem::path& dir() const;
+  /// The run that holds what this one held, once this one was removed or replaced; else empty.
+  [[nodiscard]] std::filesystem::path rescued() const;
 
  private:
   struct Impl;
