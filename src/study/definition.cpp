@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -39,10 +42,13 @@ std::int64_t whole_number(const std::string& text, const std::string& where) {
 
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream in(file);
-  std::ostringstream text;
-  if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf()))
+  if (!in || std::filesystem::is_directory(file))
     throw UsageError("cannot read the study " + file.string());
-  return text.str();
+  try {
+    return {std::istreambuf_iterator<char>(in), {}};
+  } catch (const std::ios_base::failure&) {
+    throw Error("cannot read the study " + file.string() + ": " + std::strerror(errno));
+  }
 }
 
 }  // namespace

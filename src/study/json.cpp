@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 
 namespace kappascope::study {
 namespace {
@@ -46,6 +46,20 @@ std::optional<double> to_optional(const Json& json) {
   return json.is_null() ? std::nullopt : std::optional(to_number(json));
 }
 
+/// A count. The library would cut a fraction off, and take true for 1.
+std::int64_t to_count(const Json& json) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  require(json.is_number_integer() &&
+              (!json.is_number_unsigned() || json.get<std::uint64_t>() <= kMost),
+          "a count is no whole number");
+  return json.get<std::int64_t>();
+}
+
+std::int64_t to_count(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? 0 : to_count(*found);
+}
+
 Outcome to_outcome(const std::string& word) {
   for (const auto outcome : {Outcome::kHolds,
                              Outcome::kHoldsUnder,
@@ -70,9 +84,9 @@ Json json_of(const ArmSummary& arm) {
 ArmSummary arm_of(const Json& json) {
   ArmSummary arm;
   json.at("arm").get_to(arm.arm);
-  json.at("runs").get_to(arm.runs);
-  json.at("diverged").get_to(arm.diverged);
-  if (json.contains("parameters")) arm.parameters = json["parameters"].get<std::int64_t>();
+  arm.runs = to_count(json.at("runs"));
+  arm.diverged = to_count(json.at("diverged"));
+  if (json.contains("parameters")) arm.parameters = to_count(json["parameters"]);
   arm.memory = to_number(json, "memory");
   arm.probing = to_number(json, "probing");
   arm.spikes = to_number(json, "spikes");
@@ -88,9 +102,9 @@ Comparison comparison_of(const Json& json) {
   json.at("metric").get_to(c.metric);
   c.arm_median = to_number(json.at("median"));
   c.control_median = to_number(json.at("control_median"));
-  c.unpaired = json.value("unpaired", std::int64_t{0});
-  json.at("pairs").get_to(d.pairs);
-  d.left_out = json.value("left_out", std::int64_t{0});
+  c.unpaired = to_count(json, "unpaired");
+  d.pairs = to_count(json.at("pairs"));
+  d.left_out = to_count(json, "left_out");
   d.mean = to_number(json.at("difference"));
   d.lower = to_number(json.at("lower"));
   d.upper = to_number(json.at("upper"));
@@ -120,7 +134,7 @@ ClaimVerdict claim_verdict_of(const Json& json, const std::string& study) {
   v.upper = to_optional(json.at("upper"));
   v.margin = to_number(json, "margin");
   v.tolerance = to_number(json, "tolerance");
-  v.cases = json.value("cases", std::int64_t{0});
+  v.cases = to_count(json, "cases");
   v.witness = json.value("witness", "");
   v.route = json.value("route", "study");
   return out;
@@ -203,9 +217,9 @@ StudyResult result_of(const Json& json) {
   json.at("command").get_to(result.command);
   json.at("data").get_to(result.data);
   json.at("steps").get_to(result.steps);
-  json.at("seeds").get_to(result.seeds);
-  json.at("runs").get_to(result.runs);
-  json.at("ended").get_to(result.ended);
+  result.seeds = to_count(json.at("seeds"));
+  result.runs = to_count(json.at("runs"));
+  result.ended = to_count(json.at("ended"));
   for (const auto& arm : json.at("arms")) result.arms.push_back(arm_of(arm));
   for (const auto& c : json.at("comparisons")) result.comparisons.push_back(comparison_of(c));
   for (const auto& verdict : json.at("verdicts"))

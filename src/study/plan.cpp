@@ -127,6 +127,14 @@ std::vector<StudyRun> plan_runs(const StudyDefinition& definition,
       for (const auto& [arm, settings] : definition.arms) {
         StudyRun run;
         run.name = folder_name(fmt::format("{}{}_seed-{}", arm, place, seed));
+        constexpr std::size_t kLongestName = 255;  // of a file, in bytes
+        if (run.name.size() > kLongestName) {
+          throw UsageError(fmt::format(
+              "the name of a run's folder would have {} letters, more than {}: shorten the labels "
+              "of the arms or the grid",
+              run.name.size(),
+              kLongestName));
+        }
         run.dir = folder / run.name;
         run.arm = arm;
         run.condition = name_of_condition(condition);

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <set>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/core/version.h"
@@ -76,13 +77,29 @@ StudyResult summarise(const std::vector<RunEnd>& runs,
   return result;
 }
 
-void write_result(const fs::path& folder, const StudyResult& result) {
-  const auto dir = folder / "study";
-  fs::remove_all(dir);
+namespace {
+
+void write_store(const fs::path& dir, const StudyResult& result) {
   auto writer = store::RunWriter::create(
       dir, {{"kind", "study"}, {"label", result.name}, {"result", result_json(result)}});
   for (const auto& verdict : result.verdicts) writer.write_verdict(verdict_row(verdict));
   writer.set_state("finished");
+}
+
+}  // namespace
+
+void write_result(const fs::path& folder, const StudyResult& result) {
+  // Whole before it takes the place of the one that is there.
+  const auto made = folder / ".study.new", dir = folder / "study";
+  fs::remove_all(made);
+  try {
+    write_store(made, result);
+    replace_directory(made, dir);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(made, ignored);
+    throw;
+  }
 }
 
 bool has_result(const fs::path& folder) {

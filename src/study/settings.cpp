@@ -18,6 +18,22 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
+/// The section of a setting and its name in there. A name that begins with a point has none.
+std::pair<std::string, std::string> parted(const std::string& name) {
+  const auto dot = name.find('.');
+  if (dot == std::string::npos || dot == 0) return {"", name};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+/// Not where blanks or brackets of name or value mean something to the format.
+bool reads_back(const std::string& section, const std::string& rest, const std::string& value) {
+  const auto line = rest + " = " + value;
+  return !rest.empty() && rest == trimmed(rest) && value == trimmed(value) &&
+         rest.find_first_of("=#\n") == std::string::npos &&
+         section.find_first_of("#\n") == std::string::npos &&
+         !(line.front() == '[' && line.back() == ']');
+}
+
 }  // namespace
 
 Settings::value_type parse_setting(const std::string& text, const std::string& where) {
@@ -56,9 +72,12 @@ std::string to_ini(const Settings& settings) {
       throw UsageError(
           fmt::format("the setting {} contains '#' or a line break: '{}'", name, value));
     }
-    const auto dot = name.find('.');
-    const auto section = dot == std::string::npos ? "" : name.substr(0, dot);
-    sections[section][name.substr(dot == std::string::npos ? 0 : dot + 1)] = value;
+    const auto [section, rest] = parted(name);
+    if (!reads_back(section, rest, value)) {
+      throw UsageError(
+          fmt::format("the setting {} cannot be written to an INI file: '{}'", name, value));
+    }
+    sections[section][rest] = value;
   }
   std::string text;
   for (const auto& [section, values] : sections) {

@@ -65,9 +65,14 @@ StudyResult conclude(const StudyDefinition& definition,
                      const std::vector<RunFailure>& failures,
                      const StudyOptions& options) {
   const auto ends = ended_runs(runs, failures);
-  if (ends.empty()) {
+  const auto& control = definition.arms.front().first;
+  if (std::ranges::find(ends, control, &RunEnd::arm) == ends.end()) {
     throw Error(fmt::format("no run of {} has ended{}",
-                            definition.name,
+                            ends.empty() ? definition.name
+                                         : fmt::format("the arm '{}' of {}, with which the others "
+                                                       "are compared,",
+                                                       control,
+                                                       definition.name),
                             failures.empty() ? ""
                                              : fmt::format("; the first, {}, failed: {}",
                                                            failures.front().run,

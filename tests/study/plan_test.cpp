@@ -51,6 +51,9 @@ TEST_CASE("what the study would overwrite silently is refused") {
   auto alike = two_arms();
   alike.arms[1].first = "no-bias";
   CHECK_THROWS_WITH(plan_runs(alike, "f"), Contains("would be called"));
+  auto longer = two_arms();
+  longer.arms[1].first = std::string(300, 'x');
+  CHECK_THROWS_WITH(plan_runs(longer, "f"), Contains("shorten the labels"));
   auto none = two_arms();
   none.arms.clear();
   CHECK_THROWS_AS(plan_runs(none, "f"), UsageError);

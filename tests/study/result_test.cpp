@@ -97,6 +97,23 @@ TEST_CASE("a stored result reads back as the same value") {
   CHECK(result_json(read_result(folder.path())) == result_json(result));
 }
 
+TEST_CASE("a result takes the place of another when it is whole, and clears what a kill left") {
+  const TemporaryFolder folder;
+  auto result = small_result();
+  write_result(folder.path(), result);
+  store::RunWriter::create(folder / ".study.new", {{"kind", "study"}});
+  result.name = "another";
+  write_result(folder.path(), result);
+  CHECK(read_result(folder.path()).name == "another");
+  CHECK_FALSE(std::filesystem::exists(folder / ".study.new"));
+  // A reader that has the first open, as a page does, holds nothing up.
+  const store::RunReader reader(folder / "study");
+  result.name = "third";
+  write_result(folder.path(), result);
+  CHECK(reader.fact("label") == "another");
+  CHECK(read_result(folder.path()).name == "third");
+}
+
 TEST_CASE("the results that earlier versions wrote read and write as they are") {
   const auto file = std::filesystem::path(KAPPASCOPE_EXPERIMENTS) / "results.json";
   const auto text = text_of(file);
@@ -112,6 +129,12 @@ TEST_CASE("what is no result is refused") {
   auto json = nlohmann::ordered_json::parse(results_json({small_result()}));
   json["studies"][0]["verdicts"][0]["outcome"] = "maybe";
   CHECK_THROWS_WITH(parse_results(json.dump()), Contains("maybe"));
+  for (const auto* number : {"2.5", "true", "1e30", "18446744073709551615"}) {
+    CAPTURE(number);
+    auto changed = nlohmann::ordered_json::parse(results_json({small_result()}));
+    changed["studies"][0]["seeds"] = nlohmann::ordered_json::parse(number);
+    CHECK_THROWS_WITH(parse_results(changed.dump()), Contains("no whole number"));
+  }
   const TemporaryFolder folder;
   CHECK_FALSE(has_result(folder.path()));
   store::RunWriter::create(folder.path() / "study", {{"kind", "study"}});

@@ -43,3 +43,22 @@ TEST_CASE("a setting in one word, and the first line in which two files differ")
   CHECK(first_difference("a = 1\nb = 2\n", "a = 1\nb = 3\n") == "'b = 2' there, 'b = 3' now");
   CHECK(first_difference("a = 1\n", "a = 1\nb = 3\n") == "nothing there, 'b = 3' now");
 }
+
+TEST_CASE("a setting that an INI file would give back as another is refused") {
+  const auto read_back = [](const Settings& settings) {
+    return parse_ini(to_ini(settings), "") == settings;
+  };
+  CHECK(read_back({{".a", "1"}, {"[b", "2"}}));
+  CHECK(read_back({{"x ]", "]"}, {"a.[b", "2"}, {"a.b.c", "= d"}}));
+  for (const auto& [name, value] : Settings{{"a. b", "1"},
+                                            {"a.", "1"},
+                                            {"a.[b", "1]"},
+                                            {"a", " 1"},
+                                            {"a=b", "1"},
+                                            {"", "1"},
+                                            {"a\nb", "1"},
+                                            {"a#.b", "1"}}) {
+    CAPTURE(name, value);
+    CHECK_THROWS_AS(to_ini({{name, value}}), UsageError);
+  }
+}

@@ -126,3 +126,19 @@ TEST_CASE("a study of which no run ended says why") {
   CHECK_FALSE(has_result(folder.path()));
   CHECK_THROWS_WITH(read_result(folder.path()), Contains("holds no result"));
 }
+
+TEST_CASE("a study without a run of its control is no comparison, and no wrong usage either") {
+  const TemporaryFolder folder;
+  const auto half = [](const StudyRun& run) {
+    if (run.arm == "control") throw std::runtime_error("no such data");
+    train(run);
+  };
+  CHECK_THROWS_WITH(run_study(kDefinition, half, {.folder = folder.path()}),
+                    Contains("no run of the arm 'control' of s") && Contains("no such data"));
+  CHECK_FALSE(has_result(folder.path()));
+  try {
+    run_study(kDefinition, half, {.folder = folder.path()});
+  } catch (const std::exception& error) {
+    CHECK(dynamic_cast<const UsageError*>(&error) == nullptr);
+  }
+}
