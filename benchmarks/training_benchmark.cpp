@@ -35,9 +35,9 @@ class Training {
     const auto dir = scratch() / (name + "-" + mode);
     if (mode == "every_step") {
       constexpr int64_t kNever = 1'000'000;
-      std::vector<train::ScheduledProbe> probes;
+      std::vector<session::ScheduledProbe> probes;
       probes.push_back({std::make_unique<probes::FeatureMoments>(), {kNever, kNever}});
-      session_ = std::make_unique<train::Session>(
+      session_ = std::make_unique<train::TappedSession>(
           *problem_.model, store::RunWriter::create(dir, {}), std::move(probes));
     } else {
       probes::ProbeOptions options;
@@ -63,7 +63,7 @@ class Training {
  private:
   benchmarks::Problem problem_;
   torch::optim::Adam optimizer_;
-  std::unique_ptr<train::Session> session_;
+  std::unique_ptr<train::TappedSession> session_;
 };
 
 int print_memory(const std::string& model, const std::string& mode) {

@@ -21,7 +21,7 @@ int main() {
   probes::ProbeOptions options;
   options.every = 50, options.budget = 0;            // a short run: whatever probing costs
   options.existing = probes::ExistingRun::kNewName;  // a second start writes run-2
-  const train::SessionOptions sums{.reduction = train::LossReduction::kSum};
+  const session::SessionOptions sums{.reduction = session::LossReduction::kSum};
   auto session = probes::attach(*net, "run", options, {{"label", "example"}}, sums);
   for (int step = 0; step < 101; ++step) {
     optimizer.zero_grad();

@@ -45,15 +45,16 @@ void add_effective_rank(store::Snapshot& out,
 
 }  // namespace
 
-void FeatureMoments::observe(const train::StepView& view) {
+void FeatureMoments::observe(const session::StepView& view) {
   for (const auto& layer : *view.layers) {
     auto found = layers_.find(layer.name);
     if (found == layers_.end()) {
       Layer fresh{tensor::MomentAccumulator(layer.features.size(1), options_)};
       found = layers_.emplace(layer.name, std::move(fresh)).first;
     }
-    found->second.moments.update(layer.features, {}, layer.rows_per_group);
-    found->second.cosine.update(layer.features);
+    found->second.moments.update(layer.features, layer.mask, layer.rows_per_group);
+    found->second.cosine.update(layer.mask.defined() ? layer.features.index({layer.mask})
+                                                     : layer.features);
     found->second.bias = layer.bias.defined() ? layer.bias.clone() : at::Tensor();
   }
 }

@@ -31,25 +31,38 @@ constexpr std::array<store::SeriesId, 9> kNames = {id::kVarianceMeasured,
                                                    id::kVarianceBiasMinimiser};
 
 // Standard error of a mean from the influence of each row, by clusters of rows: the clusters' sums
-// are independent where rows are not.
-double standard_error(const at::Tensor& influence, int64_t rows_per_group) {
+// are independent where rows are not. group: [n], the cluster of each row, one of `groups`.
+double standard_error(const at::Tensor& influence, const at::Tensor& group, int64_t groups) {
   const auto n = influence.size(0);
-  const auto groups = n / rows_per_group;
   if (groups < 2) return std::numeric_limits<double>::infinity();
   const auto centred = influence - influence.mean();
-  const auto sums = centred.view({groups, rows_per_group}).sum(1);
+  const auto sums = torch::zeros({groups}, centred.options()).index_add(0, group, centred);
   const double correction = static_cast<double>(groups) / static_cast<double>(groups - 1);
   return std::sqrt(correction * sums.square().sum().item<double>()) / static_cast<double>(n);
 }
 
 // [rows of all passes, width]; a single pass is not copied.
-at::Tensor joined(const std::vector<const train::LayerView*>& passes,
-                  at::Tensor train::LayerView::*member) {
+at::Tensor joined(const std::vector<const session::LayerView*>& passes,
+                  at::Tensor session::LayerView::*member) {
   if (passes.size() == 1) return passes.front()->*member;
   std::vector<at::Tensor> parts;
   parts.reserve(passes.size());
   for (const auto* pass : passes) parts.push_back(pass->*member);
   return torch::cat(parts);
+}
+
+// [rows of all passes]; undefined where every row of every pass counts.
+at::Tensor joined_masks(const std::vector<const session::LayerView*>& passes) {
+  bool masked = false;
+  std::vector<at::Tensor> parts;
+  for (const auto* pass : passes) {
+    masked = masked || pass->mask.defined();
+    parts.push_back(
+        pass->mask.defined()
+            ? pass->mask
+            : torch::ones({pass->features.size(0)}, pass->features.options().dtype(torch::kBool)));
+  }
+  return masked ? torch::cat(parts) : at::Tensor();
 }
 
 }  // namespace
@@ -58,7 +71,8 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
                                    const at::Tensor& gamma_in,
                                    const at::Tensor& bias,
                                    double dropout,
-                                   int64_t rows_per_group) {
+                                   int64_t rows_per_group,
+                                   const at::Tensor& mask) {
   torch::NoGradGuard no_grad;
   require(phi_in.dim() == 2 && gamma_in.dim() == 2 && phi_in.size(0) == gamma_in.size(0) &&
               phi_in.size(0) > 0,
@@ -68,16 +82,26 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
           "groups of {} rows do not divide {} rows",
           rows_per_group,
           phi_in.size(0));
+  const auto all = torch::arange(phi_in.size(0), phi_in.options().dtype(torch::kLong));
+  const auto kept = mask.defined() ? all.index({mask}) : all;
+  const auto phi_kept = mask.defined() ? phi_in.index_select(0, kept) : phi_in;
+  const auto gamma_kept = mask.defined() ? gamma_in.index_select(0, kept) : gamma_in;
+  require(kept.size(0) > 0, "gradient_variance needs a row that counts");
+  const auto [distinct, group, counts] =
+      torch::unique_consecutive(kept.div(rows_per_group, "floor"), /*return_inverse=*/true);
+  const auto error_of = [&, groups = distinct.size(0), in = group](const at::Tensor& influence) {
+    return standard_error(influence, in, groups);
+  };
   // What multiplies the features by a matrix or a vector runs in their own precision, on features
   // about their mean, so that a large mean costs no digits there; what is made of the gradients
   // alone, and the means of the rows' terms, are double.
-  const auto type = phi_in.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
-  const auto n = static_cast<double>(phi_in.size(0));
-  const auto gamma = gamma_in.to(torch::kDouble);
-  const auto mean_phi = phi_in.mean(0, /*keepdim=*/false, torch::kDouble);  // [d_ff]
+  const auto type = phi_kept.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  const auto n = static_cast<double>(phi_kept.size(0));
+  const auto gamma = gamma_kept.to(torch::kDouble);
+  const auto mean_phi = phi_kept.mean(0, /*keepdim=*/false, torch::kDouble);  // [d_ff]
   const auto shift = mean_phi.to(type).to(torch::kDouble);
-  const auto c = phi_in.to(type) - shift.to(type);            // [n, d_ff]
-  const auto cross = c.t().matmul(gamma_in.to(type)).div(n);  // [d_ff, d_model] E cγᵀ
+  const auto c = phi_kept.to(type) - shift.to(type);            // [n, d_ff]
+  const auto cross = c.t().matmul(gamma_kept.to(type)).div(n);  // [d_ff, d_model] E cγᵀ
   const auto crossed = c.matmul(cross).to(torch::kDouble).mul(gamma).sum(1);  // [n] cᵀ E[cγᵀ] γ
   const auto cross_wide = cross.to(torch::kDouble);
   const auto squared = c.square().sum(1, /*keepdim=*/false, torch::kDouble);  // [n] ‖c‖²
@@ -107,13 +131,12 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   // mean's own error is of second order).
   const auto variance_of = [&](const AtBias& y) -> Measured {
     const auto terms = y.squared * w - 2 * y.matched + y.mean_norm;
-    return {terms.mean().item<double>(), standard_error(terms, rows_per_group)};
+    return {terms.mean().item<double>(), error_of(terms)};
   };
   // E a · E w for a row statistic a.
   const auto product = [&](const at::Tensor& a) -> Measured {
     const auto mean_a = a.mean();
-    return {(mean_a * mean_w).item<double>(),
-            standard_error(a * mean_w + mean_a * w, rows_per_group)};
+    return {(mean_a * mean_w).item<double>(), error_of(a * mean_w + mean_a * w)};
   };
 
   GradientVariance result;
@@ -128,9 +151,8 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   const auto missing = (1 - keep) / keep * (2 * phi_mean - mean_phi.square().sum());
   result.published = product(a - missing);
   const auto product_terms = (a - a.mean()) * (w - mean_w);
-  result.independence = {product_terms.mean().item<double>(),
-                         standard_error(product_terms, rows_per_group)};
-  result.zero_mean = {y.mean_norm.item<double>(), standard_error(2 * y.matched, rows_per_group)};
+  result.independence = {product_terms.mean().item<double>(), error_of(product_terms)};
+  result.zero_mean = {y.mean_norm.item<double>(), error_of(2 * y.matched)};
 
   result.b_zero = variance_of(at_bias(torch::zeros_like(b)));
   result.b_minus_mean = variance_of(at_bias(-mean_phi));
@@ -143,21 +165,23 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   return result;
 }
 
-void GradientVarianceProbe::observe(const train::StepView& view) {
+void GradientVarianceProbe::observe(const session::StepView& view) {
   // The passes of gradient accumulation are one batch; sequences of another length one beside it.
-  std::map<std::tuple<std::string, int, int64_t, double>, std::vector<const train::LayerView*>>
+  std::map<std::tuple<std::string, int, int64_t, double>, std::vector<const session::LayerView*>>
       batches;
   for (const auto& seen : *view.layers) {
     if (!seen.gradient.defined()) continue;
+    if (seen.mask.defined() && !seen.mask.any().item<bool>()) continue;
     batches[{seen.name, seen.use, seen.rows_per_group, seen.dropout}].push_back(&seen);
   }
   for (const auto& [key, passes] : batches) {
     const auto& seen = *passes.front();
-    const auto v = gradient_variance(joined(passes, &train::LayerView::features),
-                                     joined(passes, &train::LayerView::gradient),
+    const auto v = gradient_variance(joined(passes, &session::LayerView::features),
+                                     joined(passes, &session::LayerView::gradient),
                                      seen.bias,
                                      seen.dropout,
-                                     seen.rows_per_group);
+                                     seen.rows_per_group,
+                                     joined_masks(passes));
     const std::array<Measured, kQuantities> quantities = {v.measured,
                                                           v.derived,
                                                           v.published,

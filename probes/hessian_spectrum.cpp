@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/time.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/probes/scalars.h"
 
@@ -34,26 +38,18 @@ struct Stopped {
   int products;
 };
 
-/// Asks after each product whether to go on.
-class Interruptible final : public curvature::CurvatureOperator {
- public:
-  Interruptible(const CurvatureOperator& op, const std::function<bool(int)>& go_on)
-      : op_(op), go_on_(go_on) {}
-  [[nodiscard]] int64_t size() const override { return op_.size(); }
-  [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
-  [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
-  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
-    auto product = op_.apply(v);
-    ++products_;
-    if (go_on_ && !go_on_(products_)) throw Stopped{products_};
-    return product;
-  }
+/// Fewer show nothing of how they differ.
+constexpr int kFewestStarts = 2;
 
- private:
-  const CurvatureOperator& op_;
-  const std::function<bool(int)>& go_on_;
-  mutable int products_ = 0;
-};
+int density_products(const HessianSpectrumOptions& options) {
+  return options.density ? options.density_steps * options.density_starts : 0;
+}
+
+/// Multiplies once, and reads a number back so that a device has done it.
+void multiply(const curvature::CurvatureOperator& op) {
+  [[maybe_unused]] const auto sum =
+      op.apply(at::ones({op.size()}, op.vectors())).sum().item<double>();
+}
 
 }  // namespace
 
@@ -62,14 +58,18 @@ HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
                                  HessianSpectrumOptions options)
     : loss_(std::move(loss)), parameters_(std::move(parameters)), options_(std::move(options)) {}
 
-void HessianSpectrum::observe(const train::StepView& /*view*/) {}
+void HessianSpectrum::observe(const session::StepView& /*view*/) {}
 
 void HessianSpectrum::emit(store::Snapshot& out) {
+  emit_within(std::numeric_limits<double>::infinity(), out);
+}
+
+void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
   // A probe must not end a training run: a loss without curvature (not finite, no second
   // derivative, out of memory) becomes an event.
   try {
     const KeepRandomState keep;
-    measure(out);
+    measure(seconds, out);
   } catch (const Stopped& stopped) {
     out.events.push_back({"hessian_stopped",
                           fmt::format("the Hessian window was stopped after {} products; what it "
@@ -82,28 +82,72 @@ void HessianSpectrum::emit(store::Snapshot& out) {
   }
 }
 
-void HessianSpectrum::measure(store::Snapshot& out) {
+void HessianSpectrum::measure(double seconds, store::Snapshot& out) {
+  const auto now = [&] { return options_.clock ? options_.clock() : monotonic_seconds(); };
+  const double begin = now();
   const auto hessian = curvature::hessian(loss_, parameters_());
-  const Interruptible op(*hessian, options_.on_product);
+  const auto op = curvature::watched(*hessian, [&](int products) {
+    if (options_.on_product && !options_.on_product(products)) throw Stopped{products};
+  });
+  const int wanted = options_.max_products + density_products(options_);
+  int affordable = wanted;
+  if (std::isfinite(seconds)) {
+    const double set_up = now() - begin;
+    multiply(*op);
+    const double product = now() - begin - set_up;
+    affordable = static_cast<int>(
+        std::clamp((seconds - set_up - product) / product, 0.0, static_cast<double>(wanted)));
+    least_seconds_ = set_up + (kFewestProducts + 1) * product;
+    if (affordable < kFewestProducts) {
+      out.events.push_back(
+          {"hessian_budget",
+           fmt::format("a Hessian product takes {:.2g} s and the budget leaves {:.2g} s for this "
+                       "window: the spectrum is put off until {} products fit; a larger "
+                       "probes.hessian-budget or fewer probes.hessian-rows bring it sooner",
+                       product,
+                       seconds,
+                       int{kFewestProducts})});
+      return;
+    }
+  }
   linalg::LanczosOptions lanczos;
   lanczos.top = options_.top;
   lanczos.which = linalg::SpectrumEnd::kBoth;
   lanczos.find_repeated = true;
   lanczos.tolerance = options_.tolerance;
-  lanczos.max_products = options_.max_products;
+  lanczos.max_products = std::min(options_.max_products, affordable);
   lanczos.seed = options_.seed;
   lanczos.vectors = true;
-  const bool fits = start_.defined() && start_.numel() == op.size();
-  const auto pairs = curvature::eigenpairs(op, lanczos, fits ? start_ : at::Tensor());
+  const bool fits = start_.defined() && start_.numel() == op->size();
+  const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
   add_spectrum(out, pairs.found, options_.top);
   add_scalar(out, id::kHessianProducts, "", pairs.found.products);
-  if (!options_.density) return;
+  int starts = options_.density ? options_.density_starts : 0;
+  const int left = affordable - pairs.found.products;
+  if (left < starts * options_.density_steps) {
+    starts = left / options_.density_steps;
+    if (starts < kFewestStarts) starts = 0;
+  }
+  const bool ended_early = pairs.found.status == linalg::KrylovStatus::kMaxProducts &&
+                           lanczos.max_products < options_.max_products;
+  if (ended_early || (options_.density && starts < options_.density_starts)) {
+    out.events.push_back(
+        {"hessian_budget",
+         fmt::format(
+             "the budget allows {} Hessian products in this window: {} for the eigenvalues, "
+             "and {} of {} starts of the density",
+             affordable,
+             pairs.found.products,
+             starts,
+             options_.density ? options_.density_starts : 0)});
+  }
+  if (starts == 0) return;
   linalg::DensityOptions density;
   density.steps = options_.density_steps;
-  density.starts = options_.density_starts;
+  density.starts = starts;
   density.seed = options_.seed;
-  add_density(out, curvature::spectral_density(op, density));
+  add_density(out, curvature::spectral_density(*op, density));
 }
 
 tensor::State HessianSpectrum::state() const {

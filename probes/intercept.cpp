@@ -33,28 +33,33 @@ void add(store::Snapshot& out,
 
 }  // namespace
 
-void Intercept::observe(const train::StepView& view) {
+void Intercept::observe(const session::StepView& view) {
   torch::NoGradGuard no_grad;
   for (const auto& seen : *view.layers) {
     if (!seen.bias.defined()) continue;
-    auto& layer = layers_[seen.name];
     const auto phi = seen.features.to(torch::kDouble);
+    const auto mask = seen.mask.defined()
+                          ? seen.mask
+                          : torch::ones({phi.size(0)}, phi.options().dtype(torch::kBool));
+    const auto rows = mask.sum().item<int64_t>();
+    if (rows == 0) continue;
+    auto& layer = layers_[seen.name];
     layer.bias = seen.bias.to(torch::kDouble).clone();
     if (!layer.sum.defined()) {
-      layer.shift = phi.mean(0);
+      layer.shift = phi.index({mask}).mean(0);
       layer.sum = torch::zeros_like(layer.shift);
       layer.projected = torch::zeros({2}, layer.shift.options());
       layer.cross = torch::zeros({2, 2}, layer.shift.options());
     }
     for (auto* read : {&layer.shift, &layer.sum, &layer.projected, &layer.cross})
       *read = read->to(phi.device());  // those of a state that was read lie on the host
-    const auto centred = phi - layer.shift;
-    layer.rows += phi.size(0);
+    const auto centred = (phi - layer.shift).masked_fill(~mask.unsqueeze(1), 0);
+    layer.rows += rows;
     layer.sum.add_(centred.sum(0));
     const auto q = centred.matmul(torch::stack({layer.bias, layer.shift}, 1))
                        .view({-1, seen.rows_per_group, 2})
                        .sum(1);
-    layer.groups += q.size(0);
+    layer.groups += mask.view({-1, seen.rows_per_group}).any(1).sum().item<int64_t>();
     layer.projected.add_(q.sum(0));
     layer.cross.add_(q.t().matmul(q));
   }

@@ -11,9 +11,10 @@
 #include <map>
 #include <vector>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/data/module_tensors.h"
-#include "kappascope/train/session.h"
+#include "kappascope/session/session.h"
 #include "kappascope/train/state_file.h"
 #include "train/optimizer.h"
 
@@ -90,7 +91,7 @@ fs::path save_checkpoint(const fs::path& run_dir,
                          int64_t step,
                          const torch::nn::Module& model,
                          const torch::optim::Optimizer& optimizer,
-                         Session& session) {
+                         session::Session& session) {
   tensor::State model_state, state;
   for (const auto& [name, value] : data::tensors_of(model)) model_state.set(name, value);
   state.set("step", step);
@@ -100,7 +101,7 @@ fs::path save_checkpoint(const fs::path& run_dir,
   state.set("random_state", at::detail::getDefaultCPUGenerator().get_state());
 
   const auto dir = run_dir / "checkpoints";
-  fs::create_directories(dir);
+  make_directories(dir);
   auto file = dir / fmt::format("step-{:08}{}", step, kExtension);
   try {
     write_state(file, state);
@@ -150,7 +151,7 @@ std::optional<Checkpoint> newest_checkpoint(
 void load_checkpoint(const Checkpoint& checkpoint,
                      torch::nn::Module& model,
                      torch::optim::Optimizer& optimizer,
-                     Session& session) {
+                     session::Session& session) {
   load_from(checkpoint, [&] {
     const auto& state = checkpoint.state;
     const auto random_state = state.tensor("random_state", torch::kByte, {-1});

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/error.h"
 #include "kappascope/core/memory.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
@@ -45,7 +46,7 @@ class MemoryOfTraining {
     if (forget_peak_memory()) before_ = resident_memory();
   }
   /// A run that was resumed has had steps before: its peak is that of the rest.
-  void record(Session& session, bool whole) const {
+  void record(session::Session& session, bool whole) const {
     const auto after = resident_memory();
     if (!before_ || !after) return;
     store::Scalar scalar;
@@ -59,15 +60,13 @@ class MemoryOfTraining {
   std::optional<ResidentMemory> before_;
 };
 
-void record_evaluation(Task& task, Session& session) {
+void record_evaluation(Task& task, session::Session& session) {
   std::vector<store::Scalar> found;
   session.outside([&] { found = task.problem->evaluate(); });
   for (auto& scalar : found) session.record(std::move(scalar));
 }
 
-}  // namespace
-
-TrainResult train(Task& task, Session& session, const TrainOptions& options) {
+TrainResult take_steps(Task& task, session::Session& session, const TrainOptions& options) {
   const auto& config = task.config;
   const auto run_dir = session.run().dir();
   auto& problem = *task.problem;
@@ -109,7 +108,13 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
     const auto loss = problem.losses(data::Split::kTrain, sampler.indices(step)).mean();
     loss.backward();
     result.loss = loss.item<double>();
-    session.step(result.loss, rate, gradient_norm(task.model()));
+    try {
+      session.step(result.loss, rate, gradient_norm(task.model()));
+    } catch (const Error&) {
+      // The session has counted the step; the checkpoint in the copy is of it.
+      if (session.is_rescued()) task.optimizer->step();
+      throw;
+    }
     if (!std::isfinite(result.loss)) {
       // The weights are those that gave this loss: the update has not been made.
       result.state = "failed";
@@ -137,6 +142,25 @@ TrainResult train(Task& task, Session& session, const TrainOptions& options) {
   if (result.state == "finished") memory.record(session, first == 0);
   session.close(result.state);
   return result;
+}
+
+}  // namespace
+
+TrainResult train(Task& task, session::Session& session, const TrainOptions& options) {
+  try {
+    return take_steps(task, session, options);
+  } catch (const Error& error) {
+    if (!session.is_rescued()) throw;
+    const auto copy = session.run().dir();
+    save_checkpoint(copy, session.next_step(), task.model(), *task.optimizer, session);
+    session.close("interrupted");
+    throw Error(
+        fmt::format("{}, with the weights after step {}; continue with: kappascope train "
+                    "--resume '{}'",
+                    error.what(),
+                    session.next_step(),
+                    copy.string()));
+  }
 }
 
 }  // namespace kappascope::train

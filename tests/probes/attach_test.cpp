@@ -40,7 +40,7 @@ struct Training {
     return {x.view({64, 5}), torch::arange(64).add(step).remainder(3)};
   }
   /// Steps up to `last`; `backward` runs the passes of one.
-  void run(train::Session& session,
+  void run(train::TappedSession& session,
            int64_t last,
            const std::function<double(const at::Tensor& x, const at::Tensor& y)>& backward) {
     while (session.next_step() < last) {
@@ -51,7 +51,7 @@ struct Training {
     }
   }
   /// A mean-reduced loss in `passes` passes.
-  void run(train::Session& session, int64_t last, int64_t passes = 1) {
+  void run(train::TappedSession& session, int64_t last, int64_t passes = 1) {
     run(session, last, [&](const at::Tensor& x, const at::Tensor& y) {
       double sum = 0;
       for (int64_t i = 0; i < passes; ++i) {
@@ -115,7 +115,7 @@ TEST_CASE("a sum-reduced loss gives the gradient variance of the mean-reduced on
                                   folder.path() / "sum",
                                   sum.options,
                                   {},
-                                  {.reduction = train::LossReduction::kSum});
+                                  {.reduction = session::LossReduction::kSum});
     sum.run(*session, 3, [&](const at::Tensor& x, const at::Tensor& y) {
       const auto loss =
           cross_entropy(sum.model->forward(x), y, CrossEntropyFuncOptions().reduction(torch::kSum));

@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "kappascope/core/temporary_folder.h"
-#include "kappascope/train/probe.h"
+#include "kappascope/session/probe.h"
 #include "kappascope/train/state_file.h"
 
 namespace kappascope::testing {
 
 /// One layer's view of a step.
-inline train::LayerView view_of(const at::Tensor& phi,
-                                const at::Tensor& bias = {},
-                                const at::Tensor& gamma = {}) {
-  train::LayerView view;
+inline session::LayerView view_of(const at::Tensor& phi,
+                                  const at::Tensor& bias = {},
+                                  const at::Tensor& gamma = {}) {
+  session::LayerView view;
   view.name = "layer";
   view.features = phi;
   view.bias = bias;
@@ -26,8 +26,8 @@ inline train::LayerView view_of(const at::Tensor& phi,
   return view;
 }
 
-inline void observe(train::Probe& probe, const train::LayerView& layer, int64_t step = 0) {
-  const std::vector<train::LayerView> layers = {layer};
+inline void observe(session::Probe& probe, const session::LayerView& layer, int64_t step = 0) {
+  const std::vector<session::LayerView> layers = {layer};
   probe.observe({step, 1.0, 0.1, &layers});
 }
 
@@ -44,7 +44,7 @@ inline double value(const store::Snapshot& snapshot, const std::string& name) {
 }
 
 /// Saves `probe` and loads it into `other`, through a file.
-inline void carry_over(const train::Probe& probe, train::Probe& other) {
+inline void carry_over(const session::Probe& probe, session::Probe& other) {
   const TemporaryFolder folder;
   train::write_state(folder / "state", probe.state());
   other.load(train::read_state(folder / "state"));

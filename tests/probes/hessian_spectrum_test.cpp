@@ -114,6 +114,57 @@ TEST_CASE("a loss without curvature becomes an event, not a number") {
   CHECK_THAT(out.events[0].message, Catch::Contains("not finite"));
 }
 
+TEST_CASE("a window keeps to what its budget leaves, by products or by being put off") {
+  const Quadratic q;
+  double now = 0;
+  int products = 0;
+  probes::HessianSpectrumOptions options;
+  options.top = 1;
+  options.density_steps = 5;
+  options.clock = [&] { return now; };
+  options.on_product = [&](int count) {
+    products = count;
+    now += 1;
+    return true;
+  };
+  probes::HessianSpectrum probe([&] { return now += 0.5, q.loss(); },
+                                [&] {
+                                  return curvature::NamedParameters{{"w", q.w}};
+                                },
+                                options);
+  const auto window = [&](double seconds) {
+    now = 0;
+    store::Snapshot out;
+    probe.emit_within(seconds, out);
+    CHECK(now <= seconds + 3);  // what it takes to learn the cost of a product
+    return out;
+  };
+  CHECK(probe.least_seconds() == 0);
+  const auto put_off = window(5);
+  CHECK(put_off.scalars.empty());
+  REQUIRE(put_off.events.size() == 1);
+  CHECK(put_off.events[0].kind == "hessian_budget");
+  CHECK_THAT(put_off.events[0].message, Catch::Contains("put off until 10 products fit"));
+  CHECK(products == 1);
+  CHECK(probe.least_seconds() > 10);
+  CHECK(probe.least_seconds() < 14);
+
+  // The eigenvalues of six parameters take six products, so what is left is for the density.
+  const auto cut = window(20);
+  CHECK(testing::find(cut, "hessian/lambda_1")->status == "converged");
+  REQUIRE(cut.events.size() == 1);
+  CHECK_THAT(cut.events[0].message, Catch::Contains("and 2 of 4 starts"));
+  CHECK(cut.arrays.size() == 1);
+  const auto short_one = window(probe.least_seconds());
+  CHECK(testing::find(short_one, "hessian/lambda_1") != nullptr);
+  CHECK(short_one.arrays.empty());
+  CHECK_THAT(short_one.events.at(0).message, Catch::Contains("and 0 of 4 starts"));
+
+  const auto whole = window(1e9);
+  CHECK(whole.events.empty());
+  CHECK(whole.arrays.size() == 1);
+}
+
 TEST_CASE("a window ends with the product after which it is told to, and keeps what it had") {
   const Quadratic q;
   int last = 0, limit = 1'000;

@@ -13,7 +13,7 @@ import re
 import sys
 
 # Layer -> the layers that it may include (itself always). None: all of them.
-TORCH_LAYERS = {"core", "linalg", "store", "tensor", "curvature", "nn", "data", "train"}
+TORCH_LAYERS = {"core", "linalg", "store", "tensor", "curvature", "session", "nn", "data", "train"}
 LAYERS = {
     "core": set(),
     "linalg": {"core"},
@@ -24,7 +24,8 @@ LAYERS = {
     "curvature": {"core", "linalg", "tensor"},
     "nn": {"core"},
     "data": {"core"},
-    "train": {"core", "tensor", "nn", "data", "store"},
+    "session": {"core", "linalg", "tensor", "store"},
+    "train": {"core", "tensor", "session", "nn", "data", "store"},
     "probes": TORCH_LAYERS,
     "theory": {"core", "linalg", "tensor", "curvature", "nn", "store", "study"},
     "reports": {"core", "store", "study"},
@@ -37,7 +38,7 @@ LAYERS = {
 
 # Outside library -> (what its includes look like, the layers that may use it).
 WITH_LINALG = {"linalg", "tensor", "curvature", "probes", "theory"}
-WITH_TORCH = {"tensor", "curvature", "nn", "data", "train", "probes", "theory"}
+WITH_TORCH = {"tensor", "curvature", "session", "nn", "data", "train", "probes", "theory"}
 LIBRARIES = {
     "Torch": (r"(torch|ATen|c10|caffe2)/", WITH_TORCH),
     "Eigen": (r"(unsupported/)?Eigen/", WITH_LINALG),

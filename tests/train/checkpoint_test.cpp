@@ -28,7 +28,7 @@ struct Trained {
   fs::path run = folder / "run", first, second;
 
   Trained() {
-    train::Session session(task.model(), store::RunWriter::create(run, {}), {});
+    train::TappedSession session(task.model(), store::RunWriter::create(run, {}), {});
     const auto save = [&](int64_t step) {
       return train::save_checkpoint(run, step, task.model(), *task.optimizer, session);
     };
@@ -36,7 +36,7 @@ struct Trained {
     second = save(6);
   }
   void load(const train::Checkpoint& checkpoint) {
-    train::Session session(task.model(), store::RunWriter::create(folder / "other", {}), {});
+    train::TappedSession session(task.model(), store::RunWriter::create(folder / "other", {}), {});
     train::load_checkpoint(checkpoint, task.model(), *task.optimizer, session);
   }
 };

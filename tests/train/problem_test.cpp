@@ -61,7 +61,8 @@ TEST_CASE("a language model has one loss a token, the cross entropy of its outpu
   const auto before = problem.evaluate().front();
   CHECK(before.name == "loss/test");
   CHECK(before.value == Approx(std::log(256.0)).epsilon(0.1));
-  train::Session session(task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
+  train::TappedSession session(
+      task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
   train::train(task, session);
   CHECK(problem.evaluate().front().value < 2.5);
 }
@@ -148,7 +149,8 @@ TEST_CASE("a ViT-VAE trains on images without labels, and says why it has no Gau
   CHECK(task.problem->losses(Split::kTrain, torch::arange(5)).numel() == 1);
   CHECK_THROWS_WITH(task.problem->outputs(Split::kTrain, torch::arange(5)),
                     Catch::Contains("--operator hessian"));
-  train::Session session(task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
+  train::TappedSession session(
+      task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
   train::train(task, session);
   CHECK(task.problem->evaluate().front().value < 0.8 * before);
 }
@@ -160,9 +162,9 @@ TEST_CASE("attacks are part of a classifier's evaluation and leave training as i
   const auto run = [&](int64_t attacked, const char* name) {
     config.attack_rows = attacked;
     auto task = train::make_task(config);
-    train::Session session(task.model(),
-                           store::RunWriter::create(folder.path() / name, {}),
-                           probes::standard_probes(task.model(), testing::all_probes(task)));
+    train::TappedSession session(task.model(),
+                                 store::RunWriter::create(folder.path() / name, {}),
+                                 probes::standard_probes(task.model(), testing::all_probes(task)));
     train::train(task, session);
     return testing::weights(task);
   };

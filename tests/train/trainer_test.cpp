@@ -26,8 +26,8 @@ struct Outcome {
 Outcome run_once(const train::TrainConfig& config, const fs::path& dir, bool probed) {
   auto task = train::make_task(config);
   auto probes = probed ? probes::standard_probes(task.model(), testing::all_probes(task))
-                       : std::vector<train::ScheduledProbe>();
-  train::Session session(task.model(), store::RunWriter::create(dir, {}), std::move(probes));
+                       : std::vector<session::ScheduledProbe>();
+  train::TappedSession session(task.model(), store::RunWriter::create(dir, {}), std::move(probes));
   train::TrainOptions options;
   options.keep_checkpoints = 99;
   const auto result = train::train(task, session, options);
@@ -39,13 +39,31 @@ Outcome resume(const train::TrainConfig& config, const fs::path& dir) {
   const auto checkpoint = train::newest_checkpoint(dir);
   REQUIRE(checkpoint.has_value());
   auto writer = store::RunWriter::resume(dir, checkpoint->step - 1);
-  train::Session session(task.model(),
-                         std::move(writer),
-                         probes::standard_probes(task.model(), testing::all_probes(task)));
+  train::TappedSession session(task.model(),
+                               std::move(writer),
+                               probes::standard_probes(task.model(), testing::all_probes(task)));
   train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
   const auto result = train::train(task, session);
   return {result, testing::weights(task)};
 }
+
+// Removes the run's directory in the step at which it speaks first.
+class Thief final : public session::Probe {
+ public:
+  explicit Thief(std::filesystem::path dir) : dir_(std::move(dir)) {}
+  [[nodiscard]] std::string_view name() const override { return "thief"; }
+  [[nodiscard]] session::Needs needs() const override { return {}; }
+  void observe(const session::StepView& view) override { step_ = view.step; }
+  void emit(store::Snapshot& /*out*/) override {
+    if (step_ > 0) std::filesystem::remove_all(dir_);
+  }
+  [[nodiscard]] tensor::State state() const override { return {}; }
+  void load(const tensor::State& /*state*/) override {}
+
+ private:
+  std::filesystem::path dir_;
+  int64_t step_ = 0;
+};
 
 }  // namespace
 
@@ -176,9 +194,9 @@ TEST_CASE("a stop request ends after the step with a checkpoint, and the run can
   const auto dir = folder.path() / "stopped";
   {
     auto task = train::make_task(config);
-    train::Session session(task.model(),
-                           store::RunWriter::create(dir, {}),
-                           probes::standard_probes(task.model(), testing::all_probes(task)));
+    train::TappedSession session(task.model(),
+                                 store::RunWriter::create(dir, {}),
+                                 probes::standard_probes(task.model(), testing::all_probes(task)));
     const std::atomic<bool> stop{true};
     train::TrainOptions options;
     options.stop = &stop;
@@ -188,4 +206,36 @@ TEST_CASE("a stop request ends after the step with a checkpoint, and the run can
   }
   CHECK(store::RunReader(dir).state() == "interrupted");
   CHECK(torch::equal(resume(config, dir).weights, whole.weights));
+}
+
+TEST_CASE("a run that is taken away while it trains goes on from a copy to the same bits") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto config = testing::small_config(folder.path() / "data");
+  const auto whole = run_once(config, folder.path() / "whole", true);
+  for (const int64_t step : {int64_t{9}, int64_t{20}, int64_t{38}}) {
+    CAPTURE(step);
+    const auto dir = folder.path() / ("run" + std::to_string(step));
+    const auto copy = dir.string() + "-rescued";
+    {
+      auto task = train::make_task(config);
+      auto probes = probes::standard_probes(task.model(), testing::all_probes(task));
+      probes.push_back({std::make_unique<Thief>(dir), {step, 1}});
+      train::TappedSession session(
+          task.model(), store::RunWriter::create(dir, {{"label", "x"}}), std::move(probes));
+      const auto said = "the weights after step " + std::to_string(step + 1);
+      REQUIRE_THROWS_WITH(train::train(task, session, {}),
+                          Catch::Contains("removed or replaced") && Catch::Contains(said) &&
+                              Catch::Contains("--resume '" + copy));
+    }
+    CHECK_FALSE(std::filesystem::exists(dir));
+    CHECK(store::RunReader(copy).state() == "interrupted");
+    CHECK(store::RunReader(copy).last_step() == step);
+    CHECK(torch::equal(resume(config, copy).weights, whole.weights));
+    CHECK(values(store::RunReader(copy), {"loss/train", ""}) ==
+          values(store::RunReader(folder.path() / "whole"), {"loss/train", ""}));
+    CHECK(values(store::RunReader(copy), {"kappa/sigma", "blocks.0.ffn.down_proj"}) ==
+          values(store::RunReader(folder.path() / "whole"),
+                 {"kappa/sigma", "blocks.0.ffn.down_proj"}));
+  }
 }

@@ -6,7 +6,7 @@
 
 #include "kappascope/curvature/operators.h"
 #include "kappascope/linalg/density.h"
-#include "kappascope/train/probe.h"
+#include "kappascope/session/probe.h"
 
 namespace kappascope::probes {
 
@@ -21,6 +21,7 @@ struct HessianSpectrumOptions {
   /// Called after each product with how many the window has taken. False ends the window: the
   /// eigenvalues or the density that it was at are left out, with an event "hessian_stopped".
   std::function<bool(int products)> on_product = {};
+  std::function<double()> clock = {};  ///< seconds; empty: one that never goes back
 };
 
 /// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
@@ -30,28 +31,37 @@ struct HessianSpectrumOptions {
 /// training step: it evaluates its own loss, which must not be random, when it emits; one that
 /// fails becomes the event "hessian_failed". Cost: its products, each about two gradients of that
 /// loss; memory of one kept graph, and of up to 80 vectors of the parameters' size while it
-/// measures, one in between.
-class HessianSpectrum final : public train::Probe {
+/// measures, one in between. Within a budget it times one product first: where fewer than
+/// kFewestProducts fit, the window is put off; where not all fit, the eigenvalues take what they
+/// need of those that do, and the density's starts what is left. Either is the event
+/// "hessian_budget".
+class HessianSpectrum final : public session::Probe {
  public:
+  /// With fewer no eigenvalue comes near its tolerance.
+  static constexpr int kFewestProducts = 10;
+
   /// `parameters` are asked for at every emission.
   HessianSpectrum(curvature::LossFunction loss,
                   std::function<curvature::NamedParameters()> parameters,
                   HessianSpectrumOptions options = {});
 
   [[nodiscard]] std::string_view name() const override { return "hessian"; }
-  [[nodiscard]] train::Needs needs() const override { return {}; }
-  void observe(const train::StepView& view) override;
+  [[nodiscard]] session::Needs needs() const override { return {}; }
+  void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
+  void emit_within(double seconds, store::Snapshot& out) override;
+  [[nodiscard]] double least_seconds() const override { return least_seconds_; }
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;
 
  private:
-  void measure(store::Snapshot& out);
+  void measure(double seconds, store::Snapshot& out);
 
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;
   HessianSpectrumOptions options_;
   at::Tensor start_;  // the sum of the last eigenvectors; undefined before the first
+  double least_seconds_ = 0;
 };
 
 /// The scalars and arrays of one spectrum; bounds hold the noise of products too.

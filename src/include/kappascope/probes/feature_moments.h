@@ -5,9 +5,9 @@
 #include <string>
 
 #include "kappascope/linalg/features/moments.h"
+#include "kappascope/session/probe.h"
 #include "kappascope/tensor/mean_cosine.h"
 #include "kappascope/tensor/moments.h"
-#include "kappascope/train/probe.h"
 
 namespace kappascope::probes {
 
@@ -18,13 +18,13 @@ namespace kappascope::probes {
 /// eigendecompositions of order d_ff a layer (one with vectors), or from d_ff = 1,024 on one
 /// factorisation (linalg/features/kappa.h). features/products has the route as its status, and
 /// the products that it took.
-class FeatureMoments final : public train::Probe {
+class FeatureMoments final : public session::Probe {
  public:
   explicit FeatureMoments(linalg::MomentOptions options = {}) : options_(options) {}
 
   [[nodiscard]] std::string_view name() const override { return "features"; }
-  [[nodiscard]] train::Needs needs() const override { return {.features = true}; }
-  void observe(const train::StepView& view) override;
+  [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
+  void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "kappascope/train/probe.h"
+#include "kappascope/session/probe.h"
 
 namespace kappascope::probes {
 
@@ -37,23 +37,25 @@ struct GradientVariance {
 
 /// `phi` [n, d_ff], `gamma` [n, d_model] of one token's loss, `bias` [d_ff] or undefined, `dropout`
 /// the probability of zeroing (inverted dropout), `rows_per_group` the size of the clusters
-/// (sequences) by which standard errors are computed. Cost: two products of
-/// tokens · d_ff · d_model, in the type of the features (double stays double, else float).
+/// (sequences) by which standard errors are computed, `mask` [n] bool the rows that count (all
+/// where it is undefined). Cost: two products of tokens · d_ff · d_model, in the type of the
+/// features (double stays double, else float).
 GradientVariance gradient_variance(const at::Tensor& phi,
                                    const at::Tensor& gamma,
                                    const at::Tensor& bias,
                                    double dropout,
-                                   int64_t rows_per_group = 1);
+                                   int64_t rows_per_group = 1,
+                                   const at::Tensor& mask = {});
 
 /// The probe: averages of gradient_variance over the steps of a window, as gradvar/* per layer,
 /// with 95 % intervals.
-class GradientVarianceProbe final : public train::Probe {
+class GradientVarianceProbe final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "gradient_variance"; }
-  [[nodiscard]] train::Needs needs() const override {
+  [[nodiscard]] session::Needs needs() const override {
     return {.features = true, .output_gradients = true};
   }
-  void observe(const train::StepView& view) override;
+  void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "kappascope/train/probe.h"
+#include "kappascope/session/probe.h"
 
 namespace kappascope::probes {
 
@@ -13,11 +13,11 @@ namespace kappascope::probes {
 /// (1 when b = 0, 0 when b = -μ), bias/norm = ‖b‖. NaN, with status "undefined", where b or μ is
 /// zero. The 95 % interval carries the sampling error of μ, to first order; tokens of one sequence
 /// count as dependent. Cost: two sums over the features a step.
-class Intercept final : public train::Probe {
+class Intercept final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "intercept"; }
-  [[nodiscard]] train::Needs needs() const override { return {.features = true}; }
-  void observe(const train::StepView& view) override;
+  [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
+  void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;

@@ -17,9 +17,11 @@ namespace torch::optim {
 class Optimizer;
 }
 
-namespace kappascope::train {
-
+namespace kappascope::session {
 class Session;
+}
+
+namespace kappascope::train {
 
 /// Writes model, optimiser, random state, the number of steps taken (which is the sampler's
 /// position), and the probes' accumulators to RUN/checkpoints/step-NNNNNNNN.safetensors, whole or
@@ -29,7 +31,7 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
                                       int64_t step,
                                       const torch::nn::Module& model,
                                       const torch::optim::Optimizer& optimizer,
-                                      Session& session);
+                                      session::Session& session);
 
 /// What a checkpoint holds: data, of which nothing is ever run. Its checksum has been found right.
 struct Checkpoint {
@@ -54,7 +56,7 @@ std::optional<Checkpoint> newest_checkpoint(
 void load_checkpoint(const Checkpoint& checkpoint,
                      torch::nn::Module& model,
                      torch::optim::Optimizer& optimizer,
-                     Session& session);
+                     session::Session& session);
 
 /// Restores the model alone.
 void load_model(const Checkpoint& checkpoint, torch::nn::Module& model);

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "kappascope/train/session.h"
+#include "kappascope/session/session.h"
 #include "kappascope/train/task.h"
 
 namespace kappascope::train {
@@ -14,7 +14,7 @@ struct Progress {
   int64_t step = 0, steps = 0;
   double loss = 0;
   double seconds_left = 0;  ///< NaN until ten steps have been timed
-  const Session* session = nullptr;
+  const session::Session* session = nullptr;
 };
 
 struct TrainOptions {
@@ -36,6 +36,6 @@ struct TrainResult {
 /// Trains `task` from session.next_step() on: forward, backward, session.step, update; test loss
 /// and checkpoints in between. Closes the session. A loss that is not finite stops the run before
 /// the update, with its state saved.
-TrainResult train(Task& task, Session& session, const TrainOptions& options = {});
+TrainResult train(Task& task, session::Session& session, const TrainOptions& options = {});
 
 }  // namespace kappascope::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/train/session.h"
+#include "kappascope/train/tapped_session.h"
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
@@ -12,16 +12,16 @@ using namespace kappascope;
 namespace {
 
 // Remembers what it was shown.
-class Witness final : public train::Probe {
+class Witness final : public session::Probe {
  public:
   struct Memory {
     std::vector<int64_t> observed, emitted;
-    std::vector<train::LayerView> layers;
+    std::vector<session::LayerView> layers;
   };
-  Witness(Memory& memory, train::Needs needs) : memory_(memory), needs_(needs) {}
+  Witness(Memory& memory, session::Needs needs) : memory_(memory), needs_(needs) {}
   [[nodiscard]] std::string_view name() const override { return "witness"; }
-  [[nodiscard]] train::Needs needs() const override { return needs_; }
-  void observe(const train::StepView& view) override {
+  [[nodiscard]] session::Needs needs() const override { return needs_; }
+  void observe(const session::StepView& view) override {
     memory_.observed.push_back(view.step);
     memory_.layers = *view.layers;
     step_ = view.step;
@@ -32,14 +32,14 @@ class Witness final : public train::Probe {
 
  private:
   Memory& memory_;
-  train::Needs needs_;
+  session::Needs needs_;
   int64_t step_ = -1;
 };
 
-std::vector<train::ScheduledProbe> one(Witness::Memory& memory,
-                                       train::Needs needs,
-                                       train::Schedule schedule) {
-  std::vector<train::ScheduledProbe> probes;
+std::vector<session::ScheduledProbe> one(Witness::Memory& memory,
+                                         session::Needs needs,
+                                         session::Schedule schedule) {
+  std::vector<session::ScheduledProbe> probes;
   probes.push_back({std::make_unique<Witness>(memory, needs), schedule});
   return probes;
 }
@@ -50,9 +50,9 @@ TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled bac
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
   Witness::Memory memory;
-  train::Session session(*layer,
-                         store::RunWriter::create(folder.path() / "run", {}),
-                         one(memory, {.features = true, .output_gradients = true}, {4, 2}));
+  train::TappedSession session(*layer,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true, .output_gradients = true}, {4, 2}));
   const auto x = torch::randn({5, 3});
   for (int step = 0; step < 9; ++step) {
     {
@@ -83,9 +83,9 @@ TEST_CASE("gradient accumulation shows every pass; sequences keep their length")
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
   Witness::Memory memory;
-  train::Session session(*layer,
-                         store::RunWriter::create(folder.path() / "run", {}),
-                         one(memory, {.features = true}, {1, 1}));
+  train::TappedSession session(*layer,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true}, {1, 1}));
   for (int pass = 0; pass < 2; ++pass) layer->forward(torch::randn({4, 6, 3})).mean().backward();
   session.step(1);
   REQUIRE(memory.layers.size() == 2);
@@ -98,9 +98,9 @@ TEST_CASE("a row's gradient counts all rows of the step, whatever the passes and
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
   Witness::Memory memory;
-  train::Session session(*layer,
-                         store::RunWriter::create(folder.path() / "run", {}),
-                         one(memory, {.features = true, .output_gradients = true}, {1, 1}));
+  train::TappedSession session(*layer,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true, .output_gradients = true}, {1, 1}));
   for (const double rows : {2, 6}) {  // the mean over eight rows, in two passes
     const auto x = torch::randn({static_cast<int64_t>(rows), 3});
     layer->forward(x).sum(-1).mean().mul(rows / 8).backward();
@@ -124,9 +124,9 @@ TEST_CASE("a session is not saved within a step") {
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
   Witness::Memory memory;
-  train::Session session(*layer,
-                         store::RunWriter::create(folder.path() / "run", {}),
-                         one(memory, {.features = true}, {1, 1}));
+  train::TappedSession session(*layer,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true}, {1, 1}));
   layer->forward(torch::randn({4, 3})).mean().backward();
   CHECK_THROWS_WITH(session.state(), Catch::Contains("between two steps"));
   session.step(1);
@@ -138,11 +138,11 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
   Witness::Memory memory;
-  train::Schedule schedule{2, 1};
+  session::Schedule schedule{2, 1};
   schedule.budget = 1e-12;
-  train::Session session(*layer,
-                         store::RunWriter::create(folder.path() / "run", {}),
-                         one(memory, {.features = true}, schedule));
+  train::TappedSession session(*layer,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true}, schedule));
   for (int step = 0; step < 9; ++step) {
     layer->forward(torch::randn({4, 3})).mean().backward();
     session.step(1);
@@ -157,7 +157,7 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
 TEST_CASE("a norm of the gradients is written when it is given, also when it is no number") {
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
+  train::TappedSession session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
   const double infinity = std::numeric_limits<double>::infinity();
   session.step(1, 0.1, 2.5);
   session.step(1, 0.1, infinity);
@@ -174,7 +174,7 @@ TEST_CASE("a norm of the gradients is written when it is given, also when it is 
 TEST_CASE("a number of one's own is recorded under user/, another name is refused at once") {
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
+  train::TappedSession session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
   session.step(1);
   session.record({.name = "user/perplexity", .value = 3, .attributes = {{"set", "valid"}}});
   CHECK_THROWS_WITH(session.record({.name = "perplexity", .value = 3}),
@@ -189,7 +189,7 @@ TEST_CASE("a session that is forgotten is written as interrupted") {
   const TemporaryFolder folder;
   {
     nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-    train::Session session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
+    train::TappedSession session(*layer, store::RunWriter::create(folder.path() / "run", {}), {});
     session.step(2.5);
   }
   const store::RunReader run(folder.path() / "run");
@@ -201,14 +201,14 @@ TEST_CASE("a model without a tapped layer is refused with the cure, and so is a 
   const TemporaryFolder folder;
   torch::nn::Linear plain(3, 2);
   Witness::Memory memory;
-  CHECK_THROWS_WITH(train::Session(*plain,
-                                   store::RunWriter::create(folder.path() / "a", {}),
-                                   one(memory, {.features = true}, {})),
+  CHECK_THROWS_WITH(train::TappedSession(*plain,
+                                         store::RunWriter::create(folder.path() / "a", {}),
+                                         one(memory, {.features = true}, {})),
                     Catch::Contains("TappedLinear"));
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  CHECK_THROWS_WITH(train::Session(*layer,
-                                   store::RunWriter::create(folder.path() / "b", {}),
-                                   one(memory, {.features = true}, {2, 3})),
+  CHECK_THROWS_WITH(train::TappedSession(*layer,
+                                         store::RunWriter::create(folder.path() / "b", {}),
+                                         one(memory, {.features = true}, {2, 3})),
                     Catch::Contains("window"));
 }
 

@@ -11,7 +11,7 @@
 #include "kappascope/store/run.h"
 #include "kappascope/tensor/state.h"
 
-namespace kappascope::train {
+namespace kappascope::session {
 
 /// What a probe observes in a step, declared before the step.
 struct Needs {
@@ -28,6 +28,7 @@ struct LayerView {
   at::Tensor bias;      ///< b: [d_ff]; undefined without post-gating bias
   at::Tensor gradient;  ///< gamma: [tokens, d_model], of the loss *of one token* (scaled back);
                         ///< undefined when not asked for
+  at::Tensor mask;      ///< [tokens] bool: rows that count; undefined: all (padding does not)
   double dropout = 0;   ///< probability with which features were zeroed (inverted dropout)
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
   int use = 0;                 ///< counts the uses of a layer in one forward pass (shared weights)
@@ -53,6 +54,12 @@ class Probe {
   virtual void observe(const StepView& view) = 0;
   /// Adds what the window showed to `out` and starts a new window.
   virtual void emit(store::Snapshot& out) = 0;
+  /// The same within `seconds`, what the budget leaves: a probe that can choose how much it
+  /// computes computes less, and what it leaves out becomes an event.
+  virtual void emit_within(double /*seconds*/, store::Snapshot& out) { emit(out); }
+  /// What the next window needs at least, in seconds; 0: the probe cannot tell, and the last
+  /// window is what the budget goes by.
+  [[nodiscard]] virtual double least_seconds() const { return 0; }
   /// The accumulators, so that a resumed run gives the same bits as an uninterrupted one.
   [[nodiscard]] virtual tensor::State state() const = 0;
   /// Takes them over. Throws Error where the state is not one of such a probe, and may then be left
@@ -60,4 +67,4 @@ class Probe {
   virtual void load(const tensor::State& state) = 0;
 };
 
-}  // namespace kappascope::train
+}  // namespace kappascope::session

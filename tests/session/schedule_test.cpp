@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/train/schedule.h"
+#include "kappascope/session/schedule.h"
 
+#include <cmath>
 #include <vector>
 
 #include "support/catch.h"
 
-using namespace kappascope::train;
+using namespace kappascope::session;
 
 TEST_CASE("a schedule emits early, regularly and at the end, and observes the steps before") {
   const Schedule schedule{10, 3, 25};
@@ -58,6 +59,27 @@ TEST_CASE(
   CHECK_FALSE(budget.grants(29));
   CHECK(budget.grants(30));
   CHECK(budget.spent() == 2);
+}
+
+TEST_CASE("the first window may take half of the whole share and later ones what is left of it") {
+  Budget budget(0.01);
+  CHECK(budget.allowance(1, 0) == Budget::kFirstWindow);
+  CHECK(budget.allowance(1, 9'999) == 50);
+  budget.charge(40);
+  CHECK(budget.allowance(1, 9'999) == 10);
+  budget.close_window();
+  CHECK(budget.allowance(5'000, 5'000) == 10);
+  CHECK(budget.allowance(1'000, 9'000) == 0);
+  CHECK(std::isinf(Budget(0).allowance(1, 0)));
+}
+
+TEST_CASE("a budget waits until what a window is known to need fits") {
+  Budget budget(0.1);
+  budget.charge(1);
+  budget.close_window();
+  CHECK(budget.grants(30));
+  CHECK_FALSE(budget.grants(30, 5));
+  CHECK(budget.grants(60, 5));
 }
 
 TEST_CASE("over a long run a budget keeps its share, whatever a window costs") {

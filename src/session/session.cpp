@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/train/session.h"
+#include "kappascope/session/session.h"
 
 #include <fmt/format.h>
-#include <torch/nn/module.h>
-#include <torch/types.h>
-#include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
-#include "kappascope/nn/tapped_linear.h"
-#include "kappascope/train/state_file.h"
-#include "train/captures.h"
+#include "kappascope/session/passes.h"
 
-namespace kappascope::train {
+namespace kappascope::session {
 
 struct Session::Running {
   std::unique_ptr<Probe> probe;
@@ -24,23 +22,14 @@ struct Session::Running {
   bool told = false;  // that windows are left out
 };
 
-Session::Session(torch::nn::Module& model,
-                 store::RunWriter run,
-                 std::vector<ScheduledProbe> probes,
-                 SessionOptions options)
+Session::Session(store::RunWriter run, std::vector<ScheduledProbe> probes, SessionOptions options)
     : run_(std::move(run)),
       options_(options),
-      captures_(std::make_unique<Captures>(model)),
+      passes_(std::make_shared<Passes>()),
       started_(monotonic_seconds()),
       flushed_(started_) {
-  const bool tapped = !nn::find_tapped(model).empty();
   for (ScheduledProbe& scheduled : probes) {
     auto& [probe, schedule] = scheduled;
-    const auto needs = probe->needs();
-    require(tapped || !(needs.features || needs.output_gradients),
-            "probe {} watches down-projections, but the model has no kappascope::nn::TappedLinear: "
-            "use one in place of the torch::nn::Linear that is the down-projection",
-            probe->name());
     require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every,
             "schedule of probe {}: the window must lie between 1 and the interval, got window {} "
             "and interval {}",
@@ -50,7 +39,6 @@ Session::Session(torch::nn::Module& model,
     probes_.push_back({std::move(scheduled.probe), schedule, Budget(schedule.budget)});
   }
   grant_windows();
-  open_taps();
 }
 
 Session::~Session() {
@@ -58,7 +46,7 @@ Session::~Session() {
   try {
     close("interrupted");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "kappascope: the run was not closed: {}\n", error.what());
+    notice("kappascope: the run was not closed: {}\n", error.what());
   }
 }
 
@@ -67,7 +55,7 @@ void Session::grant_windows() {
   const double training = monotonic_seconds() - started_ - probing_;
   for (auto& running : probes_) {
     if (!running.schedule.opens_window(step_)) continue;
-    running.in_window = running.budget.grants(training);
+    running.in_window = running.budget.grants(training, running.probe->least_seconds());
     if (!running.in_window && !running.told) {
       running.told = true;
       event(
@@ -81,22 +69,21 @@ void Session::grant_windows() {
   }
 }
 
-// Opens the taps when a probe sees step_.
-void Session::open_taps() {
+Needs Session::needs() const {
   Needs needs;
+  if (closed_) return needs;
   for (const auto& running : probes_) {
     if (!running.in_window || !running.schedule.observes(step_)) continue;
     needs.features |= running.probe->needs().features;
     needs.output_gradients |= running.probe->needs().output_gradients;
   }
-  if (needs.features || needs.output_gradients) {
-    captures_->listen(needs.output_gradients);
-  } else {
-    captures_->silence();
-  }
+  return needs;
 }
 
-void Session::step(double loss, double learning_rate, std::optional<double> gradient_norm) {
+bool Session::step(double loss,
+                   double learning_rate,
+                   std::optional<double> gradient_norm,
+                   double terms) {
   require(!closed_, "the session is closed");
   auto& snapshot = pending_.emplace_back();
   snapshot.step = step_;
@@ -111,24 +98,26 @@ void Session::step(double loss, double learning_rate, std::optional<double> grad
   if (!std::isnan(learning_rate)) number(store::id::kLearningRate, learning_rate);
   if (gradient_norm) number(store::id::kGradientNorm, *gradient_norm);
 
+  // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
+  listen({});
   const double begin = monotonic_seconds();
-  observe(loss, learning_rate);
-  const bool emitted = emit(snapshot);
+  observe(loss, learning_rate, terms);
+  const bool emitted = emit(snapshot, begin - started_ - probing_);
   const double probed = monotonic_seconds();
   probing_ += probed - begin;
   if (emitted) record_costs(snapshot);
-  if (emitted || probed - flushed_ > options_.flush_seconds) flush();
+  if (emitted || probed - flushed_ > options_.flush_seconds) write_pending();
   probing_ += monotonic_seconds() - probed;
   ++step_;
   grant_windows();
-  open_taps();
+  listen(needs());
+  tell_rescue();
+  return emitted;
 }
 
 // Shows the step to the probes that look at it; what was captured for them goes with it.
-void Session::observe(double loss, double learning_rate) {
-  const auto layers = captures_->take(options_.reduction);
-  // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
-  captures_->silence();
+void Session::observe(double loss, double learning_rate, double terms) {
+  const auto layers = passes_->take(options_.reduction, terms);
   const StepView view{step_, loss, learning_rate, &layers};
   for (auto& running : probes_) {
     if (!running.in_window || !running.schedule.observes(step_)) continue;
@@ -139,13 +128,16 @@ void Session::observe(double loss, double learning_rate) {
 }
 
 // Whether a window ended here; its probe's results go into the snapshot.
-bool Session::emit(store::Snapshot& snapshot) {
+bool Session::emit(store::Snapshot& snapshot, double training_seconds) {
+  const double a_step = training_seconds / static_cast<double>(step_ - first_step_ + 1);
   const auto before = static_cast<std::ptrdiff_t>(snapshot.scalars.size());
   bool emitted = false;
   for (auto& running : probes_) {
     if (!running.in_window || !running.schedule.emits(step_)) continue;
     const double start = monotonic_seconds();
-    running.probe->emit(snapshot);
+    const auto ahead = static_cast<double>(std::max<int64_t>(0, running.schedule.last - step_));
+    running.probe->emit_within(running.budget.allowance(training_seconds, ahead * a_step),
+                               snapshot);
     running.budget.charge(monotonic_seconds() - start);
     running.budget.close_window();
     running.in_window = false;
@@ -186,28 +178,52 @@ void Session::event(const std::string& kind, const std::string& message, int64_t
 }
 
 void Session::outside(const std::function<void()>& work) {
-  captures_->silence();
+  listen({});
   work();
-  open_taps();
+  listen(needs());
 }
 
-void Session::flush() {
-  if (!pending_.empty()) run_.write(pending_);
+// Nothing to write still finds out whether the run is there.
+void Session::write_pending() {
+  try {
+    run_.write(pending_);
+  } catch (const Error& error) {
+    const auto copy = run_.rescued();
+    if (copy.empty()) throw;
+    run_ = store::RunWriter::append(copy);
+    lost_ = error.what();
+    told_rescue_ = false;
+    run_.write(pending_);
+  }
   pending_.clear();
   flushed_ = monotonic_seconds();
 }
 
+void Session::tell_rescue() {
+  if (lost_.empty() || told_rescue_) return;
+  told_rescue_ = true;
+  throw Error(lost_);
+}
+
+void Session::flush() {
+  write_pending();
+  tell_rescue();
+}
+
 void Session::close(const std::string& state) {
   if (closed_) return;
-  captures_->silence();
-  flush();
+  listen({});
+  write_pending();
   run_.set_state(state);
   closed_ = true;
+  tell_rescue();
 }
 
 tensor::State Session::state() {
-  require(captures_->empty(), "a session is saved between two steps, not within one");
+  require(passes_->empty(), "a session is saved between two steps, not within one");
   flush();
+  // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
+  run_.make_durable();
   tensor::State out;
   out.set("step", step_);
   for (const auto& running : probes_) {
@@ -219,7 +235,7 @@ tensor::State Session::state() {
 }
 
 void Session::load(const tensor::State& state) {
-  step_ = state.integer("step");
+  step_ = first_step_ = state.integer("step");
   require(step_ >= 0, "the saved state is of step {}", step_);
   for (auto& running : probes_) {
     const std::string name(running.probe->name());
@@ -231,11 +247,7 @@ void Session::load(const tensor::State& state) {
     running.probe->load(inner);
     running.in_window = inner.integer("in_window") != 0;
   }
-  open_taps();
+  listen(needs());
 }
 
-void Session::save(const std::filesystem::path& file) {
-  write_state(file, state());
-}
-
-}  // namespace kappascope::train
+}  // namespace kappascope::session

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kappascope/curvature/operators.h"
+#include "kappascope/probes/hessian_spectrum.h"
+#include "kappascope/session/session.h"
+
+namespace kappascope::probes {
+
+/// What attach() does where its directory holds a run already. To go on in that run, use resume().
+enum class ExistingRun {
+  kRefuse,   ///< throws Error
+  kNewName,  ///< writes DIR-2, or the next number that is free
+};
+
+/// Which probes run, and when. Each probe has a time budget, a share of the training time. The
+/// first window of a layer probe always runs, and what it cost is what the later ones go by, so a
+/// short run costs more (benchmarks/RESULTS.md has the measurements). A Hessian window is bounded
+/// from the first on: products are cut to the budget, or the window is put off.
+struct ProbeOptions {
+  bool features = true;           ///< moments and condition numbers
+  bool intercept = true;          ///< what the post-gating bias has absorbed
+  bool gradient_variance = true;  ///< Lemma 2
+  bool hessian = true;            ///< top eigenvalues and density; needs `curvature_loss`
+  int64_t every = 200;            ///< steps between emissions
+  int64_t window = 4;             ///< steps observed for each
+  int64_t hessian_every = 0;      ///< steps between spectra; 0 = ten times `every`
+  int64_t last_step = -1;         ///< the last step of training when known: measured too
+  /// Share of the training time each probe but the Hessian may use; a window beyond it is left
+  /// out. 0 = no limit: then what is probed depends on step numbers alone.
+  double budget = 0.005;
+  double hessian_budget = 0.005;
+  int64_t sample_rows = 512;  ///< rows kept a layer, for the tails
+  HessianSpectrumOptions spectrum;
+  /// Evaluates the loss on a fixed batch, without dropout. Empty: no Hessian.
+  curvature::LossFunction curvature_loss;
+  ExistingRun existing = ExistingRun::kRefuse;
+  std::string parameters = "*";  ///< glob of the parameters whose Hessian is taken
+};
+
+/// The standard set of probes. `parameters` gives those whose Hessian is taken, and is called
+/// before each of its windows. Throws UsageError for invalid options.
+std::vector<session::ScheduledProbe> standard_probes(
+    const std::function<curvature::NamedParameters()>& parameters, const ProbeOptions& options);
+
+/// What every run says of itself: version, time, LibTorch, threads, device, number of parameters.
+store::Facts standard_facts(const std::string& device, std::int64_t parameters);
+
+/// `dir`, or by kNewName the next name that is free. Throws Error where a run is in the way.
+std::filesystem::path new_run_directory(const std::filesystem::path& dir, ExistingRun existing);
+
+}  // namespace kappascope::probes

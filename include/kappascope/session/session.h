@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kappascope/session/probe.h"
+#include "kappascope/session/schedule.h"
+#include "kappascope/store/run.h"
+#include "kappascope/tensor/state.h"
+
+namespace kappascope::session {
+
+class Passes;
+
+struct ScheduledProbe {
+  std::unique_ptr<Probe> probe;
+  Schedule schedule;
+};
+
+/// How the training loss combines its terms (one a token): needed to scale the gradient at a
+/// layer's output back to that of one token. A loss over batch and something else (the pixels of an
+/// image, say) is a mean where it is divided by the number of tokens, and a sum where it is not.
+enum class LossReduction { kMean, kSum };
+
+struct SessionOptions {
+  LossReduction reduction = LossReduction::kMean;
+  /// Rows of scalars are written at least this often (seconds), and with every emission.
+  double flush_seconds = 1.0;
+};
+
+/// A watched run: hands each step to the probes that look at it, times them, keeps their budgets,
+/// and writes to the run store. It knows no module: a front end (train::TappedSession for taps, the
+/// Python package for hooks) gives passes() what the watched layers let pass, as far as needs()
+/// asks for it.
+///
+/// A run that is removed or replaced while it is written goes on in a copy beside it (RunWriter).
+/// The call that found it throws Error, once, with everything written and the step counted.
+class Session {
+ public:
+  Session(store::RunWriter run, std::vector<ScheduledProbe> probes, SessionOptions options = {});
+  /// Closes with "interrupted" what was not closed.
+  virtual ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// What the probes want to see of the next step.
+  [[nodiscard]] Needs needs() const;
+  /// Where the front end puts it.
+  [[nodiscard]] const std::shared_ptr<Passes>& passes() const { return passes_; }
+
+  /// One call a step, after backward() and before the optimiser's update. A learning rate that is
+  /// NaN, and a norm of all gradients that is not given, are not written. Returns whether a probe
+  /// ended its window: latest() is new.
+  /// `terms`: how many terms (tokens with a label, say) a mean-reduced loss is the mean over, where
+  /// these are not the rows that passed the layers; 0: they are.
+  bool step(double loss,
+            double learning_rate = std::numeric_limits<double>::quiet_NaN(),
+            std::optional<double> gradient_norm = std::nullopt,
+            double terms = 0);
+  /// A further number of the step that step() was last called for (a test loss, say); one of your
+  /// own is called "user/...". Throws where the schema of a run has no such series or status.
+  void record(store::Scalar scalar);
+  /// Runs work outside a training step (an evaluation, an attack) unseen; otherwise a pass with
+  /// gradients would count as one of the next step.
+  void outside(const std::function<void()>& work);
+  /// `step` = -1: the step that comes next.
+  void event(const std::string& kind, const std::string& message, std::int64_t step = -1);
+  void flush();
+  /// Writes pending data and the state ("finished", "interrupted", "failed"); nothing is seen from
+  /// then on.
+  void close(const std::string& state = "finished");
+
+  [[nodiscard]] std::int64_t next_step() const { return step_; }
+  [[nodiscard]] store::RunWriter& run() { return run_; }
+  /// Whether run() is the copy of a run that is no longer there.
+  [[nodiscard]] bool is_rescued() const { return !lost_.empty(); }
+  /// The scalars of the latest emission of each probe, for a progress line.
+  [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
+
+  /// Between two steps: writes out what is pending, durably, and returns the number of steps taken
+  /// and what the probes have summed up.
+  [[nodiscard]] tensor::State state();
+  /// Throws Error when a probe of this session is not in the state.
+  void load(const tensor::State& state);
+
+ protected:
+  /// From now on the front end shows this of every pass. Called whenever it changes.
+  virtual void listen(const Needs& /*needs*/) {}
+
+ private:
+  struct Running;
+
+  void grant_windows();
+  void observe(double loss, double learning_rate, double terms);
+  bool emit(store::Snapshot& snapshot, double training_seconds);
+  void record_costs(store::Snapshot& out) const;
+  void write_pending();
+  void tell_rescue();
+
+  store::RunWriter run_;
+  std::vector<Running> probes_;
+  SessionOptions options_;
+  std::shared_ptr<Passes> passes_;
+  std::int64_t step_ = 0, first_step_ = 0;  // the next one, and that of this process
+  bool closed_ = false;
+  std::vector<store::Snapshot> pending_;
+  std::vector<store::Scalar> latest_;
+  double started_ = 0, probing_ = 0, flushed_ = 0;
+  std::string lost_;  // why the run is written to a copy
+  bool told_rescue_ = false;
+};
+
+}  // namespace kappascope::session

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/standard.h"
+
+#include <fmt/format.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+#include <torch/version.h>
+
+#include <memory>
+
+#include "kappascope/core/require.h"
+#include "kappascope/core/time.h"
+#include "kappascope/core/version.h"
+#include "kappascope/probes/feature_moments.h"
+#include "kappascope/probes/gradient_variance.h"
+#include "kappascope/probes/intercept.h"
+
+namespace kappascope::probes {
+
+std::vector<session::ScheduledProbe> standard_probes(
+    const std::function<curvature::NamedParameters()>& parameters, const ProbeOptions& options) {
+  if (options.every < 1 || options.window < 1 || options.window > options.every) {
+    throw UsageError(
+        fmt::format("probes.window must lie between 1 and probes.every, got window {} and every {}",
+                    options.window,
+                    options.every));
+  }
+  if (!(options.budget >= 0) || !(options.hessian_budget >= 0)) {
+    throw UsageError("a probe's budget must not be negative");
+  }
+  if (options.sample_rows < 0) throw UsageError("probes.sample-rows must not be negative");
+  if (options.spectrum.top < 1 || !(options.spectrum.tolerance > 0)) {
+    throw UsageError("probes.hessian-top must be at least 1 and probes.hessian-tolerance positive");
+  }
+  const session::Schedule schedule{
+      options.every, options.window, options.last_step, options.budget};
+  std::vector<session::ScheduledProbe> probes;
+  if (options.features) {
+    linalg::MomentOptions moments;
+    moments.sample_rows = options.sample_rows;
+    probes.push_back({std::make_unique<FeatureMoments>(moments), schedule});
+  }
+  if (options.intercept) probes.push_back({std::make_unique<Intercept>(), schedule});
+  if (options.gradient_variance)
+    probes.push_back({std::make_unique<GradientVarianceProbe>(), schedule});
+  if (options.hessian && options.curvature_loss) {
+    const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
+    parameters();  // a pattern that matches nothing is said now, not at the first spectrum
+    probes.push_back(
+        {std::make_unique<HessianSpectrum>(options.curvature_loss, parameters, options.spectrum),
+         {every, 1, options.last_step, options.hessian_budget}});
+  }
+  return probes;
+}
+
+store::Facts standard_facts(const std::string& device, std::int64_t parameters) {
+  return {{"version", std::string(version())},
+          {"created", utc_now()},
+          {"torch", TORCH_VERSION},
+          {"device", device},
+          {"threads", std::to_string(at::get_num_threads())},
+          {"parameters", std::to_string(parameters)}};
+}
+
+std::filesystem::path new_run_directory(const std::filesystem::path& dir, ExistingRun existing) {
+  auto name = dir;
+  for (int i = 2; store::RunWriter::holds_run(name); ++i) {
+    require(existing == ExistingRun::kNewName,
+            "{} already holds a run: attach to another directory, go on in it with "
+            "probes::resume(), or set ProbeOptions::existing to kNewName",
+            dir.string());
+    name = dir;
+    name += fmt::format("-{}", i);
+  }
+  return name;
+}
+
+}  // namespace kappascope::probes

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kappascope/session/probe.h"
+#include "kappascope/session/session.h"
+
+namespace kappascope::session {
+
+/// One forward pass of one watched down-projection, as a front end sees it.
+struct Pass {
+  std::string layer;
+  at::Tensor features;  ///< phi: [..., d_ff]; of three dimensions and more, the last but one counts
+                        ///< the tokens of a sequence
+  at::Tensor bias;      ///< b: [d_ff]; undefined without post-gating bias
+  double dropout = 0;   ///< probability with which features were zeroed in this pass
+  at::Tensor mask =
+      {};  ///< bool, a number for each row of phi: whether it counts; undefined: all do
+  /// A backward pass will come by. Where none came by the end of the step, the pass was none of
+  /// training (an evaluation with gradients) and is forgotten.
+  bool in_graph = true;
+};
+
+/// What passes the watched layers in one step, over all of its forward and backward passes. A front
+/// end shares it with the hooks that it leaves in a graph, which may outlive a session.
+class Passes {
+ public:
+  /// Counts a forward pass and returns its number.
+  std::int64_t forward(Pass pass);
+  /// The backward pass came by; `gradient` of the loss at the layer's output, [..., d_model], or
+  /// undefined where nobody asked for it. A pass of an earlier step is ignored.
+  void backward(std::int64_t number, const at::Tensor& gradient);
+  /// Nothing passed since the last step.
+  [[nodiscard]] bool empty() const { return passes_.empty(); }
+  /// The step's views, gradients scaled back to one row; forgets them. `terms`: how many terms the
+  /// step's loss is a mean over; 0: the rows that count.
+  [[nodiscard]] std::vector<LayerView> take(LossReduction reduction, double terms = 0);
+
+ private:
+  struct Seen {
+    Pass pass;
+    at::Tensor gradient;
+    bool complete = false;  // the backward pass came by
+    int use = 0;            // of the layer, in this pass of the model
+
+    [[nodiscard]] std::int64_t rows() const;  // that count
+  };
+  std::map<std::int64_t, Seen> passes_;  // by their number
+  std::int64_t next_ = 0;
+};
+
+}  // namespace kappascope::session

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/session/passes.h"
+
+#include <torch/types.h>
+
+#include <utility>
+
+namespace kappascope::session {
+
+std::int64_t Passes::forward(Pass pass) {
+  Seen seen;
+  // A backward pass between two forward passes makes them two passes of gradient accumulation;
+  // without one the layer is used twice in one (shared weights).
+  for (const auto& [number, before] : passes_) {
+    if (before.pass.layer == pass.layer) seen.use = before.complete ? 0 : before.use + 1;
+  }
+  seen.pass = std::move(pass);
+  passes_.emplace(next_, std::move(seen));
+  return next_++;
+}
+
+void Passes::backward(std::int64_t number, const at::Tensor& gradient) {
+  const auto found = passes_.find(number);
+  if (found == passes_.end()) return;
+  found->second.complete = true;
+  if (gradient.defined()) found->second.gradient = gradient.detach();
+}
+
+std::int64_t Passes::Seen::rows() const {
+  return pass.mask.defined() ? pass.mask.sum().item<std::int64_t>()
+                             : pass.features.numel() / pass.features.size(-1);
+}
+
+std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
+  std::erase_if(passes_, [](const auto& item) {
+    const auto& [number, seen] = item;
+    return seen.pass.in_graph && !seen.complete;
+  });
+  // Uses are counted from the first that is left.
+  std::map<std::string, std::pair<int, int>> before;  // a layer's last use, and what is the first
+  for (auto& [number, seen] : passes_) {
+    const auto [last, is_first] = before.try_emplace(seen.pass.layer, seen.use, seen.use);
+    auto& [use, first] = last->second;
+    if (!is_first && seen.use <= use) first = seen.use;
+    use = seen.use;
+    seen.use -= first;
+  }
+  // Each pass's loss is a mean over its own rows, weighted so that the step's passes add up to the
+  // mean over the rows of all: a row's share is one over these.
+  std::map<std::string, std::int64_t> rows;
+  for (const auto& [number, seen] : passes_) {
+    if (seen.use == 0) rows[seen.pass.layer] += seen.rows();
+  }
+  std::vector<LayerView> views;
+  for (const auto& [number, seen] : passes_) {
+    const auto& phi = seen.pass.features;
+    LayerView view;
+    view.name = seen.pass.layer;
+    view.features = phi.reshape({-1, phi.size(-1)});
+    view.bias = seen.pass.bias;
+    view.dropout = seen.pass.dropout;
+    view.use = seen.use;
+    view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;
+    if (seen.pass.mask.defined()) view.mask = seen.pass.mask.reshape({-1});
+    if (seen.gradient.defined()) {
+      const double shares = terms > 0 ? terms : static_cast<double>(rows.at(seen.pass.layer));
+      view.gradient = seen.gradient.reshape({-1, seen.gradient.size(-1)})
+                          .mul(reduction == LossReduction::kMean ? shares : 1.0);
+    }
+    views.push_back(std::move(view));
+  }
+  passes_.clear();
+  return views;
+}
+
+}  // namespace kappascope::session
