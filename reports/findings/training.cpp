@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "reports/figures/builders.h"
 #include "reports/findings/rules.h"
@@ -46,6 +48,37 @@ double recent_spread(const Arm& arm) {
   return high->scalar.value - low->scalar.value;
 }
 
+/// What probes could not measure, a finding a kind of reason.
+void find_missing_windows(const Arm& arm, Findings& out) {
+  const std::array<std::pair<const char*, const char*>, 4> kinds = {{
+      {"probe_skipped", "a probe was skipped"},
+      {"hessian_failed", "the Hessian spectrum could not be computed"},
+      {"hessian_stopped", "the Hessian spectrum was stopped"},
+      {"hessian_budget", "the budget cut or put off the Hessian spectrum"},
+  }};
+  for (const auto& [kind, what] : kinds) {
+    const store::StepEvent* first = nullptr;
+    std::size_t later = 0;
+    for (const auto& event : arm.events) {
+      if (event.event.kind != kind) continue;
+      if (first == nullptr) {
+        first = &event;
+      } else {
+        ++later;
+      }
+    }
+    if (first == nullptr) continue;
+    out.push_back({kind,
+                   fmt::format("{}: {} at step {}{}.",
+                               arm.label,
+                               what,
+                               first->step,
+                               later > 0 ? fmt::format(" and {} times later", later) : ""),
+                   first->event.message,
+                   true});
+  }
+}
+
 }  // namespace
 
 void find_trouble(const std::vector<Arm>& arms, Findings& out) {
@@ -67,13 +100,9 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
              fmt::format("{}: the loss became NaN or infinite at step {}.", arm.label, step),
              kappa_before(arm, step),
              true});
-      } else if (event.kind == "probe_skipped") {
-        out.push_back({"probe_skipped",
-                       fmt::format("{}: a probe was skipped at step {}.", arm.label, step),
-                       event.message,
-                       true});
       }
     }
+    find_missing_windows(arm, out);
     if (arm.state != "finished") {
       const std::string meaning = arm.state == "running"       ? "is still running"
                                   : arm.state == "interrupted" ? "was interrupted"

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "kappascope/core/json_depth.h"
 #include "reports/html/tables.h"
 #include "reports/html/text.h"
 #include "reports/number_format.h"
@@ -87,7 +88,9 @@ std::string html_row(const Row& row, bool with_origin) {
 
 /// A stored row may be of any version of the program: what it lacks stays empty.
 Row row_of(const store::VerdictRow& verdict, const std::string& run) {
-  auto json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
+  auto json = nlohmann::json::object();
+  if (json_depth(verdict.json) <= kDeepestJson)
+    json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) json = nlohmann::json::object();
   return {.claim = verdict.claim,
           .outcome = verdict.outcome,

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "kappascope/core/markdown.h"
+#include "kappascope/core/printable.h"
 #include "reports/number_format.h"
 
 namespace kappascope::reports {
@@ -79,9 +80,9 @@ std::string summary(const std::vector<StudyResult>& studies) {
       const auto& verdict = claim.verdict;
       const bool seen = !verdict.left.empty();
       out += fmt::format("| {} | [{}](#{}) | {} | {} | {} | {} | {} | {} |\n",
-                         claim.claim,
-                         study.name,
-                         study.name,
+                         markdown_cell(claim.claim),
+                         markdown_cell(study.name),
+                         markdown_cell(study.name),
                          markdown_cell(verdict.left),
                          seen ? number(verdict.measured) : "–",
                          seen ? interval(verdict.lower, verdict.upper) : "–",
@@ -99,7 +100,7 @@ std::string verdicts_table(const StudyResult& study) {
       "\n| claim | the document says | verdict | what was measured |\n|---|---|---|---|\n";
   for (const auto& claim : study.verdicts) {
     out += fmt::format("| {} | {} ({}) | {} | {} |\n",
-                       claim.claim,
+                       markdown_cell(claim.claim),
                        markdown_cell(claim.statement),
                        markdown_cell(claim.source),
                        verdict_words(to_string(claim.verdict.outcome)),
@@ -138,7 +139,7 @@ std::string comparisons_table(const StudyResult& study) {
       markdown_cell(study.comparisons.front().control));
   for (const auto& c : study.comparisons) {
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-                       c.metric,
+                       markdown_cell(c.metric),
                        markdown_cell(c.condition),
                        markdown_cell(c.arm),
                        number(c.arm_median),
@@ -156,7 +157,8 @@ std::string comparisons_table(const StudyResult& study) {
 std::string extent(const StudyResult& study) {
   std::string text = study.data.empty() ? "" : "On " + study.data + ", ";
   if (!study.steps.empty()) text += study.steps + " steps, ";
-  return text + fmt::format("{} seeds, {} of {} runs.\n", study.seeds, study.ended, study.runs);
+  text += fmt::format("{} seeds, {} of {} runs.", study.seeds, study.ended, study.runs);
+  return printable(text) + "\n";
 }
 
 }  // namespace
@@ -166,8 +168,8 @@ std::string study_markdown(const std::vector<StudyResult>& results) {
   const auto decided = [](const StudyResult& study) { return !study.verdicts.empty(); };
   if (std::ranges::any_of(results, decided)) out += summary(results);
   for (const auto& study : results) {
-    out += fmt::format("\n## {}\n\n{}", study.name, extent(study));
-    if (!study.command.empty()) out += "\n    " + study.command + "\n";
+    out += fmt::format("\n## {}\n\n{}", printable(study.name), extent(study));
+    if (!study.command.empty()) out += "\n    " + printable(study.command) + "\n";
     out += verdicts_table(study) + arms_table(study) + comparisons_table(study);
   }
   return out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/findings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "reports/number_format.h"
@@ -53,6 +55,28 @@ TEST_CASE("numbers read well in words", "[findings]") {
   CHECK(percent(-0.4) == "−40 %");
   CHECK(percent(1e-9) == "under 0.01 %");
   CHECK(listed({"a", "b", "c"}) == "a, b and c");
+}
+
+TEST_CASE("what probes left out is one finding a reason with the first message", "[findings]") {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "one", {{"label", "one"}});
+    for (const std::int64_t step : {0, 20, 40}) {
+      store::Snapshot snapshot;
+      snapshot.step = step;
+      snapshot.events.push_back({"hessian_budget", fmt::format("{} products", step)});
+      if (step == 20) snapshot.events.push_back({"hessian_failed", "no curvature"});
+      run.write(snapshot);
+    }
+    run.set_state("finished");
+  }
+  const auto findings = find_findings(read_arms({folder / "one"}));
+  CHECK(text_of(findings, "hessian_budget") ==
+        "one: the budget cut or put off the Hessian spectrum at step 0 and 2 times later.|"
+        "0 products");
+  CHECK(text_of(findings, "hessian_failed") ==
+        "one: the Hessian spectrum could not be computed at step 20.|no curvature");
+  CHECK(find(findings, "probe_skipped") == nullptr);
 }
 
 TEST_CASE("the ratio of two kappas carries the interval that follows from theirs", "[findings]") {

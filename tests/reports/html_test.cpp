@@ -65,6 +65,12 @@ TEST_CASE("a verdict that is not JSON is shown as far as it goes", "[html]") {
   const std::string ledger = ledger_html({arm});
   CHECK(ledger.find("X-1") != std::string::npos);
   CHECK(ledger.find("undecided") != std::string::npos);
+  constexpr std::size_t kDepth = 200'000;
+  arm.verdicts = {{"X-1",
+                   "undecided",
+                   "",
+                   R"({"left":)" + std::string(kDepth, '[') + std::string(kDepth, ']') + "}"}};
+  CHECK(ledger_html({arm}).find("undecided") != std::string::npos);
   CHECK(ledger_html({Arm{}}).find("No claim was decided") != std::string::npos);
 }
 
