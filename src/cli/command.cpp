@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -66,6 +68,7 @@ void parse_config(const std::string& file,
   }
   try {
     const auto parsed = po::parse_config_file(in, options, /*allow_unregistered=*/true);
+    if (in.bad()) throw Error("cannot read " + file + ": " + std::strerror(errno));
     const auto known = names_of(options);
     for (const auto& option : parsed.options) {
       if (option.string_key.rfind("arms.", 0) == 0) {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -11,6 +14,7 @@
 
 #include "cli/command.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/version.h"
 
@@ -73,9 +77,19 @@ int run(const std::vector<std::string>& words) {
       near.empty() ? "; --help lists them" : fmt::format(": did you mean '{}'?", near)));
 }
 
-int failed(const std::string& message, int status) {
-  fmt::print(stderr, "kappascope: error: {}\n", printable(message));
+int failed(const std::string& message, int status) noexcept {
+  try {
+    notice("kappascope: error: {}\n", printable(message));
+  } catch (...) {
+    std::fputs("kappascope: error: not enough memory\n", stderr);
+  }
   return status;
+}
+
+/// What was printed is in a buffer until here, and a result that nobody received is none.
+void require_printed() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
 }
 
 /// LibTorch's message without its stack trace and its place in LibTorch's sources.
@@ -87,9 +101,11 @@ std::string message_of(const c10::Error& error) {
   return text;
 }
 
-int run_and_report(const std::vector<std::string>& words) {
+int run_and_report(int argc, char** argv) {
   try {
-    return run(words);
+    const int status = run({argv + 1, argv + argc});
+    require_printed();
+    return status;
   } catch (const UsageError& error) {
     return failed(error.what(), 2);
   } catch (const c10::Error& error) {
@@ -105,5 +121,5 @@ int run_and_report(const std::vector<std::string>& words) {
 }  // namespace kappascope
 
 int main(int argc, char** argv) {
-  return kappascope::run_and_report({argv + 1, argv + argc});
+  return kappascope::run_and_report(argc, argv);
 }

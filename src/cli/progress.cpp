@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "kappascope/core/notice.h"
 #include "kappascope/core/time.h"
 
 namespace kappascope::cli {
@@ -15,19 +16,19 @@ ProgressLine::~ProgressLine() {
 }
 
 void ProgressLine::close() {
-  if (open_) fmt::print(stderr, "\n");
+  if (open_) notice("\n");
   open_ = false;
 }
 
 void ProgressLine::note(const std::string& text) {
   close();
-  fmt::print(stderr, "{}\n", text);
+  notice("{}\n", text);
 }
 
 void ProgressLine::show(const std::string& text, bool last) {
   constexpr double kLogSeconds = 5;
   if (terminal_) {
-    fmt::print(stderr, "\r\033[K{}", text);
+    notice("\r\033[K{}", text);
     std::fflush(stderr);
     open_ = true;
     if (last) close();
@@ -36,7 +37,7 @@ void ProgressLine::show(const std::string& text, bool last) {
   const double now = monotonic_seconds();
   if (!last && now - shown_ < kLogSeconds) return;
   shown_ = now;
-  fmt::print(stderr, "{}\n", text);
+  notice("{}\n", text);
 }
 
 }  // namespace kappascope::cli

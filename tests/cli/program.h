@@ -30,8 +30,10 @@ class Workplace {
   /// `words` after the program's name; `before` goes in front of it (a shell prefix).
   [[nodiscard]] Output run(const std::string& words, const std::string& before = "") const;
 
-  /// The same, with a signal as soon as `file` exists: Ctrl-C or another. Job control gives the
-  /// program a group of its own, without which the shell has it ignore Ctrl-C. `before` as in run.
+  /// The same, with a signal as soon as `file` exists: Ctrl-C or another. It comes twice at once,
+  /// to the program and to its group, as from timeout and batch systems, which must count as one.
+  /// Job control gives the program a group of its own, without which the shell has it ignore
+  /// Ctrl-C. `before` as in run.
   [[nodiscard]] Output run_until(const std::string& words,
                                  const std::string& file,
                                  const std::string& signal = "INT",
@@ -40,7 +42,7 @@ class Workplace {
                before +
                    R"( bash -c 'set -m; file=$1; signal=$2; shift 2; "$@" & )"
                    R"(while [ ! -e "$file" ] && kill -0 $!; do sleep 0.01; done; )"
-                   R"(kill -$signal $!; wait $!' _ ')" +
+                   R"(kill -s $signal -- $! -$!; wait $!' _ ')" +
                    file + "' " + signal);
   }
 

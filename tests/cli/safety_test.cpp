@@ -143,4 +143,11 @@ TEST_CASE("a changed value in a run is told by every command, left out, and list
   CHECK(exported.status == 1);
   CHECK_THAT(exported.err, Contains("warning: run is damaged") && Contains("loss/test, step 19"));
   CHECK_THAT(exported.out, !Contains("19,loss/test") && Contains("29,loss/test"));
+  const auto listed = work.run("runs . --json");
+  CHECK_THAT(listed.err, Contains("warning: ./run is damaged"));
+  CHECK_THAT(listed.out, Contains("\"damaged\":1"));
+  for (const std::string other : {"spectrum run --rows 20 --top 1", "verify P-L2e --run run"}) {
+    CAPTURE(other);
+    CHECK_THAT(work.run(other).err, Contains("warning: run is damaged"));
+  }
 }

@@ -166,3 +166,32 @@ TEST_CASE("what the environment lacks is an error with the path, exit 1") {
   std::filesystem::create_directory(work.path() / "empty");
   check("train --data empty", "train-images-idx3-ubyte");
 }
+
+TEST_CASE(
+    "a result that nobody receives is an error, and an error that nobody reads is still one") {
+  const Workplace work;
+  REQUIRE(work.run(Workplace::train("--train.steps 3 --out run")).status == 0);
+  for (const std::string command :
+       {"check run", "runs .", "export run", "--help", "check --help"}) {
+    CAPTURE(command);
+    const auto got = work.run(command, R"(sh -c '"$@" >/dev/full' _)");
+    CHECK(got.status == 1);
+    CHECK_THAT(got.err, StartsWith("kappascope: error: cannot write"));
+    CHECK(std::count(got.err.begin(), got.err.end(), '\n') == 1);
+  }
+  const std::string unread = R"(sh -c '"$@" 2>/dev/full' _)";
+  CHECK(work.run("check nothing", unread).status == 1);
+  CHECK(work.run("nonsense", unread).status == 2);
+  CHECK(work.run(Workplace::train("--train.steps 3 --out other"), unread).status == 0);
+  CHECK(work.run("check other").status == 0);
+}
+
+TEST_CASE("a configuration that cannot be read to its end is an error, not the defaults") {
+  const Workplace work;
+  const auto got = work.run("train --config /proc/self/mem --out run");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("kappascope: error: cannot read /proc/self/mem: Input/output"));
+  const auto study = work.run("sweep /proc/self/mem");
+  CHECK(study.status == 1);
+  CHECK_THAT(study.err, Contains("cannot read the study /proc/self/mem: Input/output"));
+}

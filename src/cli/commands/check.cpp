@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/train/checkpoint.h"
 
@@ -36,6 +38,8 @@ Checked check(const fs::path& run) {
     try {
       train::read_checkpoint(file);
       ++found.checkpoints;
+    } catch (const std::bad_alloc&) {
+      throw;  // says nothing about the checkpoint
     } catch (const std::exception& error) {
       found.damage.emplace_back(error.what());
     }
@@ -68,8 +72,7 @@ int run_check(const Arguments& arguments) {
   usage.synopsis = "kappascope check RUN... [--json]";
   usage.text =
       "Looks for damage: every page and every row of the database, and every checkpoint, against\n"
-      "their checksums. Damaged rows are listed; report, export and compare name them and go on "
-      "without.\n"
+      "their checksums. Damaged rows are listed; other commands warn of them and go on without.\n"
       "Exit status 1 where anything is damaged.\n\n"
       "example: kappascope check runs/pgb";
   usage.options.add_options()("help,h", "show this text")(
@@ -107,13 +110,13 @@ void warn_of_damage(const std::vector<fs::path>& runs) {
     std::string shown;
     for (std::size_t i = 0; i < std::min(kShown, damage.size()); ++i)
       shown += (i > 0 ? "; " : "") + damage[i];
-    fmt::print(stderr,
-               "kappascope: warning: {} is damaged in {} and read without: {}{}; "
-               "`kappascope check` lists them\n",
-               printable(run.string()),
-               places(damage.size()),
-               printable(shown),
-               damage.size() > kShown ? "; ..." : "");
+    notice(
+        "kappascope: warning: {} is damaged in {} and read without: {}{}; "
+        "`kappascope check` lists them\n",
+        printable(run.string()),
+        places(damage.size()),
+        printable(shown),
+        damage.size() > kShown ? "; ..." : "");
   }
 }
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
@@ -27,6 +28,7 @@ struct Row {
   int64_t steps = 0;
   double loss = kUnknown, test_loss = kUnknown, kappa = kUnknown;
   std::string layer;
+  std::size_t damaged = 0;  ///< of the rows that were read
 };
 
 /// Seconds since 1970 of an ISO 8601 time in UTC.
@@ -65,6 +67,7 @@ Row summarize(const std::filesystem::path& path) {
       row.layer = key.layer;
     }
   }
+  row.damaged = run.damaged().size();
   return row;
 }
 
@@ -113,7 +116,8 @@ Json json_row(const std::string& run, const Row& row) {
           {"loss", number(row.loss)},
           {"test_loss", number(row.test_loss)},
           {"worst_kappa", number(row.kappa)},
-          {"worst_layer", row.layer}};
+          {"worst_layer", row.layer},
+          {"damaged", row.damaged}};
 }
 
 }  // namespace
@@ -155,13 +159,19 @@ int run_runs(const Arguments& arguments) {
     try {
       const auto row = summarize(path);
       json ? print_json(json_row(path.string(), row)) : print_row(path.string(), row);
+      if (row.damaged > 0)
+        notice(
+            "kappascope: warning: {} is damaged and read without what is; see "
+            "`kappascope check {}`\n",
+            printable(path.string()),
+            printable(path.string()));
     } catch (const std::exception& error) {
       if (json) print_json({{"run", path.string()}, {"error", error.what()}});
-      fmt::print(stderr, "kappascope: error: {}\n", printable(error.what()));
+      notice("kappascope: error: {}\n", printable(error.what()));
       ++broken;
     }
   }
-  if (found.empty()) fmt::print(stderr, "no runs in {}\n", dir);
+  if (found.empty()) notice("no runs in {}\n", dir);
   return broken > 0 ? 1 : 0;
 }
 

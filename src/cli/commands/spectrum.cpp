@@ -13,6 +13,7 @@
 #include "cli/spectrum/print.h"
 #include "cli/spectrum/record.h"
 #include "kappascope/core/atomic_file.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/core/require.h"
 #include "kappascope/store/run.h"
 #include "kappascope/train/checkpoint.h"
@@ -77,7 +78,9 @@ std::string store_result(const SpectrumRequest& request, const SpectrumResult& r
   try {
     const bool keep = request.pairs_by_default &&
                       holds_pairs(store::RunReader(request.run), request, result.checkpoint);
-    store::RunWriter::append(request.run).write(to_snapshot(request, result, !keep));
+    auto writer = store::RunWriter::append(request.run);
+    writer.write(to_snapshot(request, result, !keep));
+    writer.make_durable();
   } catch (const Error& error) {
     return error.what();
   }
@@ -168,13 +171,14 @@ int run_spectrum(const Arguments& arguments) {
   check(request);
 
   if (!request.density_out.empty()) check_output(request.density_out, kDensityMark, values);
+  warn_of_damage({request.run});
   const store::RunReader reader(request.run);
   const bool keep = !values["no-store"].as<bool>();
   if (keep && reader.state() == "running") {
-    fmt::print(stderr,
-               "kappascope: {} is being trained; the result goes into it only if that has ended by "
-               "then\n",
-               request.run);
+    notice(
+        "kappascope: {} is being trained; the result goes into it only if that has ended by "
+        "then\n",
+        request.run);
   }
   auto settings = from_ini(reader.fact("config"));
   if (!data.empty()) settings.train.data = data;
@@ -183,7 +187,7 @@ int run_spectrum(const Arguments& arguments) {
   auto task = train::make_task(settings.train);
   const auto checkpoint = train::newest_checkpoint(
       request.run, step < 0 ? std::nullopt : std::optional(step), [](const std::string& why) {
-        fmt::print(stderr, "kappascope: warning: {}; taking an older checkpoint\n", why);
+        notice("kappascope: warning: {}; taking an older checkpoint\n", why);
       });
   require(checkpoint.has_value(),
           "{}{}",
@@ -199,7 +203,7 @@ int run_spectrum(const Arguments& arguments) {
   if (!request.density_out.empty())
     write_text_atomically(request.density_out, density_csv(result.density->value));
   const auto refusal = keep ? store_result(request, result) : "--no-store";
-  if (keep && !refusal.empty()) fmt::print(stderr, "kappascope: not stored: {}\n", refusal);
+  if (keep && !refusal.empty()) notice("kappascope: not stored: {}\n", refusal);
   if (values["json"].as<bool>()) {
     auto out = to_json(request, result);
     out["stored"] = refusal.empty();

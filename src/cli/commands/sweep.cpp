@@ -10,6 +10,7 @@
 #include "cli/study/terminal.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/reports/study/markdown.h"
 #include "kappascope/study/study.h"
 #include "kappascope/train/problem.h"
@@ -129,11 +130,16 @@ int run_sweep(const Arguments& arguments) {
   });
   const auto trained = train_runs(runs, name, folder, jobs);
   if (trained.interrupted) {
-    fmt::print(stderr, "kappascope: interrupted; run the same command again to resume\n");
+    notice("kappascope: interrupted; run the same command again to resume\n");
     return 130;
   }
   for (const auto& [run, why] : trained.failures)
-    fmt::print(stderr, "kappascope: run {} failed: {}\n", run, why);
+    notice("kappascope: run {} failed: {}\n", run, why);
+  std::vector<std::filesystem::path> ended;
+  for (const auto& run : runs) {
+    if (store::RunWriter::holds_run(run.dir)) ended.push_back(run.dir);
+  }
+  warn_of_damage(ended);
   const auto result = study::conclude(definition, runs, trained.failures, options);
   write_text_atomically(folder / "RESULTS.md", reports::study_markdown({result}));
   if (values["json"].as<bool>()) {

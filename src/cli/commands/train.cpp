@@ -17,6 +17,7 @@
 #include "cli/settings.h"
 #include "cli/settings_options.h"
 #include "cli/study/processes.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/module_tensors.h"
@@ -91,15 +92,13 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
     fmt::print("{}\n", dir.string());
   }
   if (result.state == "interrupted") {
-    fmt::print(stderr,
-               "kappascope: {}; continue with: kappascope train --resume '{}'\n",
-               result.message,
-               dir.string());
+    notice("kappascope: {}; continue with: kappascope train --resume '{}'\n",
+           result.message,
+           dir.string());
     return 130;
   }
   if (result.state == "failed") {
-    fmt::print(
-        stderr,
+    notice(
         "kappascope: error: {}; the state before that update is saved in {}. `kappascope report "
         "'{}'` shows the condition numbers up to that step. A lower train.learning-rate or a "
         "warm-up usually helps\n",
@@ -146,13 +145,13 @@ Usage usage_of(Settings& settings, std::string& data, std::string& out, std::str
 
 /// What to pass, where nothing was: the status of wrong usage.
 int nothing_to_train() {
-  fmt::print(stderr,
-             "usage: kappascope train --config FILE | --data PATH | --resume RUN [settings]\n\n"
-             "Say what to train:\n"
-             "  --config experiments/demo.ini   the settings in a file\n"
-             "  --data PATH                     the default model on your images or text\n"
-             "  --resume RUN                    continue a run that stopped\n\n"
-             "`kappascope train --help` lists the settings with their defaults.\n");
+  notice(
+      "usage: kappascope train --config FILE | --data PATH | --resume RUN [settings]\n\n"
+      "Say what to train:\n"
+      "  --config experiments/demo.ini   the settings in a file\n"
+      "  --data PATH                     the default model on your images or text\n"
+      "  --resume RUN                    continue a run that stopped\n\n"
+      "`kappascope train --help` lists the settings with their defaults.\n");
   return 2;
 }
 
@@ -250,7 +249,7 @@ int run_train(const Arguments& arguments) {
     // What is ignored stays so: nohup asks for that.
     if (std::signal(signal, request_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
-  train::Session session(task.model(), make_run(), std::move(probes));
+  train::TappedSession session(task.model(), make_run(), std::move(probes));
   if (checkpoint) {
     train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
     line.note(fmt::format("resuming {} after step {}", dir.string(), checkpoint->step));

@@ -10,6 +10,7 @@
 #include "cli/commands/expectations.h"
 #include "cli/progress.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/store/run.h"
 #include "kappascope/theory/claim.h"
 #include "kappascope/theory/explain.h"
@@ -110,6 +111,7 @@ void store_verdicts(store::RunWriter& writer, const std::vector<Decided>& decide
                           verdict.condition,
                           theory::verdict_json(*claim, verdict)});
   }
+  writer.make_durable();
 }
 
 void say_what_waits(const std::vector<const theory::Claim*>& claims,
@@ -119,9 +121,8 @@ void say_what_waits(const std::vector<const theory::Claim*>& claims,
   };
   const auto runs = count([&](const auto* claim) { return claim->needs_run && !context.run; });
   const auto studies = count([](const auto* claim) { return !claim->check; });
-  if (runs > 0) fmt::print(stderr, "{} claims about training need a run: pass --run RUN\n", runs);
-  if (studies > 0)
-    fmt::print(stderr, "{} claims are decided by studies: --list names them\n", studies);
+  if (runs > 0) notice("{} claims about training need a run: pass --run RUN\n", runs);
+  if (studies > 0) notice("{} claims are decided by studies: --list names them\n", studies);
 }
 
 }  // namespace
@@ -171,6 +172,7 @@ int run_verify(const Arguments& arguments) {
   // Opened first: what is wrong with the run is said before minutes of work.
   std::optional<store::RunWriter> writer;
   if (!run.empty()) {
+    warn_of_damage({run});
     context.run = run;
     writer = store::RunWriter::append(run);
   }

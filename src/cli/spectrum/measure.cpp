@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include <memory>
 #include <utility>
 
 #include "cli/progress.h"
@@ -15,34 +16,19 @@
 namespace kappascope::cli {
 namespace {
 
-// Shows on a progress line how many products were taken.
-class Counted final : public curvature::CurvatureOperator {
- public:
-  Counted(const CurvatureOperator& op, ProgressLine& line, const char* what, int expected)
-      : op_(op), line_(line), what_(what), expected_(expected) {}
-  [[nodiscard]] int64_t size() const override { return op_.size(); }
-  [[nodiscard]] at::TensorOptions vectors() const override { return op_.vectors(); }
-  [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
-  [[nodiscard]] curvature::ProductKind product_kind() const override { return op_.product_kind(); }
-  [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
-  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
-    auto product = op_.apply(v);
-    line_.show(fmt::format("{}: {} products (at most {}), {}",
-                           what_,
-                           ++count_,
-                           expected_,
-                           format_seconds(monotonic_seconds() - start_)));
-    return product;
-  }
-
- private:
-  const CurvatureOperator& op_;
-  ProgressLine& line_;
-  const char* what_;
-  int expected_;
-  mutable int count_ = 0;
-  double start_ = monotonic_seconds();
-};
+/// Shows on a progress line how many products were taken.
+std::unique_ptr<curvature::CurvatureOperator> counted(const curvature::CurvatureOperator& op,
+                                                      ProgressLine& line,
+                                                      const char* what,
+                                                      int expected) {
+  return curvature::watched(op, [&line, what, expected, start = monotonic_seconds()](int products) {
+    line.show(fmt::format("{}: {} products (at most {}), {}",
+                          what,
+                          products,
+                          expected,
+                          format_seconds(monotonic_seconds() - start)));
+  });
+}
 
 template <typename Body>
 auto timed(const Body& body) {
@@ -105,13 +91,13 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Tas
     line.show(fmt::format("{} products", result.pairs.value.products), true);
     if (request.density) {
       const linalg::DensityOptions options;
-      const Counted counted(*op, line, "density", options.steps * options.starts);
-      result.density = timed([&] { return curvature::spectral_density(counted, options); });
+      const auto shown = counted(*op, line, "density", options.steps * options.starts);
+      result.density = timed([&] { return curvature::spectral_density(*shown, options); });
     }
     if (request.trace) {
       const linalg::TraceOptions options;
-      const Counted counted(*op, line, "trace", options.max_products);
-      result.trace = timed([&] { return curvature::trace(counted, options); });
+      const auto shown = counted(*op, line, "trace", options.max_products);
+      result.trace = timed([&] { return curvature::trace(*shown, options); });
     }
   }
   // One graph lives at a time: that of the batch is gone by now.

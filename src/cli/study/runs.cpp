@@ -39,8 +39,8 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
                           const std::string& study,
                           const fs::path& folder,
                           int threads) {
-  fs::create_directories(folder / "settings");
-  fs::create_directories(folder / "logs");
+  make_directories(folder / "settings");
+  make_directories(folder / "logs");
   std::vector<Job> jobs;
   for (const auto* run : runs) {
     auto settings = settings_of(*run, study);
