@@ -5,6 +5,7 @@ KAPPASCOPE_LIBRARY names one that is built already (quickstart's). KAPPASCOPE_TO
 folder of another torch.
 """
 
+import importlib.util
 import os
 import re
 import shutil
@@ -39,7 +40,12 @@ def built_library() -> Path:
             f"there is no torch in {torch}: install it first, or name its folder with "
             "KAPPASCOPE_TORCH_DIR"
         )
+    plotly = importlib.util.find_spec("plotly")
+    if plotly is None or plotly.origin is None:
+        raise SystemExit("reports embed the script of the package plotly: install it first")
+    script = Path(plotly.origin).parent / "package_data" / "plotly.min.js"
     options = [
+        f"-DKAPPASCOPE_PLOTLY_JS={script}",
         "-DCMAKE_BUILD_TYPE=Release",
         "-DKAPPASCOPE_PYTHON_ONLY=ON",
         "-DKAPPASCOPE_UNITY=ON",

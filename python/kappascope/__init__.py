@@ -4,17 +4,22 @@
     found = kappascope.spectrum(loss, model)      # loss: a scalar tensor with its graph
     print(found)                              # the values, and in words what they are worth
     kappascope.kappa(features, bias)          # condition numbers of features [n, d], with intervals
+    scope = kappascope.attach(model, optimizer, run="runs/mine")   # watch a training loop
 
 The mathematics runs in C++ (torch.ops.kappascope.*). Nothing is changed: neither parameters, nor
 .grad, nor the model's mode, nor random states.
 """
 
+from ._attach import attach, report
+from ._bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
 from ._curvature import density, spectrum, trace
 from ._features import Conditioning, Kappa, kappa
 from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
 from ._results import Density, RitzValue, Spectrum, Trace
+from ._runs import Run, Series, read
+from ._scope import Scope
 
 __version__ = _version()
 
@@ -25,10 +30,19 @@ __all__ = [
     "Kappa",
     "Outputs",
     "RitzValue",
+    "Run",
+    "Scope",
+    "Series",
     "Spectrum",
     "Trace",
+    "add_output_bias",
+    "add_post_gating_bias",
+    "attach",
     "density",
+    "fold_post_gating_bias",
     "kappa",
+    "read",
+    "report",
     "spectrum",
     "trace",
 ]

@@ -45,8 +45,12 @@ def call(name: str, *arguments: Any, **options: Any) -> Any:
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
-        line = str(error).strip().partition("\n")[0]
-        raise Error(line) from None
+        raise Error(one_line(error)) from None
+
+
+def one_line(error: RuntimeError) -> str:
+    """What C++ said, without its stack trace."""
+    return str(error).strip().partition("\n")[0]
 
 
 def version() -> str:

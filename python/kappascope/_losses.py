@@ -106,6 +106,13 @@ def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[So
         del _asked[number]
 
 
+def answer_from_now_on(function: Callable[[], Tensor]) -> int:
+    """A number under which C++ may ask for a loss until the process ends."""
+    number = next(_numbers)
+    _asked[number] = lambda _: function()
+    return number
+
+
 def _value(value: Tensor, operator: str) -> Tensor:
     if operator == "ggn" and value.dim() > 2:
         with torch.enable_grad():

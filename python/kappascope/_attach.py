@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attach(): two lines in a training loop that is there already."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ._experts import find_banks
+from ._layers import find_layers
+from ._library import Error, call, one_line
+from ._losses import answer_from_now_on
+from ._parameters import named_parameters
+from ._scope import Scope
+
+# Three probes of the layers and one of the Hessian share the budget.
+_PROBES = 4
+
+
+def attach(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    run: str | os.PathLike[str],
+    *,
+    layers: str | list[str] | None = None,
+    curvature: Callable[[], Tensor] | None = None,
+    every: int = 200,
+    window: int = 4,
+    budget: float = 0.01,
+    steps: int | None = None,
+    new_name: bool = False,
+    label: str | None = None,
+    facts: dict[str, str] | None = None,
+    sum_reduced: bool = False,
+    scaler: Any = None,
+    on_snapshot: Callable[[dict[str, Any]], None] | None = None,
+) -> Scope:
+    """Watches the training of `model` by `optimizer` and writes the run directory `run`.
+
+        scope = kappascope.attach(model, optimizer, run="runs/mine")
+        for batch in loader:
+            loss = model(**batch).loss
+            loss.backward()
+            scope.loss(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+        scope.close()
+
+    A step ends where optimizer.step() begins, so several backward passes before it are one step
+    (divide each loss by their number, as usual). Training gives the same bits with and without.
+
+    layers: globs of the names of the down-projections; None finds them by what stands beside them.
+        scope.describe() tells what was found.
+    curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
+        with attention by the kernel that has second derivatives.
+    every, window: steps between measurements, and steps that each looks at.
+    budget: share of the training time that all probes may take together (0: no limit, and what is
+        measured depends on step numbers alone).
+    steps: of the whole training where known: the last one is measured too.
+    new_name: where `run` holds a run, write RUN-2 and so on; else that is an Error.
+    sum_reduced: the loss is a sum over its terms, not a mean.
+    scaler: the torch.amp.GradScaler of the loop, where there is one.
+    on_snapshot: called with what was measured: {"step": …, "kappa/sigma": {layer: value}, …}.
+
+    Raises Error where no down-projection is found, and where `run` holds a run.
+    """
+    inner = _inner(model)
+    banks = [] if layers is not None else find_banks(inner)
+    found = find_layers(inner, layers, elsewhere=bool(banks))
+    named = named_parameters(inner)
+    numbers = {
+        "every": float(every),
+        "window": float(window),
+        "budget": budget / _PROBES,
+        "hessian_budget": budget / _PROBES,
+        "last_step": -1.0 if steps is None else float(steps - 1),
+    }
+    device = next(iter(named.values())).device
+    told = {
+        "label": label or os.path.basename(os.path.normpath(run)),
+        "device": str(device),
+        "parameters": str(sum(p.numel() for p in named.values())),
+        "model": type(inner).__name__,
+        "optimizer": type(optimizer).__name__,
+        "command": " ".join(sys.argv),
+        **(facts or {}),
+    }
+    source = -1
+    if curvature is not None:
+        source = answer_from_now_on(_evaluation(inner, curvature))
+    try:
+        session = torch.classes.kappascope.Session(
+            os.fspath(run),
+            new_name,
+            told,
+            numbers,
+            "sum" if sum_reduced else "mean",
+            list(named),
+            list(named.values()),
+            source,
+        )
+    except RuntimeError as error:
+        raise Error(one_line(error)) from None
+    return Scope(session, inner, optimizer, found, banks, scaler, on_snapshot)
+
+
+def _inner(model: nn.Module) -> nn.Module:
+    """The model that a compiler or DistributedDataParallel wraps."""
+    while True:
+        compiled = getattr(model, "_orig_mod", None)
+        if isinstance(compiled, nn.Module):
+            torch._dynamo.reset()  # what was compiled before knows nothing of the hooks
+            model = compiled
+        elif isinstance(model, nn.parallel.DistributedDataParallel):
+            model = model.module
+        else:
+            return model
+
+
+def _evaluation(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    def evaluate() -> Tensor:
+        modes = [(module, module.training) for module in model.modules()]
+        model.eval()
+        try:
+            with sdpa_kernel(SDPBackend.MATH), torch.compiler.set_stance("force_eager"):
+                return loss()
+        finally:
+            for module, training in modes:
+                module.training = training
+
+    return evaluate
+
+
+def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> str:
+    """Writes the page about one or several runs, and returns its name (report.html in the run)."""
+    runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
+    page = out or os.path.join(runs[0], "report.html")
+    call("report", runs, page, False)
+    return page

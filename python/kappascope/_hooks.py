@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scope leaves in a model, an optimiser and a scaler."""
+
+import sys
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from ._scope import Scope
+
+
+class Hook:
+    """A method of a scope as a hook. A copy of a watched model, or a pickled one, has none."""
+
+    def __init__(self, scope: "Scope", method: str, *arguments: Any) -> None:
+        self._scope = weakref.ref(scope)
+        self._method = method
+        self._arguments = arguments
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def __call__(self, *arguments: Any, **options: Any) -> None:
+        scope = self._scope()
+        if scope is not None:
+            getattr(scope, self._method)(*self._arguments, *arguments, **options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "NoHook":
+        return NoHook()
+
+    def __reduce__(self) -> Any:
+        return NoHook, ()
+
+
+class NoHook:
+    def __call__(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def watch_scaler(scope: "Scope", scaler: Any) -> None:
+    """An update that a torch.amp.GradScaler skips (gradients overflowed) is no step."""
+    step = scaler.step
+    watched_by = weakref.ref(scope)
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        scope = watched_by()
+        if scope is None or scope._closed:
+            return step(*arguments, **options)
+        scope._updated = False
+        result = step(*arguments, **options)
+        if not scope._updated:
+            scope._skipped()
+        return result
+
+    scaler.step = watched
+
+
+def tokens_of(inputs: Any, kwargs: Mapping[str, Any], mask: Tensor | None) -> float:
+    """Of the first argument that is a table of token numbers; 0 where there is none."""
+    if mask is not None:
+        return float(mask.sum())
+    for value in (*inputs, *kwargs.values()):
+        if isinstance(value, Tensor) and value.dim() == 2 and not value.is_floating_point():
+            return float(value.numel())
+    return 0.0
+
+
+def close_at_exit(scope: "weakref.ref[Scope]") -> None:
+    watched = scope()
+    if watched is None:
+        return
+    raised = getattr(sys, "last_value", None)  # what ended the program
+    if raised is None:
+        watched.close()
+    else:
+        watched.close("interrupted" if isinstance(raised, KeyboardInterrupt) else "failed")

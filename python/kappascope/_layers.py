@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the down-projections of a model: by what stands beside them, not by the model's name."""
+
+import fnmatch
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from ._library import Error
+
+# Siblings of a gated feed-forward layer: its down-projection, and what must stand beside it.
+_GATED = (
+    ("down_proj", ("gate_proj", "up_proj")),  # Llama, Qwen, Gemma, Mistral
+    ("down_proj", ("gate_up_proj",)),  # Phi-3
+    ("wo", ("wi_0", "wi_1")),  # T5 v1.1
+    ("w2", ("w1", "w3")),  # Mixtral's experts, the original Llama
+    ("fc2", ("fc1_g", "fc1_x")),  # timm's SwiGLU
+)
+# Siblings of a layer of two projections without a gate: the second is watched.
+_PLAIN = (
+    ("fc2", ("fc1",)),  # ViT, OPT, timm
+    ("c_proj", ("c_fc",)),  # GPT-2, nanoGPT
+    ("dense_4h_to_h", ("dense_h_to_4h",)),  # GPT-NeoX, Falcon
+    ("wo", ("wi",)),  # T5
+    ("lin2", ("lin1",)),  # DistilBERT
+    ("linear2", ("linear1",)),  # torch.nn.TransformerEncoderLayer
+    ("down_proj", ("up_proj",)),
+)
+# The second projection of BERT and its kin stands in a module of its own: output.dense beside
+# intermediate.dense.
+_OUTPUT = "output.dense"
+_INTERMEDIATE = "intermediate.dense"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A down-projection that is watched."""
+
+    name: str
+    module: nn.Module
+    kind: str
+    """"gated", "plain" (two projections without a gate), or "named" (asked for by a pattern)."""
+    width: int
+    """d_ff: of the features that enter it."""
+    outputs: int
+    dropout: nn.Dropout | None
+    """What zeroes the features right before it."""
+
+
+def _shape(module: Any) -> tuple[int, int] | None:
+    """Inputs and outputs of a linear map: nn.Linear, GPT-2's Conv1D, an adapter around one."""
+    if isinstance(module, nn.Linear):
+        return module.in_features, module.out_features
+    base = getattr(module, "base_layer", None)  # PEFT
+    if isinstance(base, nn.Module):
+        return _shape(base)
+    weight = getattr(module, "weight", None)
+    if type(module).__name__ == "Conv1D" and isinstance(weight, Tensor) and weight.dim() == 2:
+        return weight.shape[0], weight.shape[1]
+    inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
+    if isinstance(inputs, int) and isinstance(outputs, int):
+        return inputs, outputs
+    return None
+
+
+def _dropout_before(parent: nn.Module, down: str) -> nn.Dropout | None:
+    """T5 drops features between the gate and `wo`; elsewhere dropout comes after the projection."""
+    dropout = getattr(parent, "dropout", None)
+    return dropout if down == "wo" and isinstance(dropout, nn.Dropout) else None
+
+
+def _candidates(parent: nn.Module) -> tuple[str, str] | None:
+    """The name of the down-projection among the children of a module, and its kind."""
+    children = dict(parent.named_children())
+    for kind, table in (("gated", _GATED), ("plain", _PLAIN)):
+        for down, beside in table:
+            if down in children and all(name in children for name in beside):
+                return down, kind
+    if "intermediate" in children and "output" in children:
+        inner = getattr(children["intermediate"], "dense", None)
+        outer = getattr(children["output"], "dense", None)
+        if isinstance(inner, nn.Module) and isinstance(outer, nn.Module):
+            return _OUTPUT, "plain"
+    return None
+
+
+def find_layers(
+    model: nn.Module, patterns: str | list[str] | None = None, elsewhere: bool = False
+) -> list[Layer]:
+    """The down-projections of `model`, or the linear layers whose names fit the patterns.
+
+    patterns: globs of dotted module names, e.g. "layers.*.mlp.down".
+    Raises Error where there is none, with what could be meant; without patterns only if there is
+    nothing to watch `elsewhere` either.
+    """
+    found: dict[int, Layer] = {}
+
+    def add(name: str, module: nn.Module, kind: str, dropout: nn.Dropout | None) -> None:
+        shape = _shape(module)
+        if shape is not None and id(module) not in found:
+            found[id(module)] = Layer(name, module, kind, *shape, dropout)
+
+    if patterns is not None:
+        globs = [patterns] if isinstance(patterns, str) else list(patterns)
+        for name, module in model.named_modules():
+            if any(fnmatch.fnmatchcase(name, glob) for glob in globs):
+                add(name, module, "named", None)
+        if not found:
+            raise Error(
+                f"no linear layer is called {' or '.join(globs)}; the linear layers are: "
+                + _linear_names(model)
+            )
+        return list(found.values())
+    for prefix, parent in model.named_modules():
+        candidate = _candidates(parent)
+        if candidate is None:
+            continue
+        down, kind = candidate
+        name = f"{prefix}.{down}" if prefix else down
+        add(name, parent.get_submodule(down), kind, _dropout_before(parent, down))
+    if not found and not elsewhere:
+        raise Error(
+            "no down-projection was found: pass layers=, a glob of module names, e.g. "
+            f'layers="*.down"; the linear layers are: {_linear_names(model)}'
+        )
+    return list(found.values())
+
+
+def _linear_names(model: nn.Module) -> str:
+    names = [name for name, module in model.named_modules() if _shape(module) is not None]
+    if not names:
+        return "none"
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run back: its facts, its series, its events."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from ._library import call
+
+_NUMBERS = ("step", "value", "lower", "upper", "rows", "effective_rows")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One number over the steps of a run. Bounds and rows are NaN where there are none."""
+
+    name: str
+    layer: str
+    """Empty for a number of the whole model."""
+    step: Tensor
+    """[n] int64"""
+    value: Tensor
+    """[n] float64, as the others"""
+    lower: Tensor
+    upper: Tensor
+    rows: Tensor
+    effective_rows: Tensor
+    status: list[str]
+    """A word each: "ok", "resolved", "biased", "not_resolvable", … (src/store/README.md)."""
+
+
+class Run:
+    """A run that is there, also while it is being written. Made by read()."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.facts  # noqa: B018 - refuses what is no run now, not later
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the run says of itself; "state": running, finished, interrupted, failed or dead."""
+        return dict(call("run_facts", self.directory))
+
+    @property
+    def events(self) -> list[tuple[int, str, str]]:
+        """Step, kind and message of what happened."""
+        return list(zip(*call("run_events", self.directory), strict=True))
+
+    def series(self, name: str = "", layer: str = "") -> list[Series]:
+        """All series, or those of a name, or of a layer."""
+        names, layers, statuses, numbers = call("run_scalars", self.directory, name, layer)
+        out = []
+        begin = 0
+        while begin < len(names):
+            end = begin
+            while end < len(names) and (names[end], layers[end]) == (names[begin], layers[begin]):
+                end += 1
+            step, value, lower, upper, rows, effective = numbers[begin:end].T
+            out.append(
+                Series(
+                    names[begin],
+                    layers[begin],
+                    step.long(),
+                    value,
+                    lower,
+                    upper,
+                    rows,
+                    effective,
+                    statuses[begin:end],
+                )
+            )
+            begin = end
+        return out
+
+    def frame(self) -> Any:
+        """All scalars as a pandas frame: name, layer, step, value, lower, upper, …, status."""
+        import pandas  # type: ignore[import-untyped]
+
+        names, layers, statuses, numbers = call("run_scalars", self.directory, "", "")
+        columns: dict[str, Any] = {"name": list(names), "layer": list(layers)}
+        for name, column in zip(_NUMBERS, numbers.T.numpy(), strict=True):
+            columns[name] = column.astype("int64") if name == "step" else column
+        columns["status"] = list(statuses)
+        return pandas.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        return f"Run({self.directory!r})"
+
+
+def read(directory: str | os.PathLike[str]) -> Run:
+    """A run by its directory. Raises Error where there is none."""
+    return Run(os.fspath(directory))

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches a training loop: hooks give the C++ session what passes the down-projections."""
+
+import atexit
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ._experts import Bank, Watch
+from ._hooks import Hook, close_at_exit, tokens_of, watch_scaler
+from ._layers import Layer
+from ._library import Error, one_line
+
+_IGNORED_LABEL = -100
+
+
+class Scope:
+    """What attach() gives. Use it as a context, or call close() at the end."""
+
+    def __init__(
+        self,
+        session: Any,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        layers: list[Layer],
+        banks: list[Bank],
+        scaler: Any,
+        on_snapshot: Callable[[dict[str, Any]], None] | None,
+    ) -> None:
+        self._session = session
+        self._layers = layers
+        self._banks = banks
+        self._notes: list[str] = []
+        self._routed = bool(banks) or any(".experts." in layer.name for layer in layers)
+        self._watching: list[Watch] = []
+        self._scaler = scaler
+        self._on_snapshot = on_snapshot
+        self._closed = False
+        self._paused = 0
+        self._features, self._gradients = session.needs()
+        self._losses: list[Tensor] = []  # told by loss()
+        self._outputs: list[Tensor] = []  # of models whose output has a loss
+        self._shares = False  # of a sum over the update's passes, not a mean
+        self._terms = 0.0
+        self._mask: Tensor | None = None
+        self._seen: dict[str, int] = {}  # passes of a layer in this step that may be recomputed
+        self._said: set[str] = set()
+        self._handles = [
+            layer.module.register_forward_hook(Hook(self, "_see", layer)) for layer in layers
+        ]
+        for bank in banks:
+            self._handles += [
+                bank.module.register_forward_pre_hook(Hook(self, "_enter_bank", bank)),
+                bank.module.register_forward_hook(Hook(self, "_leave_bank"), always_call=True),
+            ]
+        self._handles += [
+            model.register_forward_pre_hook(Hook(self, "_see_inputs"), with_kwargs=True),
+            model.register_forward_hook(Hook(self, "_see_output"), with_kwargs=True),
+            optimizer.register_step_pre_hook(Hook(self, "_before_update")),
+            optimizer.register_step_post_hook(Hook(self, "_after_update")),
+        ]
+        self._updated = False
+        if scaler is not None:
+            watch_scaler(self, scaler)
+        self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
+        atexit.register(self._at_exit)
+
+    # What the user calls.
+
+    def loss(self, loss: Tensor | float, terms: int | None = None) -> None:
+        """The loss of one backward pass; several of them before an update are averaged.
+
+        A model that gives its own (`model(**batch).loss`) needs no call.
+
+        terms: how many terms (tokens with a label) the update's loss is the mean over, where the
+            forward pass did not say so by labels= and these are not all tokens.
+        """
+        self._losses.append(loss.detach() if isinstance(loss, Tensor) else torch.tensor(loss))
+        if terms is not None:
+            self._terms = float(terms)
+
+    def record(self, name: str, value: float, layer: str = "") -> None:
+        """A number of your own of the last step: it is called user/NAME."""
+        self._call("record", name if name.startswith("user/") else f"user/{name}", layer, value)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Passes with gradients in here are not of training (an attack, an influence function)."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
+    @property
+    def run(self) -> str:
+        """The directory of the run."""
+        return str(self._session.dir())
+
+    @property
+    def layers(self) -> list[Layer]:
+        return list(self._layers)
+
+    def describe(self) -> str:
+        """A table of the layers that are watched, and what was not understood."""
+        width = max((len(layer.name) for layer in self._layers), default=5)
+        kinds = {"gated": "gated", "plain": "no gate", "named": "as named"}
+        lines = [f"{'layer':<{width}}  {'kind':<8}  {'d_ff':>6}  {'out':>6}  dropout before it"]
+        for layer in self._layers:
+            dropout = "-" if layer.dropout is None else f"{layer.dropout.p:g}"
+            lines.append(
+                f"{layer.name:<{width}}  {kinds[layer.kind]:<8}  {layer.width:>6}  "
+                f"{layer.outputs:>6}  {dropout}"
+            )
+        for bank in self._banks:
+            experts, outputs, hidden = bank.weight.shape
+            lines.append(
+                f"{bank.name}.down_proj.*  {experts} experts  {hidden:>6}  {outputs:>6}  -"
+            )
+        return "\n".join([*lines, *(f"note: {note}" for note in self._notes)])
+
+    def flush(self) -> None:
+        """Writes what is pending; it is written once a second, and with every snapshot, anyway."""
+        self._call("flush")
+
+    def close(self, state: Literal["finished", "interrupted", "failed"] = "finished") -> None:
+        """Takes the hooks away and writes the rest. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._features = self._gradients = False
+        for handle in self._handles:
+            handle.remove()
+        atexit.unregister(self._at_exit)
+        self._call("close", state)
+
+    def __enter__(self) -> "Scope":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.close("interrupted" if issubclass(kind, KeyboardInterrupt) else "failed")
+
+    # What PyTorch calls.
+
+    def _see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
+        if not (self._features and torch.is_grad_enabled()) or self._paused:
+            return
+        if torch._C._current_graph_task_id() >= 0:
+            return
+        mask = kwargs.get("attention_mask")
+        self._mask = mask if isinstance(mask, Tensor) and mask.dim() == 2 else None
+        labels = kwargs.get("labels")
+        count = kwargs.get("num_items_in_batch")
+        if count is not None:
+            self._terms = float(count)
+        elif isinstance(labels, Tensor) and labels.dim() == 2:
+            shifted = labels[:, 1:] if "CausalLM" in type(model).__name__ else labels
+            self._terms += float((shifted != _IGNORED_LABEL).sum())
+        elif self._routed:
+            # An expert sees some of the tokens that the loss is a mean over.
+            self._terms += tokens_of(inputs, kwargs, self._mask)
+
+    def _see_output(
+        self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any], output: Any
+    ) -> None:
+        loss = getattr(output, "loss", None)
+        if isinstance(loss, Tensor) and loss.requires_grad and not self._paused:
+            self._outputs.append(loss.detach())
+            self._shares = kwargs.get("num_items_in_batch") is not None
+
+    def _see(self, layer: Layer, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if not self._features or self._paused or not torch.is_grad_enabled():
+            return
+        if not (isinstance(output, Tensor) and inputs and isinstance(inputs[0], Tensor)):
+            return
+        bias = getattr(module, "post_gating_bias", None)
+        dropout = layer.dropout
+        share = dropout.p if dropout is not None and dropout.training else 0.0
+        self._pass(layer.name, inputs[0], output, slice(None), bias, share)
+
+    def _enter_bank(self, bank: Bank, *_: Any) -> None:
+        if not self._features or self._paused or not torch.is_grad_enabled():
+            return
+        watch = Watch(bank, self._pass)
+        watch.__enter__()  # type: ignore[no-untyped-call]
+        self._watching.append(watch)
+
+    def _leave_bank(self, *_: Any) -> None:
+        if self._watching:
+            self._watching.pop().__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+    def _pass(
+        self,
+        name: str,
+        features: Tensor,
+        output: Tensor,
+        rows: slice,
+        bias: Tensor | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        if torch._C._current_graph_task_id() >= 0 and self._seen.get(name, 0) > 0:
+            # Activation checkpointing runs the forward pass again within the backward pass. The
+            # reentrant kind ran it without gradients before, and nothing was seen then.
+            self._seen[name] -= 1
+            return
+        self._seen[name] = self._seen.get(name, 0) + 1
+        number = self._call(
+            "forward",
+            name,
+            features,
+            bias,
+            dropout,
+            self._mask_of(features),
+            output.requires_grad,
+        )
+        if not output.requires_grad:
+            return
+        session, wanted, scaler = self._session, self._gradients, self._scaler
+
+        def arrived(gradient: Tensor) -> None:
+            if not wanted:
+                session.backward(number, None)
+                return
+            scale = 1.0 if scaler is None else float(scaler.get_scale())
+            mine = gradient[rows]
+            session.backward(number, mine if scale == 1.0 else mine / scale)
+
+        output.register_hook(arrived)  # type: ignore[no-untyped-call]
+
+    def _mask_of(self, features: Tensor) -> Tensor | None:
+        if self._mask is None or bool(self._mask.all()):
+            return None
+        if features.dim() == 3 and features.shape[:2] == self._mask.shape:
+            return self._mask.to(device=features.device, dtype=torch.bool)
+        self._say(
+            f"the attention mask {tuple(self._mask.shape)} does not fit features "
+            f"{tuple(features.shape)}: padding counts as tokens there"
+        )
+        return None
+
+    def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        self._updated = True
+        told = self._losses or self._outputs
+        loss = float("nan")
+        if told:
+            each = torch.stack([x.float().mean() for x in told])
+            loss = (each.sum() if self._shares and not self._losses else each.mean()).item()
+        rate = float(optimizer.param_groups[0].get("lr", float("nan")))
+        emitted = self._call("step", loss, rate, float("nan"), self._terms)
+        self._next()
+        if emitted and self._on_snapshot is not None:
+            self._on_snapshot(self.latest())
+
+    def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        self._features, self._gradients = self._session.needs()
+
+    def _next(self) -> None:
+        self._losses.clear()
+        self._outputs.clear()
+        self._terms = 0.0
+        self._seen.clear()
+        self._features = self._gradients = False
+
+    def latest(self) -> dict[str, Any]:
+        """What the probes said last: {"step": …, "kappa/sigma": {layer: value}, …}."""
+        names, layers, _, numbers = self._session.latest()
+        out: dict[str, Any] = {"step": int(self._session.next_step()) - 1}
+        for name, layer, row in zip(names, layers, numbers.tolist(), strict=True):
+            if layer:
+                out.setdefault(name, {})[layer] = row[1]
+            else:
+                out[name] = row[1]
+        return out
+
+    def _skipped(self) -> None:
+        """No update came of the passes since the last one."""
+        self._session.skip()
+        self._next()
+        self._features, self._gradients = self._session.needs()
+
+    def _say(self, note: str) -> None:
+        if note not in self._said:
+            self._said.add(note)
+            self._notes.append(note)
+            self._call("event", "note", note)
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._session, method)(*arguments)
+        except RuntimeError as error:
+            raise Error(one_line(error)) from None

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A watched training loop: the numbers are those of what passed, and training does not notice."""
+
+import math
+import unittest
+from pathlib import Path
+from typing import Any
+
+import kappascope
+import numpy as np
+import torch
+from torch import Tensor, nn
+from training import Attached, Model, batches, loss_of
+
+
+class Numbers(Attached):
+    def test_kappa_is_that_of_what_entered_the_layer(self) -> None:
+        _, entered = self.train("run")
+        found = kappascope.read(self.run_dir())
+        self.assertEqual(found.facts["state"], "finished")
+        for layer in ("layers.0.down_proj", "layers.1.down_proj"):
+            series = found.series("kappa/sigma", layer)[0]
+            self.assertEqual(series.step.tolist(), [1, 3, 5])
+            for step, value, rows in zip(series.step, series.value, series.rows, strict=True):
+                x = torch.cat(entered[layer][int(step) - 1 : int(step) + 1]).flatten(0, 1)
+                self.assertEqual(int(rows), x.shape[0])
+                ends = np.linalg.eigvalsh(np.cov(x.double().numpy(), rowvar=False, ddof=0))
+                self.assertAlmostEqual(value.item() / (ends[-1] / ends[0]), 1, delta=1e-5)
+        losses = found.series("loss/train")[0]
+        self.assertEqual(losses.step.tolist(), list(range(6)))
+        self.assertTrue(all(math.isfinite(x) for x in losses.value))
+
+    def test_training_gives_the_same_bits_with_and_without(self) -> None:
+        for parts in (1, 2):
+            plain, _ = self.train("plain", watched=False, parts=parts)
+            watched, _ = self.train(
+                f"watched{parts}", parts=parts, curvature=self.curvature_of(Model())
+            )
+            for name, parameter in plain.named_parameters():
+                self.assertTrue(torch.equal(parameter, watched.get_parameter(name)), name)
+
+    def curvature_of(self, other: nn.Module) -> Any:
+        # Of another model's parameters nothing is known: the Hessian fails and says so.
+        tokens = batches(1)[0]
+        return lambda: loss_of(other(tokens), tokens)
+
+    def test_accumulated_passes_are_one_step(self) -> None:
+        torch.manual_seed(1)
+        for name, parts in (("whole", 1), ("parts", 4)):
+            model = Model()
+            for module in model.modules():
+                if isinstance(module, nn.Dropout):
+                    module.p = 0.0
+            model.load_state_dict(self.same_weights(model))
+            self.train(name, parts=parts, model=model)
+        self.assertEqual(self.rows("whole"), self.rows("parts"))
+        for series in ("kappa/second_moment", "gradvar/measured", "loss/train"):
+            layer = "" if series == "loss/train" else "layers.1.down_proj"
+            whole, parts_ = (self.value(name, series, layer, 0) for name in ("whole", "parts"))
+            self.assertAlmostEqual(whole / parts_, 1, delta=1e-4)
+
+    def same_weights(self, model: nn.Module) -> dict[str, Tensor]:
+        torch.manual_seed(9)
+        return {name: 0.3 * torch.randn_like(x) for name, x in model.state_dict().items()}
+
+    def test_the_hessian_is_that_of_the_loss_on_the_fixed_batch(self) -> None:
+        model = Model()
+        tokens = batches(1)[0]
+
+        def loss() -> Tensor:
+            self.assertFalse(model.training)
+            return loss_of(model(tokens), tokens)
+
+        self.train("run", model=model, curvature=loss)
+        self.assertTrue(model.training)
+        measured = self.value("run", "hessian/lambda_1", "")
+        model.eval()
+        # The last window looked at the weights before the last update.
+        self.assertGreater(measured, 0)
+        now = kappascope.spectrum(loss, model, top=1).eigenvalues[0].item()
+        self.assertLess(abs(measured - now) / now, 0.5)
+
+
+class Words(Attached):
+    def test_a_run_that_is_there_and_a_model_without_layers_are_errors(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        kappascope.attach(model, optimizer, self.run_dir()).close()
+        with self.assertRaisesRegex(kappascope.Error, "already holds a run"):
+            kappascope.attach(model, optimizer, self.run_dir())
+        again = kappascope.attach(model, optimizer, self.run_dir(), new_name=True)
+        self.assertEqual(again.run, self.run_dir() + "-2")
+        again.close()
+        plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        with self.assertRaisesRegex(kappascope.Error, "pass layers=.*the linear layers are: 0, 2"):
+            kappascope.attach(plain, optimizer, self.run_dir("x"))
+        with self.assertRaisesRegex(kappascope.Error, "no linear layer is called foo"):
+            kappascope.attach(plain, optimizer, self.run_dir("x"), layers="foo")
+        self.assertFalse(Path(self.run_dir("x")).exists())
+        scope = kappascope.attach(plain, optimizer, self.run_dir("y"), layers="2")
+        self.assertIn("as named", scope.describe())
+        scope.close()
+
+    def test_an_exception_ends_the_run_as_failed_and_the_hooks_are_gone(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaises(ZeroDivisionError), kappascope.attach(
+            model, optimizer, self.run_dir()
+        ):
+            raise ZeroDivisionError
+        self.assertEqual(kappascope.read(self.run_dir()).facts["state"], "failed")
+        self.assertFalse(any(module._forward_hooks for module in model.modules()))
+
+    def test_snapshots_are_told_and_reports_written(self) -> None:
+        told: list[dict[str, Any]] = []
+        self.train("run", on_snapshot=told.append)
+        self.assertEqual([snapshot["step"] for snapshot in told], [1, 3, 5])
+        self.assertIn("layers.0.down_proj", told[0]["kappa/sigma"])
+        page = kappascope.report(self.run_dir())
+        self.assertIn("Kappascope</title>", Path(page).read_text())
+        with self.assertRaisesRegex(kappascope.Error, "cannot open the run"):
+            kappascope.read(self.run_dir("nowhere"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What training loops do that a hook could mistake for a step."""
+
+import copy
+import pickle
+import unittest
+from typing import Any
+
+import kappascope
+import torch
+from torch import nn
+from training import Attached, Model, batches, loss_of
+
+
+class Traps(Attached):
+    def test_recomputed_passes_count_once(self) -> None:
+        self.train("plain")
+        for kind in ("reentrant", "other"):
+            self.train(kind, model=self.model(kind))
+            self.assertEqual(self.rows(kind), self.rows("plain"))
+            for series in ("kappa/sigma", "gradvar/measured"):
+                for layer in ("layers.0.down_proj", "layers.1.down_proj"):
+                    self.assertAlmostEqual(
+                        self.value(kind, series, layer) / self.value("plain", series, layer),
+                        1,
+                        delta=1e-4,
+                    )
+
+    def model(self, recompute: str) -> nn.Module:
+        torch.manual_seed(5)
+        model = Model(recompute)
+        torch.manual_seed(5)
+        return model
+
+    def attach(self, model: nn.Module, **options: Any) -> tuple[Any, torch.optim.Optimizer]:
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        given: dict[str, Any] = {"every": 1, "window": 1, "budget": 0}
+        return (
+            kappascope.attach(model, optimizer, self.run_dir(), **{**given, **options}),
+            optimizer,
+        )
+
+    def test_passes_that_are_not_of_training_do_not_count(self) -> None:
+        model = Model()
+        scope, optimizer = self.attach(model)
+        for tokens in batches(2):
+            with torch.no_grad():
+                model(tokens)
+            _ = loss_of(model(tokens), tokens)  # with gradients, and no backward pass
+            with scope.pause():
+                loss_of(model(tokens), tokens).backward()
+            loss = loss_of(model(tokens), tokens)
+            loss.backward()
+            scope.loss(loss)
+            optimizer.step()
+        scope.close()
+        self.assertEqual(self.rows("run"), [40.0, 40.0])
+
+    def test_padding_does_not_count(self) -> None:
+        model = Model()
+        scope, optimizer = self.attach(model)
+        tokens = batches(1)[0]
+        mask = torch.ones_like(tokens)
+        mask[:, 3:] = 0
+        loss = loss_of(model(tokens, attention_mask=mask)[:, :3], tokens[:, :3])
+        loss.backward()
+        scope.loss(loss)
+        optimizer.step()
+        scope.close()
+        self.assertEqual(self.rows("run"), [24.0])
+
+    def test_gradients_of_a_scaled_loss_are_scaled_back(self) -> None:
+        found = {}
+        for name, scale in (("plain", 1.0), ("scaled", 1024.0)):
+            torch.manual_seed(5)
+            model = Model()
+            optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+            scaler = torch.amp.GradScaler("cpu", init_scale=scale, enabled=scale != 1.0)
+            scope = kappascope.attach(
+                model, optimizer, self.run_dir(name), every=1, window=1, budget=0, scaler=scaler
+            )
+            torch.manual_seed(6)
+            for i, tokens in enumerate(batches(3)):
+                loss = loss_of(model(tokens), tokens)
+                scaler.scale(loss).backward()
+                if i == 1 and scale != 1.0:
+                    model.head.weight.grad[0, 0] = float("inf")  # the scaler skips this update
+                scope.loss(loss)
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+            scope.close()
+            found[name] = self.value(name, "gradvar/measured", "layers.1.down_proj", 0)
+            self.assertEqual(self.rows(name), [40.0] * (3 if scale == 1.0 else 2))
+        self.assertAlmostEqual(found["scaled"] / found["plain"], 1, delta=1e-4)
+
+    def test_a_compiled_model_is_seen(self) -> None:
+        model = Model()
+        compiled = torch.compile(model, backend="eager")
+        tokens = batches(1)[0]
+        compiled(tokens)  # compiled before it is watched
+        scope, optimizer = self.attach(compiled)
+        for _ in range(2):
+            loss = loss_of(compiled(tokens), tokens)
+            loss.backward()
+            scope.loss(loss)
+            optimizer.step()
+        scope.close()
+        self.assertEqual(self.rows("run"), [40.0, 40.0])
+
+    def test_a_watched_model_can_be_copied_and_pickled(self) -> None:
+        model = Model()
+        scope, optimizer = self.attach(model)
+        other = copy.deepcopy(model)
+        loaded = pickle.loads(pickle.dumps(model))
+        tokens = batches(1)[0]
+        for copied in (other, loaded):
+            loss_of(copied(tokens), tokens).backward()
+        loss = loss_of(model(tokens), tokens)
+        loss.backward()
+        scope.loss(loss)
+        optimizer.step()
+        scope.close()
+        self.assertEqual(self.rows("run"), [40.0])
+
+    def test_frozen_layers_are_seen_without_their_gradients(self) -> None:
+        model = Model()
+        for parameter in [*model.embedding.parameters(), *model.layers[0].parameters()]:
+            parameter.requires_grad_(False)
+        scope, optimizer = self.attach(model)
+        tokens = batches(1)[0]
+        loss = loss_of(model(tokens), tokens)
+        loss.backward()
+        scope.loss(loss)
+        optimizer.step()
+        scope.close()
+        self.assertEqual(self.rows("run"), [40.0])
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(run.series("gradvar/measured", "layers.0.down_proj"), [])
+        self.assertEqual(len(run.series("gradvar/measured", "layers.1.down_proj")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
