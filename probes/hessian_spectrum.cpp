@@ -94,10 +94,16 @@ void HessianSpectrum::measure(double seconds, store::Snapshot& out) {
   if (std::isfinite(seconds)) {
     const double set_up = now() - begin;
     multiply(*op);
-    const double product = now() - begin - set_up;
-    affordable = static_cast<int>(
-        std::clamp((seconds - set_up - product) / product, 0.0, static_cast<double>(wanted)));
-    least_seconds_ = set_up + (kFewestProducts + 1) * product;
+    double product = now() - begin - set_up;
+    const auto fits = [&] { return (seconds - (now() - begin)) / product; };
+    // The first product of a process also starts threads and fills caches.
+    if (fits() >= 1 && fits() < wanted) {
+      const double before = now();
+      multiply(*op);
+      product = std::min(product, now() - before);
+    }
+    affordable = static_cast<int>(std::clamp(fits(), 0.0, static_cast<double>(wanted)));
+    least_seconds_ = set_up + (kFewestProducts + 2) * product;
     if (affordable < kFewestProducts) {
       out.events.push_back(
           {"hessian_budget",
@@ -132,15 +138,15 @@ void HessianSpectrum::measure(double seconds, store::Snapshot& out) {
   const bool ended_early = pairs.found.status == linalg::KrylovStatus::kMaxProducts &&
                            lanczos.max_products < options_.max_products;
   if (ended_early || (options_.density && starts < options_.density_starts)) {
-    out.events.push_back(
-        {"hessian_budget",
-         fmt::format(
-             "the budget allows {} Hessian products in this window: {} for the eigenvalues, "
-             "and {} of {} starts of the density",
-             affordable,
-             pairs.found.products,
-             starts,
-             options_.density ? options_.density_starts : 0)});
+    auto message =
+        fmt::format("the budget allows {} Hessian products in this window: {} for the eigenvalues",
+                    affordable,
+                    pairs.found.products);
+    if (options_.density) {
+      message +=
+          fmt::format(", and {} of {} starts of the density", starts, options_.density_starts);
+    }
+    out.events.push_back({"hessian_budget", std::move(message)});
   }
   if (starts == 0) return;
   linalg::DensityOptions density;

@@ -118,13 +118,14 @@ TEST_CASE("a window keeps to what its budget leaves, by products or by being put
   const Quadratic q;
   double now = 0;
   int products = 0;
+  double first = 1;  // seconds of the first product; the others take one
   probes::HessianSpectrumOptions options;
   options.top = 1;
   options.density_steps = 5;
   options.clock = [&] { return now; };
   options.on_product = [&](int count) {
     products = count;
-    now += 1;
+    now += count == 1 ? first : 1;
     return true;
   };
   probes::HessianSpectrum probe([&] { return now += 0.5, q.loss(); },
@@ -145,7 +146,7 @@ TEST_CASE("a window keeps to what its budget leaves, by products or by being put
   REQUIRE(put_off.events.size() == 1);
   CHECK(put_off.events[0].kind == "hessian_budget");
   CHECK_THAT(put_off.events[0].message, Catch::Contains("put off until 10 products fit"));
-  CHECK(products == 1);
+  CHECK(products == 2);
   CHECK(probe.least_seconds() > 10);
   CHECK(probe.least_seconds() < 14);
 
@@ -159,6 +160,11 @@ TEST_CASE("a window keeps to what its budget leaves, by products or by being put
   CHECK(testing::find(short_one, "hessian/lambda_1") != nullptr);
   CHECK(short_one.arrays.empty());
   CHECK_THAT(short_one.events.at(0).message, Catch::Contains("and 0 of 4 starts"));
+
+  first = 6;  // a process that is still warming up
+  const auto cold = window(20);
+  CHECK(testing::find(cold, "hessian/lambda_1")->status == "converged");
+  CHECK_THAT(cold.events.at(0).message, Catch::Contains("allows 12 Hessian products"));
 
   const auto whole = window(1e9);
   CHECK(whole.events.empty());
