@@ -65,10 +65,11 @@ store::Facts standard_facts(const std::string& device, std::int64_t parameters) 
 std::filesystem::path new_run_directory(const std::filesystem::path& dir, ExistingRun existing) {
   auto name = dir;
   for (int i = 2; store::RunWriter::holds_run(name); ++i) {
-    require(existing == ExistingRun::kNewName,
-            "{} already holds a run: attach to another directory, go on in it with "
-            "probes::resume(), or set ProbeOptions::existing to kNewName",
-            dir.string());
+    require(
+        existing == ExistingRun::kNewName,
+        "{} already holds a run: name another directory, or ask for the next free name "
+        "(ExistingRun::kNewName, in Python new_name=True); in C++ probes::resume() goes on in it",
+        dir.string());
     name = dir;
     name += fmt::format("-{}", i);
   }
