@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "store/database.h"
-#include "store/row_checksum.h"
+#include "store/database/database.h"
+#include "store/database/row_checksum.h"
 
 namespace kappascope::store {
 namespace {

@@ -10,12 +10,12 @@
 #include <set>
 
 #include "kappascope/core/require.h"
-#include "store/array_codec.h"
-#include "store/database.h"
-#include "store/row_checksum.h"
+#include "store/database/array_codec.h"
+#include "store/database/database.h"
+#include "store/database/row_checksum.h"
+#include "store/database/writer_lock.h"
 #include "store/schema/attributes.h"
 #include "store/schema/version1.h"
-#include "store/writer_lock.h"
 
 namespace fs = std::filesystem;
 

@@ -12,10 +12,10 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/store/schema/schema.h"
-#include "store/array_codec.h"
-#include "store/database.h"
+#include "store/database/array_codec.h"
+#include "store/database/database.h"
+#include "store/database/writer_lock.h"
 #include "store/schema/attributes.h"
-#include "store/writer_lock.h"
 
 namespace fs = std::filesystem;
 

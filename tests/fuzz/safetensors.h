@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "data/safetensors_format.h"
+#include "data/safetensors/format.h"
 #include "fuzz/fuzz.h"
 
 namespace kappascope::fuzz {

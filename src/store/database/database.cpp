@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/database.h"
+#include "store/database/database.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -9,7 +9,7 @@
 
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
-#include "store/row_checksum.h"
+#include "store/database/row_checksum.h"
 #include "store/schema/version1.h"
 
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include "kappascope/core/error.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace fs = std::filesystem;
 

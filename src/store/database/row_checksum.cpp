@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/row_checksum.h"
+#include "store/database/row_checksum.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/writer_lock.h"
+#include "store/database/writer_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "fuzz/targets/safetensors.h"
+#include "fuzz/safetensors.h"
 #include "kappascope/session/session.h"
 #include "kappascope/train/state_file.h"
 

@@ -3,7 +3,7 @@
 // records, which a fuzzer would rarely meet.
 #include <memory>
 
-#include "fuzz/targets/images.h"
+#include "fuzz/images.h"
 
 namespace kappascope::fuzz {
 namespace {

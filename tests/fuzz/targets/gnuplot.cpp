@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "fuzz/targets/figures.h"
+#include "fuzz/figures.h"
 #include "reports/gnuplot/script.h"
 
 namespace kappascope::fuzz {

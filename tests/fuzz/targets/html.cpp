@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/targets/html.h"
+#include "fuzz/html.h"
 
 #include <nlohmann/json.hpp>
 
-#include "fuzz/targets/figures.h"
+#include "fuzz/figures.h"
 #include "reports/html/figure_json.h"
 #include "reports/html/ledger.h"
 #include "reports/html/tables.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "fuzz/targets/images.h"
+#include "fuzz/images.h"
 
 namespace kappascope::fuzz {
 namespace {

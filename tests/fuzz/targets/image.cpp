@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <memory>
 
-#include "fuzz/targets/images.h"
+#include "fuzz/images.h"
 
 namespace kappascope::fuzz {
 namespace {

@@ -2,7 +2,7 @@
 #include <cctype>
 #include <memory>
 
-#include "fuzz/targets/images.h"
+#include "fuzz/images.h"
 
 namespace kappascope::fuzz {
 namespace {

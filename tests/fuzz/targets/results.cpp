@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "fuzz/targets/html.h"
+#include "fuzz/html.h"
 #include "kappascope/reports/study/markdown.h"
 #include "kappascope/study/result.h"
 #include "reports/html/ledger.h"

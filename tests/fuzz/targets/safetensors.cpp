@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/targets/safetensors.h"
+#include "fuzz/safetensors.h"
 
 #include <torch/types.h>
 

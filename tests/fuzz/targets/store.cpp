@@ -8,12 +8,12 @@
 #include <optional>
 #include <sstream>
 
+#include "fuzz/exports.h"
 #include "fuzz/fuzz.h"
-#include "fuzz/targets/exports.h"
 #include "kappascope/store/check.h"
 #include "kappascope/store/export.h"
 #include "kappascope/store/run.h"
-#include "store/row_checksum.h"
+#include "store/database/row_checksum.h"
 
 namespace kappascope::fuzz {
 namespace {
