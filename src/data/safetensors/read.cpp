@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/data/safetensors.h"
-
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <sys/mman.h>
@@ -20,9 +18,10 @@
 #include <string_view>
 #include <type_traits>
 
-#include "data/safetensors_format.h"
+#include "data/safetensors/format.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
+#include "kappascope/data/safetensors.h"
 
 namespace kappascope::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "data/safetensors_format.h"
+#include "data/safetensors/format.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/data/safetensors.h"
