@@ -18,6 +18,7 @@
 #include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/tensor/convert.h"
+#include "python/evaluate.h"
 
 namespace kappascope {
 namespace {
@@ -52,13 +53,6 @@ struct Given {
   const std::string& output_loss;  // of kind "ggn"
   const std::string& product;      // a ProductKind's name
 };
-
-at::Tensor evaluate(int64_t source, int64_t batch) {
-  static const auto python = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("kappascope::evaluate", "")
-                                 .typed<at::Tensor(int64_t, int64_t)>();
-  return python.call(source, batch);
-}
 
 curvature::ProductKind product_named(const std::string& name) {
   using curvature::ProductKind;
@@ -114,7 +108,7 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) 
   // A given tensor is what it is: there is nothing to evaluate twice.
   options.check_determinism = !given.value;
   const curvature::LossFunction loss = [value = given.value, source] {
-    return value ? *value : evaluate(source, 0);
+    return value ? *value : evaluate(source);
   };
   return operator_of(given, loss, parameters, options);
 }

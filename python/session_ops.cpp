@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch.classes.kappascope.Session, the run that Python's hooks feed, and what reads a run back.
-// Python's side of it is kappascope/_scope.py and kappascope/_runs.py.
+// Python's side of it is kappascope/_watch/scope.py and kappascope/_watch/runs.py.
 #include <torch/custom_class.h>
 #include <torch/library.h>
 #include <torch/types.h>
@@ -23,6 +23,7 @@
 #include "kappascope/reports/report.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/store/run_reader.h"
+#include "python/evaluate.h"
 
 namespace kappascope {
 namespace {
@@ -61,13 +62,6 @@ store::Facts facts_of(const Texts& texts) {
   store::Facts facts;
   for (const auto& item : texts) facts.emplace_back(item.key(), item.value());
   return facts;
-}
-
-at::Tensor evaluate(int64_t source) {
-  static const auto python = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("kappascope::evaluate", "")
-                                 .typed<at::Tensor(int64_t, int64_t)>();
-  return python.call(source, 0);
 }
 
 probes::ProbeOptions options_of(const Numbers& numbers, int64_t source) {
@@ -115,10 +109,18 @@ class PythonSession final : public torch::CustomClassHolder {
                 const std::vector<at::Tensor>& parameters,
                 int64_t source) {
     const auto made = options_of(options, source);
-    auto all = probes::standard_facts(facts.contains("device") ? facts.at("device") : "cpu", 0);
-    for (const auto& fact : facts_of(facts)) all.push_back(fact);
+    require(names.size() == parameters.size() && !names.empty(),
+            "there are {} names for {} parameters",
+            names.size(),
+            parameters.size());
     curvature::NamedParameters named;
-    for (std::size_t i = 0; i < names.size(); ++i) named.emplace_back(names[i], parameters.at(i));
+    int64_t count = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      named.emplace_back(names[i], parameters[i]);
+      count += parameters[i].numel();
+    }
+    auto all = probes::standard_facts(parameters.front().device().str(), count);
+    for (const auto& fact : facts_of(facts)) all.push_back(fact);
     auto probes = probes::standard_probes([named] { return named; }, made);
     const auto existing = new_name ? probes::ExistingRun::kNewName : probes::ExistingRun::kRefuse;
     session_ = std::make_unique<session::Session>(

@@ -10,16 +10,16 @@ The mathematics runs in C++ (torch.ops.kappascope.*). Nothing is changed: neithe
 .grad, nor the model's mode, nor random states.
 """
 
-from ._attach import attach, report
-from ._bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
 from ._curvature import density, spectrum, trace
 from ._features import Conditioning, Kappa, kappa
 from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
 from ._results import Density, RitzValue, Spectrum, Trace
-from ._runs import Run, Series, read
-from ._scope import Scope
+from ._watch.attach import attach
+from ._watch.bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
+from ._watch.runs import Run, Series, read, report
+from ._watch.scope import Scope
 
 __version__ = _version()
 

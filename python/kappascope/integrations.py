@@ -4,8 +4,8 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from ._attach import attach
-from ._scope import Scope
+from ._watch.attach import attach
+from ._watch.scope import Scope
 
 if TYPE_CHECKING:
 

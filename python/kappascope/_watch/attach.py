@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ._experts import find_banks
-from ._layers import find_layers
-from ._library import Error, call, one_line
-from ._losses import answer_from_now_on
-from ._parameters import named_parameters
-from ._scope import Scope
+from .experts import find_banks
+from .layers import find_layers
+from .._library import Error, one_line
+from .._losses import answer_from_now_on
+from .._parameters import named_parameters
+from .scope import Scope
 
 # Three probes of the layers and one of the Hessian share the budget.
 _PROBES = 4
@@ -79,11 +79,8 @@ def attach(
         "hessian_budget": budget / _PROBES,
         "last_step": -1.0 if steps is None else float(steps - 1),
     }
-    device = next(iter(named.values())).device
     told = {
         "label": label or os.path.basename(os.path.normpath(run)),
-        "device": str(device),
-        "parameters": str(sum(p.numel() for p in named.values())),
         "model": type(inner).__name__,
         "optimizer": type(optimizer).__name__,
         "command": " ".join(sys.argv),
@@ -133,11 +130,3 @@ def _evaluation(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], Te
                 module.training = training
 
     return evaluate
-
-
-def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> str:
-    """Writes the page about one or several runs, and returns its name (report.html in the run)."""
-    runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
-    page = out or os.path.join(runs[0], "report.html")
-    call("report", runs, page, False)
-    return page

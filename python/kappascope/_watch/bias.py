@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ._layers import find_layers
-from ._library import Error
+from .layers import find_layers
+from .._library import Error
 
 
 class PostGatingLinear(nn.Linear):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from ._scope import Scope
+    from .scope import Scope
 
 
 class Hook:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ._library import Error
+from .._library import Error
 
 # Siblings of a gated feed-forward layer: its down-projection, and what must stand beside it.
 _GATED = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ._library import call
+from .._library import call
 
 _NUMBERS = ("step", "value", "lower", "upper", "rows", "effective_rows")
 
@@ -92,3 +92,11 @@ class Run:
 def read(directory: str | os.PathLike[str]) -> Run:
     """A run by its directory. Raises Error where there is none."""
     return Run(os.fspath(directory))
+
+
+def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> str:
+    """Writes the page about one or several runs, and returns its name (report.html in the run)."""
+    runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
+    page = out or os.path.join(runs[0], "report.html")
+    call("report", runs, page, False)
+    return page

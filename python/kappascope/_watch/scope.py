@@ -11,10 +11,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ._experts import Bank, Watch
-from ._hooks import Hook, close_at_exit, tokens_of, watch_scaler
-from ._layers import Layer
-from ._library import Error, one_line
+from .experts import Bank, Watch
+from .hooks import Hook, close_at_exit, tokens_of, watch_scaler
+from .layers import Layer
+from .._library import Error, one_line
 
 _IGNORED_LABEL = -100
 
@@ -254,8 +254,10 @@ class Scope:
             each = torch.stack([x.float().mean() for x in told])
             loss = (each.sum() if self._shares and not self._losses else each.mean()).item()
         rate = float(optimizer.param_groups[0].get("lr", float("nan")))
-        emitted = self._call("step", loss, rate, float("nan"), self._terms)
-        self._next()
+        try:
+            emitted = self._call("step", loss, rate, float("nan"), self._terms)
+        finally:
+            self._next()  # a run that had to go on elsewhere raises, once, with the step counted
         if emitted and self._on_snapshot is not None:
             self._on_snapshot(self.latest())
 
