@@ -56,6 +56,16 @@ def loss_of(logits: Tensor, tokens: Tensor, reduction: str = "mean") -> Tensor:
     return functional.cross_entropy(logits.flatten(0, 1), tokens.flatten(), reduction=reduction)
 
 
+def step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, scope: Any, tokens: Tensor, **inputs: Any
+) -> None:
+    """One update; the loss is told to `scope`."""
+    loss = loss_of(model(tokens, **inputs), tokens)
+    loss.backward()
+    scope.loss(loss)
+    optimizer.step()
+
+
 class Attached(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
@@ -71,9 +81,13 @@ class Attached(unittest.TestCase):
         steps: int = 6,
         parts: int = 1,
         model: nn.Module | None = None,
+        lr: float = 1e-2,
         **options: Any,
     ) -> tuple[nn.Module, dict[str, list[Tensor]]]:
-        """Adam, dropout; `parts` passes an update. Gives the model, and what entered each layer."""
+        """Adam, dropout; `parts` passes an update. Gives the model, and what entered each layer.
+
+        lr: its learning rate. Other options are those of attach().
+        """
         torch.manual_seed(5)
         model = model or Model()
         entered: dict[str, list[Tensor]] = {}
@@ -83,7 +97,7 @@ class Attached(unittest.TestCase):
                 module.register_forward_pre_hook(
                     lambda _, inputs, kept=kept: kept.append(inputs[0].detach().clone())
                 )
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        optimizer = torch.optim.Adam(model.parameters(), lr=lr)
         scope = None
         if watched:
             given: dict[str, Any] = {"every": 3, "window": 2, "budget": 0, "steps": steps}

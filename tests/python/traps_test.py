@@ -9,7 +9,7 @@ from typing import Any
 import kappascope
 import torch
 from torch import nn
-from training import Attached, Model, batches, loss_of
+from training import Attached, Model, batches, loss_of, step
 
 
 class Traps(Attached):
@@ -49,10 +49,7 @@ class Traps(Attached):
             _ = loss_of(model(tokens), tokens)  # with gradients, and no backward pass
             with scope.pause():
                 loss_of(model(tokens), tokens).backward()
-            loss = loss_of(model(tokens), tokens)
-            loss.backward()
-            scope.loss(loss)
-            optimizer.step()
+            step(model, optimizer, scope, tokens)
         scope.close()
         self.assertEqual(self.rows("run"), [40.0, 40.0])
 
@@ -101,10 +98,7 @@ class Traps(Attached):
         compiled(tokens)  # compiled before it is watched
         scope, optimizer = self.attach(compiled)
         for _ in range(2):
-            loss = loss_of(compiled(tokens), tokens)
-            loss.backward()
-            scope.loss(loss)
-            optimizer.step()
+            step(compiled, optimizer, scope, tokens)
         scope.close()
         self.assertEqual(self.rows("run"), [40.0, 40.0])
 
@@ -116,10 +110,7 @@ class Traps(Attached):
         tokens = batches(1)[0]
         for copied in (other, loaded):
             loss_of(copied(tokens), tokens).backward()
-        loss = loss_of(model(tokens), tokens)
-        loss.backward()
-        scope.loss(loss)
-        optimizer.step()
+        step(model, optimizer, scope, tokens)
         scope.close()
         self.assertEqual(self.rows("run"), [40.0])
 
@@ -128,11 +119,7 @@ class Traps(Attached):
         for parameter in [*model.embedding.parameters(), *model.layers[0].parameters()]:
             parameter.requires_grad_(False)
         scope, optimizer = self.attach(model)
-        tokens = batches(1)[0]
-        loss = loss_of(model(tokens), tokens)
-        loss.backward()
-        scope.loss(loss)
-        optimizer.step()
+        step(model, optimizer, scope, batches(1)[0])
         scope.close()
         self.assertEqual(self.rows("run"), [40.0])
         run = kappascope.read(self.run_dir())
