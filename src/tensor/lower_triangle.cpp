@@ -68,6 +68,19 @@ Eigen::MatrixXd LowerTriangle::unpack(const at::Tensor& packed) const {
   return matrix;
 }
 
+at::Tensor LowerTriangle::pack(const Eigen::MatrixXd& lower,
+                               const at::TensorOptions& options) const {
+  Eigen::MatrixXd whole = lower;
+  whole.triangularView<Eigen::StrictlyUpper>() = whole.transpose();
+  // Eigen stores columns, and a symmetric matrix is its own transpose.
+  const auto values =
+      torch::from_blob(whole.data(), {whole.rows(), whole.cols()}, torch::dtype(torch::kDouble));
+  auto packed = zeros(torch::dtype(torch::kDouble));
+  for (int64_t i = 0; i < strips(); ++i)
+    strip(i, packed).copy_(values.narrow(0, begin(i), end(i) - begin(i)).narrow(1, 0, end(i)));
+  return packed.to(options);
+}
+
 void add_widened(const at::Tensor& from, const at::Tensor& to) {
   if (!to.is_cpu() || from.scalar_type() != torch::kFloat) {
     to.add_(from);

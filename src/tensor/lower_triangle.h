@@ -33,6 +33,9 @@ class LowerTriangle {
 
   /// The symmetric matrix [d, d] on the host, in double.
   [[nodiscard]] Eigen::MatrixXd unpack(const at::Tensor& packed) const;
+  /// The way back, from the lower triangle of a matrix.
+  [[nodiscard]] at::Tensor pack(const Eigen::MatrixXd& lower,
+                                const at::TensorOptions& options) const;
 
  private:
   [[nodiscard]] std::int64_t strips() const { return static_cast<std::int64_t>(ends_.size()); }

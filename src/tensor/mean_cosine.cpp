@@ -24,6 +24,12 @@ void MeanCosine::update(const at::Tensor& rows) {
   rows_ += count;
 }
 
+void MeanCosine::merge(const MeanCosine& other) {
+  if (!other.sum_.defined()) return;
+  sum_ = sum_.defined() ? sum_ + other.sum_.to(sum_.device()) : other.sum_;
+  rows_ += other.rows_;
+}
+
 double MeanCosine::result() const {
   if (rows_ < 2) return std::numeric_limits<double>::quiet_NaN();
   const auto n = static_cast<double>(rows_);

@@ -161,15 +161,43 @@ void MomentAccumulator::flush() const {
   block_rows_ = 0;
 }
 
-linalg::Moments MomentAccumulator::result() const {
-  torch::NoGradGuard no_grad;
+// With the products of the rows.
+linalg::MomentSums MomentAccumulator::sums() const {
   auto sums = sums_;
   if (shift_.defined()) {
     flush();
     sums.cross = triangle_->unpack(cross_);
     if (rows_per_group_ == 1) sums.rows_are_groups();
   }
-  return linalg::moments_from(sums, reservoir_.rows());
+  return sums;
+}
+
+void MomentAccumulator::merge(const MomentAccumulator& other) {
+  torch::NoGradGuard no_grad;
+  require(dimension_ == other.dimension_,
+          "moments of width {} cannot be merged into moments of width {}",
+          other.dimension_,
+          dimension_);
+  const auto nonfinite = sums_.nonfinite_rows + other.sums_.nonfinite_rows;
+  if (sums_.n == 0) {
+    *this = other;
+  } else if (other.sums_.n > 0) {
+    require((rows_per_group_ > 1) == (other.rows_per_group_ > 1),
+            "single rows and sequences cannot be merged");
+    require(shift_.scalar_type() == other.shift_.scalar_type(),
+            "rows of double and of float cannot be merged");
+    auto joint = sums();
+    joint.merge(other.sums());
+    cross_ = triangle_->pack(joint.cross, cross_.options());
+    joint.cross.resize(0, 0);
+    sums_ = std::move(joint);
+    reservoir_.merge(other.reservoir_);
+  }
+  sums_.nonfinite_rows = nonfinite;
+}
+
+linalg::Moments MomentAccumulator::result() const {
+  return linalg::moments_from(sums(), reservoir_.rows());
 }
 
 State MomentAccumulator::state() const {

@@ -40,6 +40,17 @@ TEST_CASE("a packed triangle of many strips takes little more than half of the s
   CHECK(triangle.zeros(torch::kFloat).numel() <= 1024 * 1024 * 17 / 32);
 }
 
+TEST_CASE("a packed triangle is unpacked and packed to the same bits") {
+  const int64_t d = 300;
+  const tensor::LowerTriangle triangle(d);
+  const auto packed = triangle.zeros(torch::dtype(torch::kDouble));
+  triangle.add_product(torch::randn({20, d}, torch::kDouble), 1, packed);
+  Eigen::MatrixXd lower = triangle.unpack(packed);
+  const Eigen::MatrixXd whole = lower;
+  lower.triangularView<Eigen::StrictlyUpper>().setConstant(7);  // what is there is not read
+  CHECK(triangle.unpack(triangle.pack(lower, packed.options())) == whole);
+}
+
 TEST_CASE("an overwritten product forgets what was there, NaN too") {
   const tensor::LowerTriangle triangle(200);
   const auto packed = triangle.zeros(torch::kFloat).fill_(std::numeric_limits<float>::quiet_NaN());

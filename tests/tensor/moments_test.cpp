@@ -163,6 +163,46 @@ TEST_CASE("no rows, one row, and rows of the wrong width") {
   CHECK_THROWS_AS(accumulator.update(torch::randn({5, 3}), {}, 2), Error);
 }
 
+TEST_CASE("parts of a stream merge to the whole, whatever each took for its shift") {
+  torch::manual_seed(12);
+  for (const int64_t group : {1, 10}) {
+    const auto rows =
+        torch::randn({900, 40}, torch::kDouble) + torch::linspace(0, 30, 900).view({-1, 1});
+    const auto want = fast(rows, {}, group);
+    tensor::MomentAccumulator sum(40);
+    for (const auto& part : rows.split({300, 0, 500, 100})) {
+      tensor::MomentAccumulator one(40);
+      one.update(part, {}, group);
+      sum.merge(one);
+    }
+    const auto got = sum.result();
+    CHECK(got.n == want.n);
+    CHECK(got.n_effective == Approx(want.n_effective).epsilon(1e-12));
+    CHECK((got.mean - want.mean).cwiseAbs().maxCoeff() < 1e-13 * 30);
+    CHECK(relative_gap(got.covariance, want.covariance) < 900 * 0x1p-53);
+    CHECK(got.sample.rows() == want.sample.rows());
+  }
+}
+
+TEST_CASE("moments of rows that all were left out merge, and those of another kind do not") {
+  const auto good = torch::randn({20, 3});
+  tensor::MomentAccumulator bad(3), sum(3), sequences(3), doubles(3), wide(4);
+  bad.update(good * std::numeric_limits<double>::infinity());
+  sum.update(good);
+  const auto want = sum.result();
+  sum.merge(bad);
+  CHECK(sum.result().nonfinite_rows == 20);
+  CHECK(sum.result().covariance == want.covariance);
+  bad.merge(sum);
+  CHECK(bad.result().nonfinite_rows == 40);
+  CHECK(bad.result().covariance == want.covariance);
+  sequences.update(good, {}, 5);
+  CHECK_THROWS_WITH(sum.merge(sequences), Catch::Contains("sequences"));
+  doubles.update(good.to(torch::kDouble));
+  CHECK_THROWS_WITH(sum.merge(doubles), Catch::Contains("double"));
+  CHECK_THROWS_WITH(sum.merge(wide), Catch::Contains("width 4"));
+}
+
 TEST_CASE("a saved accumulator continues to the last bit") {
   torch::manual_seed(7);
   const auto rows = torch::randn({3000, 33});

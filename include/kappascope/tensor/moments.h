@@ -39,6 +39,10 @@ class MomentAccumulator {
   /// updates.
   void update(const at::Tensor& rows, const at::Tensor& mask = {}, int64_t rows_per_group = 1);
 
+  /// Adds what `other` has seen, whose rows are of the same type. Throws when the dimensions
+  /// differ, or one has single rows and the other sequences.
+  void merge(const MomentAccumulator& other);
+
   [[nodiscard]] linalg::Moments result() const;
   [[nodiscard]] int64_t dimension() const { return dimension_; }
   [[nodiscard]] int64_t rows() const { return sums_.n; }
@@ -54,6 +58,7 @@ class MomentAccumulator {
   void multiply(int64_t rows, const Product& product);
   void keep_sample(const at::Tensor& rows);
   void flush() const;
+  linalg::MomentSums sums() const;
 
   int64_t dimension_;
   linalg::Reservoir reservoir_;

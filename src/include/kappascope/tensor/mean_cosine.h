@@ -20,6 +20,9 @@ class MeanCosine {
   /// type (at least float), so a call's share of s is off by about √tokens · 2⁻²⁴.
   void update(const at::Tensor& rows);
 
+  /// Adds what `other` has seen.
+  void merge(const MeanCosine& other);
+
   /// NaN below two rows.
   [[nodiscard]] double result() const;
   [[nodiscard]] std::int64_t rows() const { return rows_; }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+namespace kappascope::tensor {
+
+/// Processes that train one model together, each on its part of the data. Every call but send() and
+/// receive() is collective: each process makes it, in the same order. A process that is lost ends
+/// the calls of the others with an Error.
+class Group {
+ public:
+  virtual ~Group() = default;
+  [[nodiscard]] virtual int rank() const = 0;  ///< 0 to size() - 1
+  [[nodiscard]] virtual int size() const = 0;
+  [[nodiscard]] bool leads() const { return rank() == 0; }
+
+  /// Tensors on the host, contiguous, of the same type and shape on both sides; `values` is
+  /// overwritten where it receives.
+  virtual void send(const at::Tensor& values, int to) = 0;
+  virtual void receive(at::Tensor& values, int from) = 0;
+  /// Those of process 0, to all.
+  virtual void broadcast(at::Tensor& values) = 0;
+  /// Their sum over the processes, of the same bits in each.
+  virtual void add_up(at::Tensor& values) = 0;
+
+  void send_bytes(const std::string& bytes, int to);
+  [[nodiscard]] std::string receive_bytes(int from);
+  /// Those that process 0 gives.
+  [[nodiscard]] std::string broadcast_bytes(std::string bytes);
+};
+
+/// The process group of torch.distributed (or c10d) that is registered under this name, whose
+/// collectives must run on the host (Gloo). Throws Error where there is none, or LibTorch was built
+/// without it.
+std::shared_ptr<Group> process_group(const std::string& name);
+
+}  // namespace kappascope::tensor

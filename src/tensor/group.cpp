@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/tensor/group.h"
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace kappascope::tensor {
+namespace {
+
+at::Tensor tensor_of(const std::string& bytes) {
+  const auto out = torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kByte);
+  if (!bytes.empty()) std::memcpy(out.mutable_data_ptr(), bytes.data(), bytes.size());
+  return out;
+}
+
+std::string bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()),
+          static_cast<std::size_t>(tensor.numel())};
+}
+
+at::Tensor length_of(std::size_t length) {
+  return torch::full({1}, static_cast<std::int64_t>(length), torch::kLong);
+}
+
+}  // namespace
+
+void Group::send_bytes(const std::string& bytes, int to) {
+  send(length_of(bytes.size()), to);
+  if (!bytes.empty()) send(tensor_of(bytes), to);
+}
+
+std::string Group::receive_bytes(int from) {
+  auto length = length_of(0);
+  receive(length, from);
+  auto bytes = torch::empty({length.item<std::int64_t>()}, torch::kByte);
+  if (bytes.numel() > 0) receive(bytes, from);
+  return bytes_of(bytes);
+}
+
+std::string Group::broadcast_bytes(std::string bytes) {
+  auto length = length_of(bytes.size());
+  broadcast(length);
+  auto values =
+      leads() ? tensor_of(bytes) : torch::empty({length.item<std::int64_t>()}, torch::kByte);
+  if (values.numel() > 0) broadcast(values);
+  return bytes_of(values);
+}
+
+}  // namespace kappascope::tensor
