@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/curvature/averaged.h"
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <exception>
+#include <limits>
+
+#include "kappascope/core/notice.h"
+#include "kappascope/core/require.h"
+
+namespace kappascope::curvature {
+namespace {
+
+constexpr std::int64_t kMultiply = 1, kEnd = 0;
+
+std::int64_t tell(std::int64_t command, tensor::Group& group) {
+  auto told = torch::full({1}, command, torch::kLong);
+  group.broadcast(told);
+  return told.item<std::int64_t>();
+}
+
+/// What the processes must agree in; gives the largest noise.
+double agree(const CurvatureOperator& mine, tensor::Group& group) {
+  const auto type = static_cast<double>(mine.vectors().dtype().toScalarType());
+  const auto what = torch::tensor({static_cast<double>(mine.size()), type}, torch::kDouble);
+  auto first = what.clone();
+  group.broadcast(first);
+  auto differ = torch::full({1}, torch::equal(first, what) ? 0 : 1, torch::kLong);
+  group.add_up(differ);
+  require(differ.item<std::int64_t>() == 0,
+          "the processes have different parameters: their curvature has no mean");
+  auto noises = torch::zeros({group.size()}, torch::kDouble);
+  noises[group.rank()] = mine.product_noise();
+  group.add_up(noises);
+  return noises.max().item<double>();
+}
+
+/// The sum of all processes' products. One that fails is NaN, so that no process waits for it.
+at::Tensor sum_of_products(const CurvatureOperator& mine,
+                           const at::Tensor& v,
+                           tensor::Group& group,
+                           std::exception_ptr& failed) {
+  auto sum = torch::full(
+      {mine.size()}, std::numeric_limits<double>::quiet_NaN(), mine.vectors().device(torch::kCPU));
+  try {
+    sum = mine.apply(v).cpu().contiguous();
+  } catch (const std::exception&) {
+    failed = std::current_exception();
+  }
+  group.add_up(sum);
+  return sum;
+}
+
+class Averaged final : public CurvatureOperator {
+ public:
+  Averaged(const CurvatureOperator& mine, tensor::Group& group)
+      : mine_(mine), group_(group), noise_(agree(mine, group)) {}
+  ~Averaged() override {
+    try {
+      tell(kEnd, group_);
+    } catch (const std::exception& error) {
+      notice("kappascope: {}\n", error.what());
+    }
+  }
+  Averaged(const Averaged&) = delete;
+  Averaged& operator=(const Averaged&) = delete;
+
+  [[nodiscard]] int64_t size() const override { return mine_.size(); }
+  [[nodiscard]] at::TensorOptions vectors() const override { return mine_.vectors(); }
+  [[nodiscard]] double product_noise() const override { return noise_; }
+  [[nodiscard]] ProductKind product_kind() const override { return mine_.product_kind(); }
+  [[nodiscard]] std::string product_reason() const override { return mine_.product_reason(); }
+  [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    tell(kMultiply, group_);
+    auto sent = v.to(mine_.vectors()).cpu().contiguous();
+    group_.broadcast(sent);
+    std::exception_ptr failed;
+    const auto sum = sum_of_products(mine_, v, group_, failed);
+    if (failed) std::rethrow_exception(failed);
+    return (sum / group_.size()).to(mine_.vectors());
+  }
+
+ private:
+  const CurvatureOperator& mine_;
+  tensor::Group& group_;
+  double noise_;
+};
+
+}  // namespace
+
+std::unique_ptr<CurvatureOperator> averaged(const CurvatureOperator& mine, tensor::Group& group) {
+  return std::make_unique<Averaged>(mine, group);
+}
+
+void serve(const CurvatureOperator& mine, tensor::Group& group) {
+  agree(mine, group);
+  while (tell(kEnd, group) == kMultiply) {
+    auto v = torch::empty({mine.size()}, mine.vectors().device(torch::kCPU));
+    group.broadcast(v);
+    std::exception_ptr failed;
+    static_cast<void>(sum_of_products(mine, v, group, failed));
+    try {
+      if (failed) std::rethrow_exception(failed);
+    } catch (const std::exception& error) {
+      notice("kappascope: process {} could not multiply: {}\n", group.rank(), error.what());
+    }
+  }
+}
+
+}  // namespace kappascope::curvature
