@@ -42,10 +42,7 @@ std::unique_ptr<train::TappedSession> attach(torch::nn::Module& model,
           "the model has no kappascope::nn::TappedLinear to watch: use one in place of the "
           "torch::nn::Linear that is the down-projection");
   return std::make_unique<train::TappedSession>(
-      model,
-      store::RunWriter::create(new_run_directory(dir, options.existing), all),
-      std::move(probes),
-      session);
+      model, new_run(dir, options.existing, all, session.group.get()), std::move(probes), session);
 }
 
 std::unique_ptr<train::TappedSession> resume(torch::nn::Module& model,

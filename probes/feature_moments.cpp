@@ -9,6 +9,7 @@
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/kappa.h"
 #include "probes/layer_states.h"
+#include "probes/shared_layers.h"
 
 namespace kappascope::probes {
 namespace {
@@ -90,26 +91,43 @@ void FeatureMoments::emit(store::Snapshot& out) {
   }
 }
 
+void FeatureMoments::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
+  share_layers(
+      group,
+      layers_,
+      state_of,
+      [this](const tensor::State& state) { return layer_of(state); },
+      [](Layer& sum, const Layer& layer) {
+        sum.moments.merge(layer.moments);
+        sum.cosine.merge(layer.cosine);
+      });
+  emit(out);
+}
+
+tensor::State FeatureMoments::state_of(const Layer& layer) {
+  tensor::State out;
+  out.set("moments", layer.moments.state());
+  out.set("cosine", layer.cosine.state());
+  if (layer.bias.defined()) out.set("bias", layer.bias);
+  return out;
+}
+
+FeatureMoments::Layer FeatureMoments::layer_of(const tensor::State& state) const {
+  // The sums say the width: a number alone would take any amount of memory.
+  const auto dimension = state.inner("moments").tensor("sum", torch::kDouble, {-1}).size(0);
+  Layer layer{tensor::MomentAccumulator(dimension, options_)};
+  layer.moments.load(state.inner("moments"));
+  layer.cosine.load(state.inner("cosine"));
+  if (state.has("bias")) layer.bias = state.floating_tensor("bias", {dimension});
+  return layer;
+}
+
 tensor::State FeatureMoments::state() const {
-  return layer_states(layers_, [](const Layer& layer) {
-    tensor::State out;
-    out.set("moments", layer.moments.state());
-    out.set("cosine", layer.cosine.state());
-    if (layer.bias.defined()) out.set("bias", layer.bias);
-    return out;
-  });
+  return layer_states(layers_, state_of);
 }
 
 void FeatureMoments::load(const tensor::State& state) {
-  load_layers(state, layers_, [this](const tensor::State& inner) {
-    // The sums say the width: a number alone would take any amount of memory.
-    const auto dimension = inner.inner("moments").tensor("sum", torch::kDouble, {-1}).size(0);
-    Layer layer{tensor::MomentAccumulator(dimension, options_)};
-    layer.moments.load(inner.inner("moments"));
-    layer.cosine.load(inner.inner("cosine"));
-    if (inner.has("bias")) layer.bias = inner.floating_tensor("bias", {dimension});
-    return layer;
-  });
+  load_layers(state, layers_, [this](const tensor::State& inner) { return layer_of(inner); });
 }
 
 }  // namespace kappascope::probes

@@ -14,6 +14,7 @@
 #include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
 #include "probes/layer_states.h"
+#include "probes/shared_layers.h"
 
 namespace kappascope::probes {
 namespace {
@@ -213,28 +214,45 @@ void GradientVarianceProbe::emit(store::Snapshot& out) {
   layers_.clear();
 }
 
-tensor::State GradientVarianceProbe::state() const {
-  return layer_states(layers_, [](const Layer& layer) {
-    tensor::State out;
-    out.set("batches", layer.batches);
-    out.set("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
-    out.set("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
-    return out;
+void GradientVarianceProbe::emit_with(tensor::Group& group,
+                                      double /*seconds*/,
+                                      store::Snapshot& out) {
+  share_layers(group, layers_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
+    sum.batches += layer.batches;
+    for (int i = 0; i < kQuantities; ++i) {
+      sum.values[i] += layer.values[i];
+      sum.variances[i] += layer.variances[i];
+    }
   });
+  emit(out);
+}
+
+tensor::State GradientVarianceProbe::state_of(const Layer& layer) {
+  tensor::State out;
+  out.set("batches", layer.batches);
+  out.set("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
+  out.set("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
+  return out;
+}
+
+GradientVarianceProbe::Layer GradientVarianceProbe::layer_of(const tensor::State& inner) {
+  Layer layer;
+  layer.batches = inner.integer("batches");
+  const auto read = [&](const char* name, auto& to) {
+    const auto tensor = inner.tensor(name, torch::kDouble, {static_cast<int64_t>(to.size())});
+    std::copy_n(tensor.template const_data_ptr<double>(), to.size(), to.begin());
+  };
+  read("values", layer.values);
+  read("variances", layer.variances);
+  return layer;
+}
+
+tensor::State GradientVarianceProbe::state() const {
+  return layer_states(layers_, state_of);
 }
 
 void GradientVarianceProbe::load(const tensor::State& state) {
-  load_layers(state, layers_, [](const tensor::State& inner) {
-    Layer layer;
-    layer.batches = inner.integer("batches");
-    const auto read = [&](const char* name, auto& to) {
-      const auto tensor = inner.tensor(name, torch::kDouble, {static_cast<int64_t>(to.size())});
-      std::copy_n(tensor.template const_data_ptr<double>(), to.size(), to.begin());
-    };
-    read("values", layer.values);
-    read("variances", layer.variances);
-    return layer;
-  });
+  load_layers(state, layers_, layer_of);
 }
 
 }  // namespace kappascope::probes

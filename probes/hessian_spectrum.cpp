@@ -11,6 +11,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
+#include "kappascope/curvature/averaged.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/probes/scalars.h"
 
@@ -45,6 +46,25 @@ int density_products(const HessianSpectrumOptions& options) {
   return options.density ? options.density_steps * options.density_starts : 0;
 }
 
+/// A probe must not end a training run: a loss without curvature (not finite, no second derivative,
+/// out of memory) becomes an event.
+template <typename Work>
+void or_event(store::Snapshot& out, const Work& work) {
+  try {
+    const KeepRandomState keep;
+    work();
+  } catch (const Stopped& stopped) {
+    out.events.push_back({"hessian_stopped",
+                          fmt::format("the Hessian window was stopped after {} products; what it "
+                                      "had not finished by then is left out",
+                                      stopped.products)});
+  } catch (const Error& error) {
+    out.events.push_back({"hessian_failed", error.what()});
+  } catch (const c10::Error& error) {
+    out.events.push_back({"hessian_failed", error.what_without_backtrace()});
+  }
+}
+
 /// Multiplies once, and reads a number back so that a device has done it.
 void multiply(const curvature::CurvatureOperator& op) {
   [[maybe_unused]] const auto sum =
@@ -65,28 +85,43 @@ void HessianSpectrum::emit(store::Snapshot& out) {
 }
 
 void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
-  // A probe must not end a training run: a loss without curvature (not finite, no second
-  // derivative, out of memory) becomes an event.
-  try {
-    const KeepRandomState keep;
-    measure(seconds, out);
-  } catch (const Stopped& stopped) {
-    out.events.push_back({"hessian_stopped",
-                          fmt::format("the Hessian window was stopped after {} products; what it "
-                                      "had not finished by then is left out",
-                                      stopped.products)});
-  } catch (const Error& error) {
-    out.events.push_back({"hessian_failed", error.what()});
-  } catch (const c10::Error& error) {
-    out.events.push_back({"hessian_failed", error.what_without_backtrace()});
-  }
+  or_event(out, [&] {
+    const double begin = now();
+    measure(*curvature::hessian(loss_, parameters_()), begin, seconds, out);
+  });
 }
 
-void HessianSpectrum::measure(double seconds, store::Snapshot& out) {
-  const auto now = [&] { return options_.clock ? options_.clock() : monotonic_seconds(); };
+void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Snapshot& out) {
   const double begin = now();
-  const auto hessian = curvature::hessian(loss_, parameters_());
-  const auto op = curvature::watched(*hessian, [&](int products) {
+  std::unique_ptr<curvature::CurvatureOperator> mine;
+  or_event(out, [&] { mine = curvature::hessian(loss_, parameters_()); });
+  or_event(out, [&] {
+    auto failed = torch::full({1}, mine ? 0 : 1, torch::kLong);
+    group.add_up(failed);
+    if (const auto count = failed.item<int64_t>(); count > 0) {
+      if (group.leads() && mine) {
+        out.events.push_back(
+            {"hessian_failed",
+             fmt::format(
+                 "{} of {} processes have no curvature of their loss", count, group.size())});
+      }
+    } else if (group.leads()) {
+      measure(*curvature::averaged(*mine, group), begin, seconds, out);
+    } else {
+      curvature::serve(*mine, group);
+    }
+  });
+}
+
+double HessianSpectrum::now() const {
+  return options_.clock ? options_.clock() : monotonic_seconds();
+}
+
+void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
+                              double begin,
+                              double seconds,
+                              store::Snapshot& out) {
+  const auto op = curvature::watched(hessian, [&](int products) {
     if (options_.on_product && !options_.on_product(products)) throw Stopped{products};
   });
   const int wanted = options_.max_products + density_products(options_);

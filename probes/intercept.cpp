@@ -11,6 +11,7 @@
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
 #include "probes/layer_states.h"
+#include "probes/shared_layers.h"
 
 namespace kappascope::probes {
 namespace {
@@ -65,17 +66,21 @@ void Intercept::observe(const session::StepView& view) {
   }
 }
 
+// Of the sum over groups, from the spread of theirs.
+at::Tensor Intercept::spread_of(const Layer& layer) {
+  if (layer.spread.defined()) return layer.spread;
+  const auto groups = static_cast<double>(layer.groups);
+  return (layer.cross - layer.projected.outer(layer.projected) / groups) * (groups / (groups - 1));
+}
+
 void Intercept::emit(store::Snapshot& out) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [name, layer] : layers_) {
-    const auto n = static_cast<double>(layer.rows), groups = static_cast<double>(layer.groups);
+    const auto n = static_cast<double>(layer.rows);
     const Eigen::VectorXd mu = tensor::to_vector(layer.shift) + tensor::to_vector(layer.sum) / n;
     const Eigen::VectorXd b = tensor::to_vector(layer.bias);
-    const Eigen::Vector2d sum = tensor::to_vector(layer.projected);
-    // Covariance of (b·μ̂, μ·μ̂) from the spread of the groups' sums.
-    const Eigen::Matrix2d spread =
-        (tensor::to_matrix(layer.cross) - sum * sum.transpose() / groups) *
-        (groups / (groups - 1)) / (n * n);
+    // Covariance of (b·μ̂, μ·μ̂).
+    const Eigen::Matrix2d spread = tensor::to_matrix(spread_of(layer)) / (n * n);
     const double mu_norm = mu.norm(), b_norm = b.norm(), rest = (mu + b).norm();
     const double cosine = mu_norm > 0 && b_norm > 0 ? -b.dot(mu) / (b_norm * mu_norm) : kNaN;
     const double residual = mu_norm > 0 ? rest / mu_norm : kNaN;
@@ -106,33 +111,50 @@ void Intercept::emit(store::Snapshot& out) {
   layers_.clear();
 }
 
-tensor::State Intercept::state() const {
-  return layer_states(layers_, [](const Layer& layer) {
-    tensor::State out;
-    out.set("rows", layer.rows);
-    out.set("groups", layer.groups);
-    out.set("sum", layer.sum);
-    out.set("shift", layer.shift);
-    out.set("bias", layer.bias);
-    out.set("projected", layer.projected);
-    out.set("cross", layer.cross);
-    return out;
+void Intercept::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
+  share_layers(group, layers_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
+    // About the shift of the sum; the spread is that of each process about its own mean.
+    const auto to_sum = [&](const at::Tensor& values) { return values.to(sum.sum.device()); };
+    sum.spread = spread_of(sum) + to_sum(spread_of(layer));
+    sum.sum +=
+        to_sum(layer.sum) + static_cast<double>(layer.rows) * (to_sum(layer.shift) - sum.shift);
+    sum.rows += layer.rows;
+    sum.groups += layer.groups;
   });
+  emit(out);
+}
+
+tensor::State Intercept::state_of(const Layer& layer) {
+  tensor::State out;
+  out.set("rows", layer.rows);
+  out.set("groups", layer.groups);
+  out.set("sum", layer.sum);
+  out.set("shift", layer.shift);
+  out.set("bias", layer.bias);
+  out.set("projected", layer.projected);
+  out.set("cross", layer.cross);
+  return out;
+}
+
+Intercept::Layer Intercept::layer_of(const tensor::State& inner) {
+  Layer layer;
+  layer.rows = inner.integer("rows");
+  layer.groups = inner.integer("groups");
+  layer.sum = inner.tensor("sum", torch::kDouble, {-1}).clone();
+  const auto width = layer.sum.size(0);
+  layer.shift = inner.tensor("shift", torch::kDouble, {width});
+  layer.bias = inner.tensor("bias", torch::kDouble, {width});
+  layer.projected = inner.tensor("projected", torch::kDouble, {2}).clone();
+  layer.cross = inner.tensor("cross", torch::kDouble, {2, 2}).clone();
+  return layer;
+}
+
+tensor::State Intercept::state() const {
+  return layer_states(layers_, state_of);
 }
 
 void Intercept::load(const tensor::State& state) {
-  load_layers(state, layers_, [](const tensor::State& inner) {
-    Layer layer;
-    layer.rows = inner.integer("rows");
-    layer.groups = inner.integer("groups");
-    layer.sum = inner.tensor("sum", torch::kDouble, {-1}).clone();
-    const auto width = layer.sum.size(0);
-    layer.shift = inner.tensor("shift", torch::kDouble, {width});
-    layer.bias = inner.tensor("bias", torch::kDouble, {width});
-    layer.projected = inner.tensor("projected", torch::kDouble, {2}).clone();
-    layer.cross = inner.tensor("cross", torch::kDouble, {2, 2}).clone();
-    return layer;
-  });
+  load_layers(state, layers_, layer_of);
 }
 
 }  // namespace kappascope::probes

@@ -7,6 +7,7 @@
 #include <torch/version.h>
 
 #include <memory>
+#include <utility>
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
@@ -16,6 +17,23 @@
 #include "kappascope/probes/intercept.h"
 
 namespace kappascope::probes {
+namespace {
+
+std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingRun existing) {
+  auto name = dir;
+  for (int i = 2; store::RunWriter::holds_run(name); ++i) {
+    require(
+        existing == ExistingRun::kNewName,
+        "{} already holds a run: name another directory, or ask for the next free name "
+        "(ExistingRun::kNewName, in Python new_name=True); in C++ probes::resume() goes on in it",
+        dir.string());
+    name = dir;
+    name += fmt::format("-{}", i);
+  }
+  return name;
+}
+
+}  // namespace
 
 std::vector<session::ScheduledProbe> standard_probes(
     const std::function<curvature::NamedParameters()>& parameters, const ProbeOptions& options) {
@@ -62,18 +80,25 @@ store::Facts standard_facts(const std::string& device, std::int64_t parameters) 
           {"parameters", std::to_string(parameters)}};
 }
 
-std::filesystem::path new_run_directory(const std::filesystem::path& dir, ExistingRun existing) {
-  auto name = dir;
-  for (int i = 2; store::RunWriter::holds_run(name); ++i) {
-    require(
-        existing == ExistingRun::kNewName,
-        "{} already holds a run: name another directory, or ask for the next free name "
-        "(ExistingRun::kNewName, in Python new_name=True); in C++ probes::resume() goes on in it",
-        dir.string());
-    name = dir;
-    name += fmt::format("-{}", i);
+std::optional<store::RunWriter> new_run(const std::filesystem::path& dir,
+                                        ExistingRun existing,
+                                        const store::Facts& facts,
+                                        tensor::Group* group) {
+  std::optional<store::RunWriter> run;
+  auto all = facts;
+  if (group != nullptr) all.emplace_back("processes", std::to_string(group->size()));
+  std::string failure;
+  if (group == nullptr || group->leads()) {
+    try {
+      run = store::RunWriter::create(free_directory(dir, existing), all);
+    } catch (const Error& error) {
+      if (group == nullptr) throw;
+      failure = error.what();
+    }
   }
-  return name;
+  if (group != nullptr) failure = group->broadcast_bytes(failure);
+  if (!failure.empty()) throw Error(failure);
+  return run;
 }
 
 }  // namespace kappascope::probes

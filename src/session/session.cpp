@@ -11,6 +11,8 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/session/passes.h"
+#include "kappascope/tensor/state_bytes.h"
+#include "session/snapshot_state.h"
 
 namespace kappascope::session {
 
@@ -22,12 +24,16 @@ struct Session::Running {
   bool told = false;  // that windows are left out
 };
 
-Session::Session(store::RunWriter run, std::vector<ScheduledProbe> probes, SessionOptions options)
+Session::Session(std::optional<store::RunWriter> run,
+                 std::vector<ScheduledProbe> probes,
+                 SessionOptions options)
     : run_(std::move(run)),
-      options_(options),
+      options_(std::move(options)),
       passes_(std::make_shared<Passes>()),
       started_(monotonic_seconds()),
       flushed_(started_) {
+  const bool writes = !options_.group || options_.group->leads();
+  require(run_.has_value() == writes, "a run is written by the first process of a group, no other");
   for (ScheduledProbe& scheduled : probes) {
     auto& [probe, schedule] = scheduled;
     require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every,
@@ -50,13 +56,22 @@ Session::~Session() {
   }
 }
 
-// Decides at the start of each window whether its probe can be afforded.
+// Decides at the start of each window whether its probe can be afforded; in a group, process 0 does
+// for all.
 void Session::grant_windows() {
   const double training = monotonic_seconds() - started_ - probing_;
+  std::vector<Running*> opening;
+  std::string granted;
   for (auto& running : probes_) {
     if (!running.schedule.opens_window(step_)) continue;
-    running.in_window = running.budget.grants(training, running.probe->least_seconds());
-    if (!running.in_window && !running.told) {
+    opening.push_back(&running);
+    granted += running.budget.grants(training, running.probe->least_seconds()) ? '1' : '0';
+  }
+  if (options_.group && !opening.empty()) granted = options_.group->broadcast_bytes(granted);
+  for (std::size_t i = 0; i < opening.size(); ++i) {
+    auto& running = *opening[i];
+    running.in_window = granted.at(i) == '1';
+    if (!running.in_window && !running.told && run_) {
       running.told = true;
       event(
           "probe_skipped",
@@ -136,15 +151,36 @@ bool Session::emit(store::Snapshot& snapshot, double training_seconds) {
     if (!running.in_window || !running.schedule.emits(step_)) continue;
     const double start = monotonic_seconds();
     const auto ahead = static_cast<double>(std::max<int64_t>(0, running.schedule.last - step_));
-    running.probe->emit_within(running.budget.allowance(training_seconds, ahead * a_step),
-                               snapshot);
+    const double seconds = running.budget.allowance(training_seconds, ahead * a_step);
+    if (options_.group) {
+      running.probe->emit_with(*options_.group, seconds, snapshot);
+    } else {
+      running.probe->emit_within(seconds, snapshot);
+    }
     running.budget.charge(monotonic_seconds() - start);
     running.budget.close_window();
     running.in_window = false;
     emitted = true;
   }
+  if (emitted && options_.group) collect(snapshot, before);
   if (emitted) latest_.assign(snapshot.scalars.begin() + before, snapshot.scalars.end());
   return emitted;
+}
+
+// Brings what the processes of a group measured together in the one that writes.
+void Session::collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar) {
+  auto& group = *options_.group;
+  if (group.leads()) {
+    for (int from = 1; from < group.size(); ++from)
+      append(tensor::from_bytes(group.receive_bytes(from)), snapshot);
+    return;
+  }
+  auto mine = snapshot;
+  mine.scalars.erase(mine.scalars.begin(), mine.scalars.begin() + first_scalar);
+  mine.events.insert(mine.events.begin(), unsent_.begin(), unsent_.end());
+  unsent_.clear();
+  snapshot.events.clear();
+  group.send_bytes(tensor::to_bytes(state_of(mine)), 0);
 }
 
 void Session::record_costs(store::Snapshot& out) const {
@@ -162,6 +198,11 @@ void Session::record_costs(store::Snapshot& out) const {
         fmt::format("{}", running.schedule.budget);
   }
   share(store::id::kCostTotal, probing_);
+}
+
+store::RunWriter& Session::run() {
+  require(run_.has_value(), "the run is written by the first process of the group");
+  return *run_;
 }
 
 void Session::record(store::Scalar scalar) {
@@ -185,15 +226,21 @@ void Session::outside(const std::function<void()>& work) {
 
 // Nothing to write still finds out whether the run is there.
 void Session::write_pending() {
+  if (!run_) {
+    for (const auto& snapshot : pending_)
+      unsent_.insert(unsent_.end(), snapshot.events.begin(), snapshot.events.end());
+    pending_.clear();
+    return;
+  }
   try {
-    run_.write(pending_);
+    run_->write(pending_);
   } catch (const Error& error) {
-    const auto copy = run_.rescued();
+    const auto copy = run_->rescued();
     if (copy.empty()) throw;
     run_ = store::RunWriter::append(copy);
     lost_ = error.what();
     told_rescue_ = false;
-    run_.write(pending_);
+    run_->write(pending_);
   }
   pending_.clear();
   flushed_ = monotonic_seconds();
@@ -214,16 +261,19 @@ void Session::close(const std::string& state) {
   if (closed_) return;
   listen({});
   write_pending();
-  run_.set_state(state);
+  if (run_) run_->set_state(state);
+  for (const auto& event : unsent_) notice("kappascope: {}\n", event.message);
+  unsent_.clear();
   closed_ = true;
   tell_rescue();
 }
 
 tensor::State Session::state() {
+  require(!options_.group, "a session of several processes cannot be saved");
   require(passes_->empty(), "a session is saved between two steps, not within one");
   flush();
   // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
-  run_.make_durable();
+  run_->make_durable();
   tensor::State out;
   out.set("step", step_);
   for (const auto& running : probes_) {

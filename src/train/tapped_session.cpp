@@ -28,10 +28,10 @@ void require_taps(torch::nn::Module& model, const std::vector<session::Scheduled
 }  // namespace
 
 TappedSession::TappedSession(torch::nn::Module& model,
-                             store::RunWriter run,
+                             std::optional<store::RunWriter> run,
                              std::vector<session::ScheduledProbe> probes,
                              session::SessionOptions options)
-    : Session(std::move(run), (require_taps(model, probes), std::move(probes)), options),
+    : Session(std::move(run), (require_taps(model, probes), std::move(probes)), std::move(options)),
       model_(model) {
   TappedSession::listen(needs());
 }

@@ -19,7 +19,8 @@ std::vector<session::ScheduledProbe> standard_probes(const torch::nn::Module& mo
 /// Watches a training loop of your own: makes the run directory `dir` and attaches the standard
 /// probes to every TappedLinear of `model`. Then call session->step(loss) after each backward(),
 /// and session->close() at the end. A loss that is a sum over its tokens needs
-/// {.reduction = session::LossReduction::kSum}.
+/// {.reduction = session::LossReduction::kSum}; one of several processes needs {.group = ...}, and
+/// each of them attaches.
 std::unique_ptr<train::TappedSession> attach(torch::nn::Module& model,
                                              const std::filesystem::path& dir,
                                              const ProbeOptions& options = {},

@@ -34,7 +34,8 @@ struct HessianSpectrumOptions {
 /// measures, one in between. Within a budget it times one product first: where fewer than
 /// kFewestProducts fit, the window is put off; where not all fit, the eigenvalues take what they
 /// need of those that do, and the density's starts what is left. Either is the event
-/// "hessian_budget".
+/// "hessian_budget". In a group it is the Hessian of the mean of the processes' losses, each on a
+/// batch of its own.
 class HessianSpectrum final : public session::Probe {
  public:
   /// With fewer no eigenvalue comes near its tolerance.
@@ -50,12 +51,17 @@ class HessianSpectrum final : public session::Probe {
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   void emit_within(double seconds, store::Snapshot& out) override;
+  void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;
   [[nodiscard]] double least_seconds() const override { return least_seconds_; }
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;
 
  private:
-  void measure(double seconds, store::Snapshot& out);
+  [[nodiscard]] double now() const;
+  void measure(const curvature::CurvatureOperator& hessian,
+               double begin,
+               double seconds,
+               store::Snapshot& out);
 
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,12 @@ std::vector<session::ScheduledProbe> standard_probes(
 /// What every run says of itself: version, time, LibTorch, threads, device, number of parameters.
 store::Facts standard_facts(const std::string& device, std::int64_t parameters);
 
-/// `dir`, or by kNewName the next name that is free. Throws Error where a run is in the way.
-std::filesystem::path new_run_directory(const std::filesystem::path& dir, ExistingRun existing);
+/// Makes the run in `dir`, or by kNewName under the next name that is free. Throws Error where a
+/// run is in the way. In a group (collective) process 0 makes it, the others get none, and all
+/// throw.
+std::optional<store::RunWriter> new_run(const std::filesystem::path& dir,
+                                        ExistingRun existing,
+                                        const store::Facts& facts,
+                                        tensor::Group* group = nullptr);
 
 }  // namespace kappascope::probes

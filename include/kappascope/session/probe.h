@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kappascope/store/run.h"
+#include "kappascope/tensor/group.h"
 #include "kappascope/tensor/state.h"
 
 namespace kappascope::session {
@@ -57,6 +58,10 @@ class Probe {
   /// The same within `seconds`, what the budget leaves: a probe that can choose how much it
   /// computes computes less, and what it leaves out becomes an event.
   virtual void emit_within(double /*seconds*/, store::Snapshot& out) { emit(out); }
+  /// The same where each process of a group observed its part of every step; called in each of
+  /// them, and what they add comes together in process 0. A probe that does not know of groups
+  /// measures the part of process 0.
+  virtual void emit_with(tensor::Group& group, double seconds, store::Snapshot& out);
   /// What the next window needs at least, in seconds; 0: the probe cannot tell, and the last
   /// window is what the budget goes by.
   [[nodiscard]] virtual double least_seconds() const { return 0; }

@@ -12,6 +12,7 @@
 #include "kappascope/session/probe.h"
 #include "kappascope/session/schedule.h"
 #include "kappascope/store/run.h"
+#include "kappascope/tensor/group.h"
 #include "kappascope/tensor/state.h"
 
 namespace kappascope::session {
@@ -32,6 +33,8 @@ struct SessionOptions {
   LossReduction reduction = LossReduction::kMean;
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;
+  /// The processes that train together, each with a session of the same probes; null: this alone.
+  std::shared_ptr<tensor::Group> group = {};
 };
 
 /// A watched run: hands each step to the probes that look at it, times them, keeps their budgets,
@@ -39,11 +42,19 @@ struct SessionOptions {
 /// Python package for hooks) gives passes() what the watched layers let pass, as far as needs()
 /// asks for it.
 ///
+/// In a group each process takes its steps with the others, process 0 decides what is measured and
+/// writes the run. At the end of a window the layers are shared out: what all observed of a layer
+/// is added up in one of them, which computes its numbers. The losses are those of process 0.
+///
 /// A run that is removed or replaced while it is written goes on in a copy beside it (RunWriter).
 /// The call that found it throws Error, once, with everything written and the step counted.
 class Session {
  public:
-  Session(store::RunWriter run, std::vector<ScheduledProbe> probes, SessionOptions options = {});
+  /// `run`: none in the processes of a group but the first. In a group the constructor is
+  /// collective, as is step().
+  Session(std::optional<store::RunWriter> run,
+          std::vector<ScheduledProbe> probes,
+          SessionOptions options = {});
   /// Closes with "interrupted" what was not closed.
   virtual ~Session();
   Session(const Session&) = delete;
@@ -77,14 +88,15 @@ class Session {
   void close(const std::string& state = "finished");
 
   [[nodiscard]] std::int64_t next_step() const { return step_; }
-  [[nodiscard]] store::RunWriter& run() { return run_; }
+  /// Throws Error in a process that does not write it.
+  [[nodiscard]] store::RunWriter& run();
   /// Whether run() is the copy of a run that is no longer there.
   [[nodiscard]] bool is_rescued() const { return !lost_.empty(); }
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
 
   /// Between two steps: writes out what is pending, durably, and returns the number of steps taken
-  /// and what the probes have summed up.
+  /// and what the probes have summed up. Throws Error in a group, whose sessions cannot be saved.
   [[nodiscard]] tensor::State state();
   /// Throws Error when a probe of this session is not in the state.
   void load(const tensor::State& state);
@@ -99,17 +111,19 @@ class Session {
   void grant_windows();
   void observe(double loss, double learning_rate, double terms);
   bool emit(store::Snapshot& snapshot, double training_seconds);
+  void collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar);
   void record_costs(store::Snapshot& out) const;
   void write_pending();
   void tell_rescue();
 
-  store::RunWriter run_;
+  std::optional<store::RunWriter> run_;
   std::vector<Running> probes_;
   SessionOptions options_;
   std::shared_ptr<Passes> passes_;
   std::int64_t step_ = 0, first_step_ = 0;  // the next one, and that of this process
   bool closed_ = false;
   std::vector<store::Snapshot> pending_;
+  std::vector<store::Event> unsent_;  // of a process that does not write
   std::vector<store::Scalar> latest_;
   double started_ = 0, probing_ = 0, flushed_ = 0;
   std::string lost_;  // why the run is written to a copy

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "kappascope/session/session.h"
@@ -28,7 +29,7 @@ class TappedSession final : public session::Session {
  public:
   /// `model` must outlive the session. Throws when it holds no TappedLinear but a probe needs one.
   TappedSession(torch::nn::Module& model,
-                store::RunWriter run,
+                std::optional<store::RunWriter> run,
                 std::vector<session::ScheduledProbe> probes,
                 session::SessionOptions options = {});
   ~TappedSession() override;

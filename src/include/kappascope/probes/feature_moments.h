@@ -26,6 +26,7 @@ class FeatureMoments final : public session::Probe {
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
+  void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;
 
@@ -35,6 +36,9 @@ class FeatureMoments final : public session::Probe {
     tensor::MeanCosine cosine{};
     at::Tensor bias{};  // of the latest step; undefined without post-gating bias
   };
+  [[nodiscard]] static tensor::State state_of(const Layer& layer);
+  [[nodiscard]] Layer layer_of(const tensor::State& state) const;
+
   linalg::MomentOptions options_;
   std::map<std::string, Layer> layers_;
 };

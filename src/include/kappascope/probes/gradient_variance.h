@@ -57,6 +57,7 @@ class GradientVarianceProbe final : public session::Probe {
   }
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
+  void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;
 
@@ -67,6 +68,9 @@ class GradientVarianceProbe final : public session::Probe {
     std::array<double, kQuantities> values{}, variances{};
     int64_t batches = 0;
   };
+  [[nodiscard]] static tensor::State state_of(const Layer& layer);
+  [[nodiscard]] static Layer layer_of(const tensor::State& inner);
+
   std::map<std::string, Layer> layers_;
 };
 

@@ -19,6 +19,7 @@ class Intercept final : public session::Probe {
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
+  void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;
   [[nodiscard]] tensor::State state() const override;
   void load(const tensor::State& state) override;
 
@@ -32,7 +33,12 @@ class Intercept final : public session::Probe {
     // of μ is needed along these two only: over groups, Σ q and Σ q qᵀ with q the group's sum of
     // ((φ-s)·b, (φ-s)·s).
     at::Tensor projected, cross;  // [2], [2, 2] double
+    at::Tensor spread = {};       // [2, 2] of that sum over several processes, until it is emitted
   };
+  [[nodiscard]] static at::Tensor spread_of(const Layer& layer);
+  [[nodiscard]] static tensor::State state_of(const Layer& layer);
+  [[nodiscard]] static Layer layer_of(const tensor::State& inner);
+
   std::map<std::string, Layer> layers_;
 };
 
