@@ -99,7 +99,8 @@ probes::ProbeOptions options_of(const Numbers& numbers, int64_t source) {
 class PythonSession final : public torch::CustomClassHolder {
  public:
   /// A new run in `dir`; `names` and `parameters` are those whose Hessian is taken of the loss that
-  /// Python has under the number `source` (-1: none).
+  /// Python has under the number `source` (-1: none). `group`: the name of the c10d group of the
+  /// processes that train together; "": this alone.
   PythonSession(const std::string& dir,
                 bool new_name,
                 const Texts& facts,
@@ -107,7 +108,8 @@ class PythonSession final : public torch::CustomClassHolder {
                 const std::string& reduction,
                 const std::vector<std::string>& names,
                 const std::vector<at::Tensor>& parameters,
-                int64_t source) {
+                int64_t source,
+                const std::string& group) {
     const auto made = options_of(options, source);
     require(names.size() == parameters.size() && !names.empty(),
             "there are {} names for {} parameters",
@@ -123,11 +125,15 @@ class PythonSession final : public torch::CustomClassHolder {
     for (const auto& fact : facts_of(facts)) all.push_back(fact);
     auto probes = probes::standard_probes([named] { return named; }, made);
     const auto existing = new_name ? probes::ExistingRun::kNewName : probes::ExistingRun::kRefuse;
-    session_ = std::make_unique<session::Session>(
-        store::RunWriter::create(probes::new_run_directory(dir, existing), all),
-        std::move(probes),
-        session::SessionOptions{.reduction = reduction == "sum" ? session::LossReduction::kSum
-                                                                : session::LossReduction::kMean});
+    session::SessionOptions session;
+    session.reduction =
+        reduction == "sum" ? session::LossReduction::kSum : session::LossReduction::kMean;
+    if (!group.empty()) session.group = tensor::process_group(group);
+    auto run = probes::new_run(dir, existing, all, session.group.get());
+    dir_ = run ? run->dir().string() : "";
+    if (session.group) dir_ = session.group->broadcast_bytes(dir_);
+    writes_ = run.has_value();
+    session_ = std::make_unique<session::Session>(std::move(run), std::move(probes), session);
   }
 
   /// Whether the next step's features, and the gradients at the layers' outputs, are wanted.
@@ -173,7 +179,9 @@ class PythonSession final : public torch::CustomClassHolder {
   void flush() { session_->flush(); }
   void close(const std::string& state) { session_->close(state); }
   int64_t next_step() const { return session_->next_step(); }
-  std::string dir() const { return session_->run().dir().string(); }
+  /// Of the run, also in the processes that do not write it. A rescued one is where its copy is.
+  std::string dir() const { return writes_ ? session_->run().dir().string() : dir_; }
+  bool writes() const { return writes_; }
   /// What the probes said last, at the step before the next.
   Rows latest() const {
     std::vector<store::StepValue> points;
@@ -184,6 +192,8 @@ class PythonSession final : public torch::CustomClassHolder {
 
  private:
   std::unique_ptr<session::Session> session_;
+  std::string dir_;
+  bool writes_ = true;
 };
 
 Rows run_scalars(const std::string& dir, const std::string& name, const std::string& layer) {
@@ -237,7 +247,8 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
                        std::string,
                        std::vector<std::string>,
                        std::vector<at::Tensor>,
-                       int64_t>())
+                       int64_t,
+                       std::string>())
       .def("needs", [](const c10::intrusive_ptr<Session>& self) { return self->needs(); })
       .def("forward", &Session::forward)
       .def("backward", &Session::backward)
@@ -249,6 +260,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("close", &Session::close)
       .def("next_step", [](const c10::intrusive_ptr<Session>& self) { return self->next_step(); })
       .def("dir", [](const c10::intrusive_ptr<Session>& self) { return self->dir(); })
+      .def("writes", [](const c10::intrusive_ptr<Session>& self) { return self->writes(); })
       .def("latest", [](const c10::intrusive_ptr<Session>& self) { return self->latest(); });
   library.def("run_scalars(str dir, str name, str layer) -> (str[], str[], str[], Tensor)",
               &kappascope::run_scalars);

@@ -32,13 +32,13 @@ class TrainerCallback(_Callback):
         self.scope: Scope | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        if not state.is_world_process_zero:
-            return
         optimizer = given["optimizer"]
         options = {"steps": state.max_steps, **self._options}
         # Accelerate wraps the optimiser; the one inside calls the hooks.
         optimizer = getattr(optimizer, "optimizer", optimizer)
         self.scope = attach(given["model"], optimizer, self._run, **options)
+        if getattr(args, "average_tokens_across_devices", False):
+            self.scope._split = args.world_size
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         loss = (given.get("metrics") or {}).get("eval_loss")

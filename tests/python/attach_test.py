@@ -81,6 +81,12 @@ class Numbers(Attached):
         self.assertLess(abs(difference), allowed)
         self.assertLess(allowed, 1e-2 * now.eigenvalues[0].item())
 
+    def test_the_passes_of_the_curvature_loss_are_not_of_training(self) -> None:
+        model = Model()
+        self.train("with", model=model, every=1, window=1, curvature=lambda: self.fixed_loss(model))
+        self.train("without", every=1, window=1)
+        self.assertEqual(self.rows("with"), self.rows("without"))
+
 
 class Words(Attached):
     def test_a_run_that_is_there_and_a_model_without_layers_are_errors(self) -> None:

@@ -4,9 +4,11 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -37,6 +39,7 @@ def attach(
     facts: dict[str, str] | None = None,
     sum_reduced: bool = False,
     scaler: Any = None,
+    group: Any = None,
     on_snapshot: Callable[[dict[str, Any]], None] | None = None,
 ) -> Scope:
     """Watches the training of `model` by `optimizer` and writes the run directory `run`.
@@ -64,7 +67,10 @@ def attach(
     new_name: where `run` holds a run, write RUN-2 and so on; else that is an Error.
     sum_reduced: the loss is a sum over its terms, not a mean.
     scaler: the torch.amp.GradScaler of the loop, where there is one.
-    on_snapshot: called with what was measured: {"step": …, "kappa/sigma": {layer: value}, …}.
+    group: the processes that train together, a torch.distributed group; None: all of them. Each
+        process calls attach(); together they measure what all of them see, process 0 writes.
+    on_snapshot: called with what was measured: {"step": …, "kappa/sigma": {layer: value}, …}; in
+        the process that writes.
 
     Raises Error where no down-projection is found, and where `run` holds a run.
     """
@@ -88,7 +94,13 @@ def attach(
     }
     source = -1
     if curvature is not None:
-        source = answer_from_now_on(_evaluation(inner, curvature))
+        sharded = [name for name, p in named.items() if hasattr(p, "device_mesh")]
+        if sharded:
+            raise Error(
+                f"curvature needs whole parameters, and {sharded[0]} is sharded over processes: "
+                "leave curvature out (features are measured all the same)"
+            )
+        source = answer_from_now_on(_evaluation(model, inner, curvature))
     try:
         session = torch.classes.kappascope.Session(
             os.fspath(run),
@@ -99,6 +111,7 @@ def attach(
             list(named),
             list(named.values()),
             source,
+            _own_group(group),
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None
@@ -118,12 +131,33 @@ def _inner(model: nn.Module) -> nn.Module:
             return model
 
 
-def _evaluation(model: nn.Module, loss: Callable[[], Tensor]) -> Callable[[], Tensor]:
+def _own_group(group: Any) -> str:
+    """The name of a group on the host for what passes between sessions: "" for one process.
+
+    Its own, so that nothing gets between the collectives of training.
+    """
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size(group) < 2:
+        return ""
+    ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+    own = dist.new_group(ranks, backend="gloo", use_local_synchronization=True)
+    return str(own.group_name)
+
+
+def _evaluation(
+    model: nn.Module, inner: nn.Module, loss: Callable[[], Tensor]
+) -> Callable[[], Tensor]:
     def evaluate() -> Tensor:
-        modes = [(module, module.training) for module in model.modules()]
-        model.eval()
+        modes = [(module, module.training) for module in inner.modules()]
+        inner.eval()
+        # No gradient of it is reduced, and DistributedDataParallel must not wait for one.
+        parallel = isinstance(model, nn.parallel.DistributedDataParallel)
+        alone = model.no_sync() if parallel else nullcontext()
         try:
-            with sdpa_kernel(SDPBackend.MATH), torch.compiler.set_stance("force_eager"):
+            with (
+                alone,
+                sdpa_kernel(SDPBackend.MATH),
+                torch.compiler.set_stance("force_eager"),
+            ):
                 return loss()
         finally:
             for module, training in modes:

@@ -47,6 +47,7 @@ class Scope:
         self._outputs: list[Tensor] = []  # of models whose output has a loss
         self._shares = False  # of a sum over the update's passes, not a mean
         self._terms = 0.0
+        self._split = 1  # processes that num_items_in_batch counts the terms of
         self._mask: Tensor | None = None
         self._seen: dict[str, int] = {}  # passes of a layer in this step that may be recomputed
         self._said: set[str] = set()
@@ -160,7 +161,7 @@ class Scope:
         labels = kwargs.get("labels")
         count = kwargs.get("num_items_in_batch")
         if count is not None:
-            self._terms = float(count)
+            self._terms = float(count) / self._split
         elif isinstance(labels, Tensor) and labels.dim() == 2:
             shifted = labels[:, 1:] if "CausalLM" in type(model).__name__ else labels
             self._terms += float((shifted != _IGNORED_LABEL).sum())
@@ -248,17 +249,19 @@ class Scope:
 
     def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         self._updated = True
+        self._features = self._gradients = False  # what the probes pass is not of training
         told = self._losses or self._outputs
         loss = float("nan")
         if told:
             each = torch.stack([x.float().mean() for x in told])
-            loss = (each.sum() if self._shares and not self._losses else each.mean()).item()
+            shared = self._shares and not self._losses
+            loss = (each.sum() * self._split if shared else each.mean()).item()
         rate = float(optimizer.param_groups[0].get("lr", float("nan")))
         try:
             emitted = self._call("step", loss, rate, float("nan"), self._terms)
         finally:
             self._next()  # a run that had to go on elsewhere raises, once, with the step counted
-        if emitted and self._on_snapshot is not None:
+        if emitted and self._on_snapshot is not None and self._session.writes():
             self._on_snapshot(self.latest())
 
     def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:

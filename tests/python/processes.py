@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One of several processes under torchrun.
+
+processes.py RUN WRAPPER PASSES DIES: alone, ddp or fsdp; passes an update; the step before which
+process 1 dies (-1: none).
+"""
+
+import os
+import sys
+from contextlib import nullcontext
+from typing import Any
+
+import kappascope
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from training import Model, batches, loss_of
+
+STEPS = 4
+
+
+def model_of() -> Model:
+    """In double, so that the order of sums leaves ten digits and more; without random masks."""
+    torch.manual_seed(5)
+    model = Model().double()
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model
+
+
+def wrap(model: Model, how: str) -> nn.Module:
+    if how == "ddp":
+        return nn.parallel.DistributedDataParallel(model)
+    if how == "fsdp":
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+        for layer in model.layers:
+            fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+    return model
+
+
+def train(run: str, how: str, passes: int, dies: int) -> None:
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    size = dist.get_world_size() if dist.is_initialized() else 1
+    model = wrap(model_of(), how)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    fixed = batches(1)[0].chunk(size)[rank]
+
+    def curvature() -> Tensor:
+        return loss_of(model(fixed), fixed)
+
+    told: list[dict[str, Any]] = []
+    scope = kappascope.attach(
+        model,
+        optimizer,
+        run,
+        every=2,
+        window=2,
+        budget=0,
+        steps=STEPS,
+        curvature=None if how == "fsdp" else curvature,
+        on_snapshot=told.append,
+    )
+    assert scope.run == run, scope.run
+    for step, tokens in enumerate(batches(STEPS)):
+        if rank == 1 and step == dies:
+            os._exit(9)
+        mine = tokens.chunk(size)[rank]
+        for i, part in enumerate(mine.chunk(passes)):
+            last = i == passes - 1
+            with model.no_sync() if how == "ddp" and not last else nullcontext():
+                loss = loss_of(model(part), part) / passes
+                loss.backward()
+            scope.loss(loss * passes)
+        optimizer.step()
+        optimizer.zero_grad()
+    scope.close()
+    assert bool(told) == (rank == 0), told
+
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+    train(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes measure what one measures that sees all of the data."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import kappascope
+
+SCRIPT = str(Path(__file__).with_name("processes.py"))
+# Of one process per batch; those of several are each about their own part.
+OF_A_BATCH = ("gradvar/", "loss/", "cost/")
+
+
+class Processes(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_of(
+        self, name: str, how: str, processes: int = 1, passes: int = 1, dies: int = -1
+    ) -> kappascope.Run:
+        launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        run = str(self.folder / name)
+        command = [sys.executable, *(launch if processes > 1 else []), SCRIPT]
+        done = subprocess.run(
+            [*command, run, how, str(passes), str(dies)],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode == 0, dies < 0, done.stderr[:3000])
+        return kappascope.read(run)
+
+    def check_same(self, whole: kappascope.Run, parts: kappascope.Run) -> None:
+        compared = 0
+        for series in whole.series():
+            if series.name.startswith(OF_A_BATCH) or series.name.startswith("hessian/"):
+                continue
+            (other,) = parts.series(series.name, series.layer)
+            self.assertEqual(other.step.tolist(), series.step.tolist())
+            self.assertEqual(other.status, series.status)
+            for a, b in zip(other.value.tolist(), series.value.tolist(), strict=True):
+                self.assertAlmostEqual(a, b, delta=1e-10 * abs(b), msg=series.name)
+            compared += 1
+        self.assertGreater(compared, 20)
+
+    def test_two_processes_give_the_numbers_of_one(self) -> None:
+        whole = self.run_of("whole", "alone")
+        ddp = self.run_of("ddp", "ddp", 2)
+        self.check_same(whole, ddp)
+        self.assertEqual(ddp.facts["processes"], "2")
+        for name in ("hessian/lambda_1", "hessian/trace"):
+            for a, b in zip(
+                ddp.series(name)[0].value, whole.series(name)[0].value, strict=True
+            ):
+                self.assertAlmostEqual(a.item(), b.item(), delta=1e-3 * abs(b.item()))
+        self.check_same(whole, self.run_of("passes", "ddp", 2, passes=2))
+        self.check_same(whole, self.run_of("fsdp", "fsdp", 2))
+
+    def test_a_process_that_dies_leaves_what_was_measured(self) -> None:
+        run = self.run_of("run", "ddp", 2, dies=3)
+        self.assertIn(run.facts["state"], ("dead", "failed", "interrupted"))
+        self.assertEqual(run.series("kappa/sigma", "layers.0.down_proj")[0].step.tolist(), [1, 2])
+        self.assertGreaterEqual(len(run.series("loss/train")[0].step), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
