@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/memory.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -17,6 +18,57 @@ std::optional<ResidentMemory> resident_memory() {
   }
   if (memory.now == 0 || memory.peak == 0) return std::nullopt;
   return memory;
+}
+
+namespace {
+
+/// The number after a word at the beginning of a line of a file.
+std::optional<std::int64_t> number_after(const std::string& file, const std::string& word) {
+  std::ifstream lines(file);
+  std::string first;
+  std::int64_t number = 0;
+  while (lines >> first) {
+    if (first == word && lines >> number) return number;
+    lines.clear();
+    std::getline(lines, first);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> number_in(const std::string& file) {
+  std::ifstream text(file);
+  std::int64_t number = 0;
+  return text >> number ? std::optional(number) : std::nullopt;  // "max" is no number
+}
+
+/// What the control groups of this process leave it (cgroups(7), version 2).
+std::optional<std::int64_t> left_by_control_groups() {
+  std::ifstream file("/proc/self/cgroup");
+  std::string line, path;
+  while (std::getline(file, line)) {
+    if (line.rfind("0::", 0) == 0) path = line.substr(3);
+  }
+  std::optional<std::int64_t> left;
+  for (; !path.empty(); path.erase(path.rfind('/'))) {
+    const auto group = "/sys/fs/cgroup" + path;
+    const auto limit = number_in(group + "/memory.max");
+    const auto used = number_in(group + "/memory.current");
+    if (!limit || !used) continue;
+    // Pages of files that were not used for long are let go before anything is refused.
+    const auto cache = number_after(group + "/memory.stat", "inactive_file").value_or(0);
+    const auto here = std::max<std::int64_t>(0, *limit - *used + cache);
+    left = std::min(left.value_or(here), here);
+  }
+  return left;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> available_memory() {
+  const auto kibibytes = number_after("/proc/meminfo", "MemAvailable:");
+  if (!kibibytes) return left_by_control_groups();
+  const auto all = *kibibytes * 1024;
+  return std::min(all, left_by_control_groups().value_or(all));
 }
 
 bool forget_peak_memory() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "curvature/basis_room.h"
 #include "curvature/tensor_basis.h"
 #include "kappascope/core/require.h"
 #include "kappascope/linalg/density_in.h"
@@ -27,12 +28,17 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
             op.size());
     require(starts.isfinite().all().item<bool>(), "a start vector has NaN or infinity in it");
   }
+  auto within = options;
+  const std::int64_t width = op.vectors().dtype() == torch::kDouble ? 8 : 4;
+  const auto most = static_cast<int>(std::min<std::int64_t>(options.max_basis, op.size()));
+  within.max_basis = basis_room(free_bytes(op.vectors()), width * op.size(), most);
   Eigenpairs pairs;
   pairs.found = linalg::lanczos_in(basis,
                                    op.product_noise(),
-                                   options,
+                                   within,
                                    starts.defined() ? starts.size(0) : 0,
                                    [&](Eigen::Index i) { basis.load(starts[i]); });
+  if (within.max_basis < most) pairs.found.room_for_vectors = within.max_basis;
   if (options.vectors && pairs.found.eigenvalues.size() > 0)
     pairs.vectors = basis.columns(pairs.found.eigenvalues.size());
   return pairs;

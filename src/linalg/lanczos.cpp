@@ -180,7 +180,14 @@ std::string certificate(const ExtremeEigenvalues& found, const OptionNames& name
         "Multiplicity was not looked for: a repeated eigenvalue comes once; ask with {}.\n",
         names.find_repeated);
   }
-  return text + at_the_other_end(found, names);
+  text += at_the_other_end(found, names);
+  if (found.room_for_vectors > 0) {
+    text += fmt::format(
+        "Memory left room for {} vectors, so the iteration restarted more often and took more "
+        "products.\n",
+        found.room_for_vectors);
+  }
+  return text;
 }
 
 LanczosResult lanczos(const SymmetricOperator& op,

@@ -188,6 +188,36 @@ TEST_CASE("a clustered top converges through thick restarts of a small basis") {
   CHECK(result.products > 60);
 }
 
+TEST_CASE("the smallest basis there is finds the largest pairs, by more products") {
+  const Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(400, 0, 20).array().exp();
+  const LanczosOptions options{.top = 5, .tolerance = 1e-6, .max_products = 3000};
+  auto small = options;
+  small.max_basis = 1;  // raised to the pairs and a few new directions
+  const auto without = check_ends(spectrum, options), with = check_ends(spectrum, small);
+  CHECK(with.products > 13);  // it restarted
+  CHECK(with.products >= without.products);
+}
+
+TEST_CASE("a certificate says that memory was short") {
+  auto found = lanczos(dense_operator(Eigen::MatrixXd::Identity(3, 3)), {.top = 1});
+  CHECK_THAT(certificate(found), !Catch::Contains("Memory"));
+  found.room_for_vectors = 12;
+  CHECK_THAT(certificate(found), Catch::Contains("Memory left room for 12 vectors"));
+}
+
+TEST_CASE("an iteration that is stopped gives what is there") {
+  const auto op = dense_operator(Eigen::VectorXd::LinSpaced(300, -1, 1).asDiagonal());
+  int asked = 0;
+  const auto found =
+      lanczos(op, {.top = 3, .tolerance = 1e-12, .stop = [&] { return asked++ == 20; }});
+  CHECK(found.status == KrylovStatus::kMaxProducts);
+  CHECK(found.products == 20);
+  REQUIRE(found.eigenvalues.size() == 3);
+  const Eigen::VectorXd exact = Eigen::VectorXd::LinSpaced(300, -1, 1);
+  for (int i = 0; i < 3; ++i)
+    CHECK((exact.array() - found.eigenvalues[i]).abs().minCoeff() <= found.bounds()[i]);
+}
+
 TEST_CASE("n = 1, all pairs of a small operator, and where both ends meet") {
   check_ends(Eigen::VectorXd::Constant(1, -3),
              {.top = 5, .which = SpectrumEnd::kBoth, .tolerance = kSharp});

@@ -61,6 +61,8 @@ struct LanczosOptions {
   /// thirty times that noise.
   bool measure_residuals = false;
   std::function<void(const LanczosProgress&)> progress = {};
+  /// Asked after each product whether to end with what is there, as when products run out.
+  std::function<bool()> stop = {};
 };
 
 /// A value of the projection of A: an eigenvalue lies within `residual` of it, up to the noise of a
@@ -84,6 +86,10 @@ struct ExtremeEigenvalues {
   /// no further product. The eigenvalue at that end is at this value or beyond it (Rayleigh and
   /// Ritz). None where the space holds nothing but the wanted pairs.
   std::optional<RitzValue> other_end = {};
+
+  /// How many vectors memory left room for, where that was fewer than max_basis: then there were
+  /// more restarts. 0: it was no limit.
+  int room_for_vectors = 0;
 
   /// The largest magnitude seen, other_end's among them: what tolerances are relative to.
   [[nodiscard]] double magnitude() const;

@@ -15,6 +15,10 @@ struct ResidentMemory {
 /// From /proc/self/status; nothing where the system has no such file.
 std::optional<ResidentMemory> resident_memory();
 
+/// Bytes of main memory that this process can still take before the system runs short, or the
+/// control group that it is in; nothing where the system does not say.
+std::optional<std::int64_t> available_memory();
+
 /// Lets the peak begin anew at what is held now. Returns whether the system could.
 bool forget_peak_memory();
 

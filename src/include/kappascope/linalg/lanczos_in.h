@@ -40,7 +40,8 @@ class ThickRestartLanczos {
         bottom_(options.which == SpectrumEnd::kLargest ? 0 : options.top),
         enough_(std::min<Eigen::Index>(basis.size(), top_ + bottom_)),
         max_basis_(std::min<Eigen::Index>(
-            basis.size(), std::max<Eigen::Index>(options.max_basis, 2 * enough_ + kNewDirections))),
+            basis.size(),
+            std::max<Eigen::Index>(options.max_basis, smallest_basis(options, enough_)))),
         // A measured residual has two parts that know nothing of each other, that of the projection
         // and the noise of the product: the first may take what the second leaves of the tolerance.
         goal_(std::max(
@@ -51,7 +52,7 @@ class ThickRestartLanczos {
 
   ExtremeEigenvalues run(Eigen::Index starts, const std::function<void(Eigen::Index)>& load) {
     begin(starts, load);
-    while (space_.products() < options_.max_products) {
+    while (space_.products() < options_.max_products && !(options_.stop && options_.stop())) {
       expand();
       if (!space_.finite()) return non_finite();
       if (!look_is_due()) continue;
@@ -82,9 +83,12 @@ class ThickRestartLanczos {
   /// taken after convergence. A look costs about 10 m³ flops, all looks up to m = 80 3·10⁷: less
   /// than one product with 10⁷ parameters.
   static constexpr Eigen::Index kLookShare = 24;
-  /// Room for new directions after a restart that keeps the wanted pairs twice over: a dozen, as a
-  /// deflation check needs, and some to select from.
-  static constexpr Eigen::Index kNewDirections = 16;
+  /// Room for new directions after a restart: some to select from; a deflation check needs a dozen,
+  /// and the wanted pairs kept twice over.
+  static constexpr Eigen::Index kNewDirections = 8, kToCheck = 16;
+  static Eigen::Index smallest_basis(const LanczosOptions& options, Eigen::Index enough) {
+    return options.find_repeated ? 2 * enough + kToCheck : enough + kNewDirections;
+  }
   /// Two products contradict symmetry by up to 1 + sqrt(m) of their noise, as every v_j · A v_m
   /// meets an older v_m · A v_j: ten at m = 80. Ritz values of two looks agree to no better.
   static constexpr double kContradiction = 10;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace kappascope::curvature {
+
+/// Bytes that are free where tensors of these options lie; nothing where that is not known.
+std::optional<std::int64_t> free_bytes(const at::TensorOptions& options);
+
+/// How many of `wanted` vectors of `bytes` fit into half of `free`: the other half is for the
+/// products, and for what else the process does. One at least.
+inline int basis_room(std::optional<std::int64_t> free, std::int64_t bytes, int wanted) {
+  if (!free) return wanted;
+  return static_cast<int>(std::clamp<std::int64_t>(*free / 2 / bytes, 1, wanted));
+}
+
+}  // namespace kappascope::curvature

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curvature/basis_room.h"
+
+#include <torch/types.h>
+
+#include "kappascope/core/memory.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+TEST_CASE("a basis takes half of what is free, and no more than it wants") {
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte / 2, 80) == 16);
+  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte / 2, 10) == 10);
+  CHECK(curvature::basis_room(kGibibyte, kGibibyte, 80) == 1);
+  CHECK(curvature::basis_room(0, kGibibyte, 80) == 1);
+  CHECK(curvature::basis_room(std::nullopt, kGibibyte, 80) == 80);
+}
+
+TEST_CASE("what is free on the host is what the system has left") {
+  const auto free = curvature::free_bytes(torch::dtype(torch::kFloat));
+  const auto available = available_memory();
+  REQUIRE(free.has_value() == available.has_value());
+  if (free)
+    CHECK(static_cast<double>(*free) == Approx(static_cast<double>(*available)).epsilon(0.5));
+}
