@@ -8,42 +8,11 @@
 #include <utility>
 
 #include "reports/figures/builders.h"
+#include "reports/findings/ratio.h"
 #include "reports/findings/rules.h"
 
 namespace kappascope::reports {
 namespace {
-
-/// A quotient of two estimates with the interval that follows from theirs. Each holds with 95 %, so
-/// both hold, and with them the quotient's, with at least 90 % whatever their dependence.
-struct Ratio {
-  double value = 0;
-  std::optional<double> lower{}, upper{};
-  std::int64_t step = 0;
-  std::string layer{};
-
-  [[nodiscard]] std::string certainty() const {
-    if (!lower || !upper) return "No interval was recorded.";
-    return fmt::format("At least 90 %: {}–{}× (from the two 95 % intervals, step {}).",
-                       words(*lower),
-                       words(*upper),
-                       step);
-  }
-};
-
-std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below) {
-  if (above == nullptr || below == nullptr) return std::nullopt;
-  const store::Scalar& a = above->scalar;
-  const store::Scalar& b = below->scalar;
-  if (!is_resolved(a) || !is_resolved(b) || !(b.value > 0) || !std::isfinite(a.value)) {
-    return std::nullopt;
-  }
-  Ratio ratio{.value = a.value / b.value, .step = above->step};
-  if (a.lower && a.upper && b.lower && b.upper && *b.lower > 0) {
-    ratio.lower = *a.lower / *b.upper;
-    ratio.upper = *a.upper / *b.lower;
-  }
-  return ratio;
-}
 
 /// The largest over the layers of name_a/name_b at their last points.
 std::optional<Ratio> worst_ratio(const Arm& arm, const std::string& a, const std::string& b) {

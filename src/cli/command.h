@@ -62,5 +62,6 @@ int run_export(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_check(const Arguments& arguments);
+int run_advise(const Arguments& arguments);
 
 }  // namespace kappascope::cli

@@ -37,6 +37,20 @@ TEST_CASE("runs shows start, duration and test loss") {
   CHECK(row["created"] == "2026-01-31T12:00:00Z");
 }
 
+TEST_CASE("advise says what a run's features cost, in words and as JSON") {
+  const Workplace work;
+  REQUIRE(work.run(Workplace::train("--train.steps 20 --out run")).status == 0);
+  const auto text = work.run("advise run");
+  CHECK(text.status == 0);
+  CHECK_THAT(text.out, Contains("down_proj") && Contains("What this does not promise"));
+  const auto json = work.run("advise run --json");
+  CHECK_FALSE(nlohmann::json::parse(json.out)["layers"].empty());
+  write_run(work.path() / "plain");
+  const auto nothing = work.run("advise plain");
+  CHECK(nothing.status == 1);
+  CHECK_THAT(nothing.err, Contains("no condition numbers"));
+}
+
 TEST_CASE("a label has no power over the terminal") {
   const Workplace work;
   fs::create_directories(work.path() / "runs");

@@ -16,7 +16,7 @@ TEST_CASE("help teaches: the program, and each subcommand with an example") {
   const auto help = work.run("--help");
   CHECK(help.status == 0);
   for (const std::string command :
-       {"train", "spectrum", "verify", "report", "runs", "export", "check"}) {
+       {"train", "spectrum", "verify", "report", "runs", "export", "check", "advise"}) {
     CAPTURE(command);
     CHECK_THAT(help.out, Contains(command));
     const auto own = work.run(command + " --help");
@@ -43,7 +43,8 @@ TEST_CASE("help is readable: arguments, defaults, lines of a terminal's width, f
                                     "compare",
                                     "results",
                                     "spectrum",
-                                    "check"}) {
+                                    "check",
+                                    "advise"}) {
     CAPTURE(command);
     const auto help = work.run(command + " --help").out;
     for (auto found = std::sregex_iterator(help.begin(), help.end(), file), end = found;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kappascope::reports {
+
+/// A quotient of two measured numbers; the interval holds with at least 90 %, and is missing where
+/// one of them has none.
+struct MeasuredRatio {
+  double value = 0;
+  std::optional<double> lower{}, upper{};
+};
+
+/// What the features' mean costs one down-projection, and what a bias would do about it.
+struct LayerAdvice {
+  std::string layer;
+  std::int64_t step = 0;    ///< of the measurement: the last of the run
+  bool has_bias = false;    ///< it trains a post-gating bias b
+  std::string kappa_cause;  ///< why `mean_costs` is missing; empty where it is not
+  /// κ(Σ+μμᵀ) / κ(Σ): without a bias, over what is left for W_d where a bias takes the mean up.
+  std::optional<MeasuredRatio> mean_costs{};
+  /// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ): what the bias has left of it.
+  std::optional<MeasuredRatio> bias_leaves{};
+  /// Variance of the gradient of W_d with b = -μ, and with the best b, over that with b = 0, at the
+  /// same masks and gradients of the output.
+  std::optional<MeasuredRatio> variance_at_minus_mean{}, variance_at_best{};
+  std::string verdict;  ///< a sentence
+};
+
+struct Advice {
+  std::vector<LayerAdvice> layers;
+  /// What the theory does not promise, a sentence each, with the claim in theory/LEDGER.md.
+  std::vector<std::string> limits;
+};
+
+/// From what a run measured last in each layer. Throws Error when the run cannot be read or has no
+/// condition numbers.
+Advice advice(const std::filesystem::path& run);
+
+std::string to_text(const Advice& advice);
+/// {"layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper"} or null,
+/// ...}], "limits": [...]}.
+std::string to_json(const Advice& advice);
+
+}  // namespace kappascope::reports

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/reports/advice.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "kappascope/core/require.h"
+#include "kappascope/core/wrap.h"
+#include "reports/arms.h"
+#include "reports/findings/ratio.h"
+#include "reports/number_format.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// Less than this is not worth a change.
+constexpr double kWorthwhile = 1.1;
+
+constexpr TextBlock kIndented{.width = 98, .column = 2, .indent = 2};
+
+std::optional<MeasuredRatio> measured(const Arm& arm,
+                                      const std::string& layer,
+                                      const std::string& above,
+                                      const std::string& below) {
+  const auto ratio = ratio_of(arm.last(above, layer), arm.last(below, layer));
+  if (!ratio) return std::nullopt;
+  return MeasuredRatio{ratio->value, ratio->lower, ratio->upper};
+}
+
+std::string in_words(const store::Scalar& scalar) {
+  if (scalar.status == store::Status::kBiased) return "dominated by the error of sampling";
+  if (scalar.status == store::Status::kNotResolvable) return "beyond what its rows can resolve";
+  if (scalar.status == store::Status::kDegenerate) return "that of a singular matrix";
+  return status_text(scalar);
+}
+
+std::string cause_of(const Arm& arm, const std::string& layer) {
+  using Named = std::pair<const char*, std::string>;
+  for (const auto& [words, name] :
+       {Named("κ(Σ+μμᵀ)", id::kKappaSecondMoment), Named("κ(Σ)", id::kKappaSigma)}) {
+    const auto* point = arm.last(name, layer);
+    if (point == nullptr) return fmt::format("{} was not measured", words);
+    if (!is_resolved(point->scalar)) {
+      return fmt::format("{} is {} ({} effective rows)",
+                         words,
+                         in_words(point->scalar),
+                         grouped(point->scalar.n_effective.value_or(0)));
+    }
+  }
+  return "the quotient is no number";
+}
+
+std::string shown(const MeasuredRatio& ratio) {
+  if (!ratio.lower || !ratio.upper) return fmt::format("{} (no interval)", words(ratio.value));
+  return fmt::format(
+      "{} (at least 90 %: {} to {})", words(ratio.value), words(*ratio.lower), words(*ratio.upper));
+}
+
+/// What the interval, not the number, decides.
+std::string verdict_of(const LayerAdvice& layer) {
+  if (!layer.mean_costs) {
+    return "Not decided: " + layer.kappa_cause +
+           ". More rows a window, or a longer window, would tell.";
+  }
+  const auto& costs = *layer.mean_costs;
+  const double lower = costs.lower.value_or(0);
+  const double upper = costs.upper.value_or(std::numeric_limits<double>::infinity());
+  if (lower >= kWorthwhile) {
+    const bool taken = layer.bias_leaves && layer.bias_leaves->upper.value_or(costs.value) < lower;
+    return taken ? "The mean would cost a factor, and the post-gating bias has taken up a part of "
+                   "it: "
+                   "keep it."
+           : layer.has_bias
+               ? "The mean costs a factor that the post-gating bias has not taken up so far."
+               : "The mean costs a factor that a post-gating bias or an output bias can take "
+                 "up: worth a trial with both, each against neither.";
+  }
+  if (upper < 1) return "The mean helps here: taking it up would make the block worse conditioned.";
+  if (upper < kWorthwhile) return "Nothing to gain: the mean costs less than 10 %.";
+  return "Not decided: the interval holds both no cost and one of 10 % and more. A longer window "
+         "would narrow it.";
+}
+
+nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
+  if (!ratio) return nullptr;
+  const auto or_null = [](const std::optional<double>& x) {
+    return x ? nlohmann::json(*x) : nlohmann::json(nullptr);
+  };
+  return {
+      {"value", ratio->value}, {"lower", or_null(ratio->lower)}, {"upper", or_null(ratio->upper)}};
+}
+
+}  // namespace
+
+Advice advice(const std::filesystem::path& run) {
+  const auto arms = read_arms({run});
+  const Arm& arm = arms.front();
+  Advice out;
+  for (const auto& name : layers_of(arms, id::kKappas)) {
+    LayerAdvice layer;
+    layer.layer = name;
+    if (const auto* last = arm.last(id::kKappaSecondMoment, name)) layer.step = last->step;
+    layer.has_bias = arm.last(id::kBiasNorm, name) != nullptr;
+    layer.mean_costs = measured(arm, name, id::kKappaSecondMoment, id::kKappaSigma);
+    if (!layer.mean_costs) layer.kappa_cause = cause_of(arm, name);
+    if (layer.has_bias)
+      layer.bias_leaves = measured(arm, name, id::kKappaWithBias, id::kKappaSigma);
+    layer.variance_at_minus_mean =
+        measured(arm, name, id::kVarianceBiasMinusMean, id::kVarianceBiasZero);
+    layer.variance_at_best = measured(arm, name, id::kVarianceBiasMinimiser, id::kVarianceBiasZero);
+    layer.verdict = verdict_of(layer);
+    out.layers.push_back(std::move(layer));
+  }
+  require(!out.layers.empty(),
+          "{} has no condition numbers of a down-projection to advise on",
+          run.string());
+  out.limits = {
+      "These are factors of one block of the Hessian at the features of the last window. They "
+      "bound "
+      "what gradient descent gains in that block, not the training time of the network.",
+      "A bias does not make the joint problem of weights and bias better conditioned in the worst "
+      "case (P-JOINT'); what it leaves for W_d, once the bias has settled, is κ(Σ) (P-P1b').",
+      "An output bias reaches the same functions (P-OUT) and leaves the same κ(Σ). It does not "
+      "change the gradient of W_d, so the variances below one are the post-gating bias's alone.",
+      "Adam scales each coordinate: compare kappa/second_moment_scaled with kappa/sigma_scaled, "
+      "which the report draws, before you expect as much of it.",
+  };
+  return out;
+}
+
+std::string to_text(const Advice& advice) {
+  std::string text;
+  for (const auto& layer : advice.layers) {
+    text += fmt::format("{}  (step {}, {})\n",
+                        layer.layer,
+                        layer.step,
+                        layer.has_bias ? "with a post-gating bias" : "without a bias");
+    const auto line = [&](const char* what, const std::optional<MeasuredRatio>& ratio) {
+      if (ratio) text += fmt::format("  {:<44} {}\n", what, shown(*ratio));
+    };
+    line("the mean costs, κ(Σ+μμᵀ) / κ(Σ):", layer.mean_costs);
+    line("with the bias as it is, of κ(Σ):", layer.bias_leaves);
+    line("gradient variance at b = -μ, of that at 0:", layer.variance_at_minus_mean);
+    line("gradient variance at the best b:", layer.variance_at_best);
+    text += "  " + wrapped(layer.verdict, kIndented) + "\n";
+  }
+  text += "What this does not promise:\n";
+  for (const auto& limit : advice.limits) text += "- " + wrapped(limit, kIndented);
+  return text;
+}
+
+std::string to_json(const Advice& advice) {
+  auto layers = nlohmann::json::array();
+  for (const auto& layer : advice.layers) {
+    layers.push_back({{"layer", layer.layer},
+                      {"step", layer.step},
+                      {"has_bias", layer.has_bias},
+                      {"mean_costs", json_of(layer.mean_costs)},
+                      {"bias_leaves", json_of(layer.bias_leaves)},
+                      {"variance_at_minus_mean", json_of(layer.variance_at_minus_mean)},
+                      {"variance_at_best", json_of(layer.variance_at_best)},
+                      {"verdict", layer.verdict}});
+  }
+  const nlohmann::json all = {{"layers", layers}, {"limits", advice.limits}};
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/reports/advice.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kappascope/core/error.h"
+#include "reports/sample_run.h"
+#include "support/catch.h"
+
+namespace kappascope::reports {
+namespace {
+
+using Catch::Contains;
+
+/// A layer whose κ(Σ+μμᵀ) and κ(Σ) are known with these relative errors.
+struct Known {
+  double second_moment = 100, sigma = 100, error = 0.01, with_bias = 0;
+  store::Status status = store::Status::kResolved;
+};
+
+LayerAdvice advice_on(const Known& known) {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "run", {});
+    store::Snapshot snapshot;
+    snapshot.step = 7;
+    const auto add = [&](const std::string& name, double value, store::Status status) {
+      snapshot.scalars.push_back(sample::scalar(name, "a", value, known.error, status));
+    };
+    add("kappa/second_moment", known.second_moment, known.status);
+    add("kappa/sigma", known.sigma, known.status);
+    if (known.with_bias > 0) {
+      add("kappa/with_bias", known.with_bias, known.status);
+      snapshot.scalars.push_back(sample::plain("bias/norm", "a", 1));
+    }
+    snapshot.scalars.push_back(sample::scalar("gradvar/b_zero", "a", 4, 0.1));
+    snapshot.scalars.push_back(sample::scalar("gradvar/b_minus_mean", "a", 2, 0.1));
+    run.write(snapshot);
+    run.set_state("finished");
+  }
+  const auto found = advice(folder / "run");
+  REQUIRE(found.layers.size() == 1);
+  CHECK(found.limits.size() == 4);
+  CHECK_THAT(to_text(found), Contains(found.layers[0].verdict.substr(0, 40)));
+  const auto json = nlohmann::json::parse(to_json(found));
+  CHECK(json["layers"][0]["verdict"] == found.layers[0].verdict);
+  CHECK(json["layers"][0]["mean_costs"].is_null() == !found.layers[0].mean_costs);
+  return found.layers[0];
+}
+
+}  // namespace
+
+TEST_CASE("the interval decides what a bias is worth") {
+  const auto costly = advice_on({.second_moment = 400});
+  REQUIRE(costly.mean_costs);
+  CHECK(costly.mean_costs->value == Approx(4));
+  CHECK(*costly.mean_costs->lower == Approx(4 * 0.99 / 1.01));
+  CHECK(*costly.mean_costs->upper == Approx(4 * 1.01 / 0.99));
+  CHECK(costly.step == 7);
+  CHECK_FALSE(costly.has_bias);
+  CHECK_THAT(costly.verdict, Contains("worth a trial with both"));
+  CHECK_THAT(advice_on({}).verdict, Contains("Nothing to gain"));
+  CHECK_THAT(advice_on({.second_moment = 50}).verdict, Contains("The mean helps here"));
+  CHECK_THAT(advice_on({.second_moment = 120, .error = 0.3}).verdict, Contains("Not decided"));
+}
+
+TEST_CASE("a bias that has taken the mean up is to be kept, one that has not is said") {
+  const auto kept = advice_on({.second_moment = 400, .with_bias = 110});
+  CHECK(kept.has_bias);
+  CHECK(kept.bias_leaves->value == Approx(1.1));
+  CHECK_THAT(kept.verdict, Contains("keep it"));
+  CHECK_THAT(advice_on({.second_moment = 400, .with_bias = 400}).verdict,
+             Contains("has not taken up so far"));
+}
+
+TEST_CASE("variances are told with the interval that follows from theirs") {
+  const auto layer = advice_on({});
+  REQUIRE(layer.variance_at_minus_mean);
+  CHECK(layer.variance_at_minus_mean->value == Approx(0.5));
+  CHECK(*layer.variance_at_minus_mean->lower == Approx(0.5 * 0.9 / 1.1));
+  CHECK_FALSE(layer.variance_at_best);
+}
+
+TEST_CASE("numbers that are not resolved decide nothing, and the cause is named") {
+  const auto layer = advice_on({.second_moment = 400, .status = store::Status::kNotResolvable});
+  CHECK_FALSE(layer.mean_costs);
+  CHECK_THAT(layer.verdict,
+             Contains("Not decided") && Contains("κ(Σ+μμᵀ) is beyond what") && Contains("59,200"));
+}
+
+TEST_CASE("a run without condition numbers, and a folder without a run, are errors") {
+  const TemporaryFolder folder;
+  static_cast<void>(store::RunWriter::create(folder / "run", {}));
+  CHECK_THROWS_WITH(advice(folder / "run"), Contains("no condition numbers"));
+  CHECK_THROWS_AS(advice(folder / "nothing"), Error);
+}
+
+}  // namespace kappascope::reports
