@@ -52,7 +52,17 @@ struct Given {
   const std::string& kind;
   const std::string& output_loss;  // of kind "ggn"
   const std::string& product;      // a ProductKind's name
+  int64_t watcher = -1;            // whom Python tells of progress; -1: nobody
 };
+
+/// Tells Python how far a call has come; false where it should end.
+bool tell(int64_t watcher, int64_t products, const linalg::LanczosProgress& progress = {}) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::progress", "")
+                                 .typed<bool(int64_t, int64_t, int64_t, int64_t, double)>();
+  return watcher < 0 ||
+         python.call(watcher, products, progress.converged, progress.wanted, progress.residual);
+}
 
 curvature::ProductKind product_named(const std::string& name) {
   using curvature::ProductKind;
@@ -113,6 +123,14 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) 
   return operator_of(given, loss, parameters, options);
 }
 
+/// The operator, which tells Python of each product; one that Python ends throws.
+std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,
+                                                      int64_t watcher) {
+  return curvature::watched(op, [watcher](int products) {
+    require(tell(watcher, products), "interrupted after {} products", products);
+  });
+}
+
 /// An operator's result, with what its products were.
 Result result_of(const Numbers& numbers,
                  linalg::KrylovStatus status,
@@ -136,6 +154,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
                 const std::string& kind,
                 const std::string& output_loss,
                 const std::string& product,
+                int64_t watcher,
                 int64_t top,
                 const std::string& which,
                 double tolerance,
@@ -155,14 +174,20 @@ Result spectrum(const std::optional<at::Tensor>& value,
   options.vectors = vectors;
   options.seed = static_cast<std::uint64_t>(seed);
   const auto op =
-      make_operator({value, source, rows, parameters, names, kind, output_loss, product});
-  const auto pairs = curvature::eigenpairs(*op, options, start.value_or(at::Tensor()));
+      make_operator({value, source, rows, parameters, names, kind, output_loss, product, watcher});
+  linalg::LanczosProgress seen;
+  int products = 0;
+  options.progress = [&](const linalg::LanczosProgress& progress) { seen = progress; };
+  options.stop = [&] { return !tell(watcher, products, seen); };
+  const auto counted = curvature::watched(*op, [&](int count) { products = count; });
+  const auto pairs = curvature::eigenpairs(*counted, options, start.value_or(at::Tensor()));
   const auto& found = pairs.found;
   Numbers out;
   out.insert("eigenvalues", tensor::from_vector(found.eigenvalues));
   out.insert("residuals", tensor::from_vector(found.residuals));
   out.insert("bounds", tensor::from_vector(found.bounds()));
   out.insert("product_noise", number(found.product_noise));
+  out.insert("room_for_vectors", number(found.room_for_vectors));
   out.insert("multiplicity_checked", number(found.multiplicity_checked ? 1 : 0));
   if (const auto& other = found.other_end)
     out.insert("other_end", tensor::from_vector(Eigen::Vector2d(other->value, other->residual)));
@@ -178,6 +203,7 @@ Result density(const std::optional<at::Tensor>& value,
                const std::string& kind,
                const std::string& output_loss,
                const std::string& product,
+               int64_t watcher,
                int64_t steps,
                int64_t probes,
                int64_t points,
@@ -192,8 +218,8 @@ Result density(const std::optional<at::Tensor>& value,
   options.max_vectors = checked_int(max_vectors, "max_vectors");
   options.seed = static_cast<std::uint64_t>(seed);
   const auto op =
-      make_operator({value, source, rows, parameters, names, kind, output_loss, product});
-  const auto found = curvature::spectral_density(*op, options);
+      make_operator({value, source, rows, parameters, names, kind, output_loss, product, watcher});
+  const auto found = curvature::spectral_density(*watched(*op, watcher), options);
   Numbers out;
   out.insert("grid", tensor::from_vector(found.grid));
   out.insert("density", tensor::from_vector(found.density));
@@ -230,6 +256,7 @@ Result trace(const std::optional<at::Tensor>& value,
              const std::string& kind,
              const std::string& output_loss,
              const std::string& product,
+             int64_t watcher,
              double relative_error,
              int64_t max_products,
              int64_t sketch,
@@ -242,8 +269,8 @@ Result trace(const std::optional<at::Tensor>& value,
   options.max_vectors = checked_int(max_vectors, "max_vectors");
   options.seed = static_cast<std::uint64_t>(seed);
   const auto op =
-      make_operator({value, source, rows, parameters, names, kind, output_loss, product});
-  const auto found = curvature::trace(*op, options);
+      make_operator({value, source, rows, parameters, names, kind, output_loss, product, watcher});
+  const auto found = curvature::trace(*watched(*op, watcher), options);
   Numbers out;
   out.insert("value", number(found.value));
   out.insert("standard_error", number(found.standard_error));
@@ -263,10 +290,11 @@ TORCH_LIBRARY(kappascope, library) {
     const std::string schema =
         name +
         "(Tensor? value, int source, int[] rows, Tensor[] parameters, str[] names, str operator, "
-        "str output_loss, str product, *, " +
+        "str output_loss, str product, int watcher, *, " +
         options + ") -> (Dict(str, Tensor) numbers, str status, int products, str product_kind)";
     library.def(schema.c_str(), function);
   };
+  // `watcher` is asked by `progress` after each product.
   define("spectrum",
          "int top, str which, float tolerance, int max_products, int max_basis, "
          "bool find_repeated, bool vectors, int seed, Tensor? start",
@@ -278,5 +306,7 @@ TORCH_LIBRARY(kappascope, library) {
          "float relative_error, int max_products, int sketch, int max_vectors, int seed",
          &kappascope::trace);
   library.def("evaluate(int source, int batch) -> Tensor");
+  library.def(
+      "progress(int watcher, int products, int converged, int wanted, float residual) -> bool");
   library.def("version() -> str", [] { return std::string(kappascope::version()); });
 }

@@ -20,6 +20,7 @@
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/probes/standard.h"
+#include "kappascope/reports/advice.h"
 #include "kappascope/reports/report.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/store/run_reader.h"
@@ -266,5 +267,11 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
               &kappascope::run_scalars);
   library.def("run_facts(str dir) -> Dict(str, str)", &kappascope::run_facts);
   library.def("run_events(str dir) -> (int[], str[], str[])", &kappascope::run_events);
+  library.def("advice_text(str dir) -> str", [](const std::string& dir) {
+    return kappascope::reports::to_text(kappascope::reports::advice(dir));
+  });
+  library.def("advice_json(str dir) -> str", [](const std::string& dir) {
+    return kappascope::reports::to_json(kappascope::reports::advice(dir));
+  });
   library.def("report(str[] runs, str out, bool force) -> ()", &kappascope::report);
 }

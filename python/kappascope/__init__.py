@@ -10,6 +10,9 @@ The mathematics runs in C++ (torch.ops.kappascope.*). Nothing is changed: neithe
 .grad, nor the model's mode, nor random states.
 """
 
+import importlib
+from typing import Any
+
 from ._curvature import density, spectrum, trace
 from ._features import Conditioning, Kappa, kappa
 from ._library import Error
@@ -18,12 +21,21 @@ from ._losses import Outputs
 from ._results import Density, RitzValue, Spectrum, Trace
 from ._watch.attach import attach
 from ._watch.bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
-from ._watch.runs import Run, Series, read, report
+from ._watch.runs import Advice, Run, Series, advise, read, report
 from ._watch.scope import Scope
 
 __version__ = _version()
 
+
+def __getattr__(name: str) -> Any:
+    # Imported when it is asked for: it imports transformers.
+    if name == "integrations":
+        return importlib.import_module(".integrations", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
+    "Advice",
     "Conditioning",
     "Density",
     "Error",
@@ -37,6 +49,7 @@ __all__ = [
     "Trace",
     "add_output_bias",
     "add_post_gating_bias",
+    "advise",
     "attach",
     "density",
     "fold_post_gating_bias",

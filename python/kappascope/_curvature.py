@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from ._library import call
+from ._library import Error, call
 from ._losses import PRODUCTS, Batches, Loss, Operator, Product, source_of
 from ._parameters import Parameters, named_parameters, unchanged
+from ._progress import watcher_of
 from ._results import Density, RitzValue, Spectrum, Trace
 
 _ENDS = ("largest", "smallest", "both")
@@ -30,6 +31,8 @@ def spectrum(
     start: Spectrum | Tensor | None = None,
     vectors: bool = True,
     seed: int = 0,
+    only: str | None = None,
+    progress: bool = False,
 ) -> Spectrum:
     """Extreme eigenpairs of a loss's curvature, by Lanczos, each with its residual and bound.
 
@@ -50,14 +53,19 @@ def spectrum(
     tol: on ‖A v - value v‖ / largest magnitude; where products are noisier, on their noise.
     max_products: of the iteration. Within thirty times a product's noise each residual is measured
         by one more.
-    max_basis: vectors of the parameters' size that are kept before a restart.
+    max_basis: vectors of the parameters' size that are kept before a restart; fewer where they
+        would take more than half of the memory that is free, which the result says.
     find_repeated: list repeated eigenvalues as often as they occur, for a dozen products more and
         a dozen for each copy.
     start: the last snapshot's Spectrum, or vectors [n] or [s, n].
+    only: a glob of the names of the parameters, where not all of params are meant.
+    progress: show the products (with tqdm where it is installed).
 
+    Ctrl-C ends the call after the product that is running; the result is what is there, with status
+    "interrupted". A second time ends it at once.
     Raises ValueError for invalid arguments and Error where there is no curvature (a
     loss that is not finite, not deterministic, or does not depend on the parameters). What comes of
-    the iteration is the result's status. Ctrl-C waits for the end of the call.
+    the iteration is the result's status.
     """
     if which not in _ENDS:
         raise ValueError(f"which must be one of {_ENDS}, got {which!r}")
@@ -72,9 +80,12 @@ def spectrum(
         "spectrum",
         loss,
         params,
+        only,
         batches,
         operator,
         product,
+        progress,
+        max_products,
         top=top,
         which=which,
         tolerance=tol,
@@ -98,6 +109,7 @@ def spectrum(
         operator=operator,
         which=which,
         multiplicity_checked=bool(numbers["multiplicity_checked"].item()),
+        room_for_vectors=int(numbers["room_for_vectors"].item()),
         other_end=None if other is None else RitzValue(*other.tolist()),
         tolerance=tol,
         product_noise=numbers["product_noise"].item(),
@@ -118,6 +130,8 @@ def density(
     bandwidth: float = 0.01,
     max_vectors: int = 0,
     seed: int = 0,
+    only: str | None = None,
+    progress: bool = False,
 ) -> Density:
     """Spectral density of a loss's curvature; loss to product as in spectrum().
 
@@ -132,9 +146,12 @@ def density(
         "density",
         loss,
         params,
+        only,
         batches,
         operator,
         product,
+        progress,
+        steps * probes,
         steps=steps,
         probes=probes,
         points=points,
@@ -163,6 +180,8 @@ def trace(
     sketch: int = 5,
     max_vectors: int = 0,
     seed: int = 0,
+    only: str | None = None,
+    progress: bool = False,
 ) -> Trace:
     """Trace of a loss's curvature by Hutch++; loss to product as in spectrum().
 
@@ -175,9 +194,12 @@ def trace(
         "trace",
         loss,
         params,
+        only,
         batches,
         operator,
         product,
+        progress,
+        max_products,
         relative_error=relative_error,
         max_products=max_products,
         sketch=sketch,
@@ -199,26 +221,41 @@ def _run(
     name: str,
     loss: Loss,
     params: Parameters,
+    only: str | None,
     batches: Batches | None,
     operator: str,
     product: str,
+    show: bool,
+    total: int,
     **options: Any,
 ) -> Any:
     if product not in PRODUCTS:
         raise ValueError(f"product must be one of {PRODUCTS}, got {product!r}")
-    named = named_parameters(params)
-    with unchanged(params, named), source_of(loss, batches, operator) as source:
-        result = call(
-            name,
-            source.value,
-            source.number,
-            source.rows,
-            list(named.values()),
-            list(named),
-            operator,
-            source.output_loss,
-            product,
-            **options,
-        )
+    named = named_parameters(params, only)
+    with (
+        unchanged(params, named),
+        source_of(loss, batches, operator) as source,
+        watcher_of(show, total) as (number, watcher),
+    ):
+        try:
+            numbers, status, products, kind = call(
+                name,
+                source.value,
+                source.number,
+                source.rows,
+                list(named.values()),
+                list(named),
+                operator,
+                source.output_loss,
+                product,
+                number,
+                **options,
+            )
+        except Error:
+            if watcher.interrupted:
+                raise KeyboardInterrupt from None
+            raise
+    if watcher.interrupted and status == "max_products":
+        status = "interrupted"
     shapes = {parameter: tensor.shape for parameter, tensor in named.items()}
-    return *result, shapes
+    return numbers, status, products, kind, shapes

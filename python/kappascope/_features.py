@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Condition numbers of the features that enter a down-projection."""
 
+import math
 import time
 from dataclasses import dataclass, fields
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from ._library import call
+from ._shown import Shown
 
 # In the order in which the operator gives them.
 _ESTIMATES = (
@@ -58,7 +60,7 @@ class Kappa:
 
 
 @dataclass(frozen=True, repr=False)
-class Conditioning:
+class Conditioning(Shown):
     """The condition numbers of features φ [n, d] with mean μ and covariance Σ (divisor n)."""
 
     sigma: Kappa
@@ -97,12 +99,34 @@ class Conditioning:
     seconds: float
     """Wall time of the whole call."""
 
-    def __repr__(self) -> str:
-        shown = {
+    def _named(self) -> dict[str, Kappa]:
+        return {
             "κ(Σ)": self.sigma,
             "κ(Σ+μμᵀ)": self.second_moment,
             "κ(Σ+(μ+b)(μ+b)ᵀ)": self.with_bias,
         }
+
+    def table(self) -> list[dict[str, Any]]:
+        return [
+            {"of": name, "kappa": k.value, "lower": k.lower, "upper": k.upper, "status": k.status}
+            for name, k in self._named().items()
+        ]
+
+    def _draw(self, ax: Any) -> None:
+        shown = [(name, k) for name, k in self._named().items() if math.isfinite(k.value)]
+        end = max((k.upper for _, k in shown if math.isfinite(k.upper)), default=1.0)
+        end = 3 * max([end, *(k.value for _, k in shown)])
+        for row, (_, k) in enumerate(shown):
+            reach = [[k.value - k.lower], [min(k.upper, end) - k.value]]
+            face = None if k.status == "resolved" else "none"  # hollow: not what it says
+            ax.errorbar([k.value], [row], xerr=reach, fmt="o", capsize=4, markerfacecolor=face)
+        ax.set_yticks(range(len(shown)), [name for name, _ in shown])
+        ax.set_xscale("log")
+        ax.set(xlabel=f"condition number, {100 * self.confidence:g} %")
+        ax.set_ylim(len(shown) - 0.5, -0.5)
+
+    def __repr__(self) -> str:
+        shown = self._named()
         left_out = f" ({self.nonfinite_rows} not finite, left out)" if self.nonfinite_rows else ""
         lines = [
             f"{self.features} features, {self.rows} rows{left_out}: condition numbers with "

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.utils.data import RandomSampler
 
 from ._library import Raised
 
@@ -124,6 +125,11 @@ class _Stream:
     """Batches by number, asked for in order, again and again; only one is held at a time."""
 
     def __init__(self, batches: Batches) -> None:
+        if isinstance(getattr(batches, "sampler", None), RandomSampler):
+            raise ValueError(
+                "batches come in another order each time, and the loss must be the same: pass "
+                "list(loader), or a DataLoader with shuffle=False"
+            )
         if not callable(batches) and isinstance(batches, Iterator):
             batches = list(batches)  # it can be read only once
         self._batches = batches

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 import torch
@@ -11,8 +12,11 @@ from torch import Tensor, nn
 Parameters: TypeAlias = nn.Module | Iterable[Tensor] | Iterable[tuple[str, Tensor]]
 
 
-def named_parameters(params: Parameters) -> dict[str, Tensor]:
-    """The parameters by name, in the order in which their entries make up a vector."""
+def named_parameters(params: Parameters, only: str | None = None) -> dict[str, Tensor]:
+    """The parameters by name, in the order in which their entries make up a vector.
+
+    only: a glob that their names must match.
+    """
     if isinstance(params, Tensor):
         raise ValueError("params must be a module or an iterable of tensors; put one into a list")
     pairs: list[tuple[str, Tensor]]
@@ -22,6 +26,12 @@ def named_parameters(params: Parameters) -> dict[str, Tensor]:
         pairs = [
             item if isinstance(item, tuple) else (f"#{i}", item) for i, item in enumerate(params)
         ]
+    if only is not None and pairs:
+        names = [name for name, _ in pairs]
+        pairs = [pair for pair in pairs if fnmatchcase(pair[0], only)]
+        if not pairs:
+            some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+            raise ValueError(f"no parameter that requires a gradient is called {only}: {some}")
     if not pairs:
         raise ValueError("there is no parameter that requires a gradient in params")
     seen: dict[int, str] = {}

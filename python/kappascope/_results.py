@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes out: values with their error, and in words what they are worth."""
 
+import html
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from ._shown import Shown, finite_log
 
 _WORDS = {
     "converged": (
@@ -14,6 +18,10 @@ _WORDS = {
     "max_products": (
         "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
         "others may lie beyond it; raise max_products or tol."
+    ),
+    "interrupted": (
+        "Not converged: it was interrupted. Each value is within its +- of an eigenvalue, but "
+        "others may lie beyond it."
     ),
     "non_finite": "No values: a product was not finite.",
     "inconsistent": (
@@ -36,7 +44,7 @@ class RitzValue:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spectrum:
+class Spectrum(Shown):
     """Extreme eigenpairs, by value in descending order. k = 0 where status is "non_finite"."""
 
     eigenvalues: Tensor
@@ -49,7 +57,7 @@ class Spectrum:
     bounds: Tensor
     """[k], float64: how far from an eigenvalue each value can be; residual and rounding."""
     status: str
-    """"converged", "max_products", "non_finite" or "inconsistent"."""
+    """"converged", "max_products", "interrupted", "non_finite" or "inconsistent"."""
     products: int
     """All products with the operator."""
     product_kind: str
@@ -61,6 +69,8 @@ class Spectrum:
     """The ends that were asked for: "largest", "smallest" or "both"."""
     multiplicity_checked: bool
     """Each eigenvalue comes as often as it occurs; without it a repeated one comes once."""
+    room_for_vectors: int
+    """How many vectors memory left room for, where that was fewer than max_basis; 0: no limit."""
     other_end: RitzValue | None
     """Where one end was asked for, the extreme Ritz value at the other one: the eigenvalue there is
     at this value or beyond it. None where the space held nothing but the wanted pairs."""
@@ -79,6 +89,27 @@ class Spectrum:
         pairs = zip(self.shapes.items(), parts, strict=True)
         return {name: part.view(shape) for (name, shape), part in pairs}
 
+    def shares(self) -> list[dict[str, float]]:
+        """Of each eigenvector, the share of its squared length that lies in each parameter."""
+        return [
+            {name: part.double().square().sum().item() for name, part in named.items()}
+            for named in map(self.named_vector, range(self.eigenvalues.numel()))
+        ]
+
+    def table(self) -> list[dict[str, Any]]:
+        columns = zip(
+            self.eigenvalues.tolist(), self.bounds.tolist(), self.residuals.tolist(), strict=True
+        )
+        return [{"eigenvalue": a, "bound": b, "residual": c} for a, b, c in columns]
+
+    def _draw(self, ax: Any) -> None:
+        values = self.eigenvalues.tolist()
+        ranks = range(1, len(values) + 1)
+        ax.errorbar(ranks, values, yerr=self.bounds.tolist(), fmt="o", capsize=4)
+        finite_log(ax, "y", values)
+        ax.set_xticks(list(ranks))
+        ax.set(xlabel="rank", ylabel="eigenvalue", title=f"{self.operator}: {self.status}")
+
     def __repr__(self) -> str:
         n = sum(shape.numel() for shape in self.shapes.values())
         lines = [
@@ -90,6 +121,11 @@ class Spectrum:
         lines.append(_WORDS.get(self.status, self.status))
         if self.eigenvalues.numel() > 0:
             lines += self._not_asked()
+            if self.room_for_vectors > 0:
+                lines.append(
+                    f"Memory left room for {self.room_for_vectors} vectors, so the iteration "
+                    "restarted more often and took more products."
+                )
             largest = float(self.eigenvalues.abs().max())
             if self.other_end is not None:
                 largest = max(largest, abs(self.other_end.value))
@@ -125,7 +161,7 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Density:
+class Density(Shown):
     """Spectral density by stochastic Lanczos quadrature; all tensors are float64 on the host."""
 
     grid: Tensor
@@ -164,6 +200,30 @@ class Density:
     product_kind: str
     seconds: float
 
+    def table(self) -> list[dict[str, Any]]:
+        columns = zip(
+            self.grid.tolist(),
+            self.density.tolist(),
+            self.lower.tolist(),
+            self.upper.tolist(),
+            strict=True,
+        )
+        return [{"eigenvalue": a, "density": b, "lower": c, "upper": d} for a, b, c, d in columns]
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"  # a table of the grid tells nobody anything
+
+    def _draw(self, ax: Any) -> None:
+        ax.plot(self.grid, self.density)
+        ax.fill_between(self.grid, self.lower, self.upper, alpha=0.3, label="95 %")
+        for value, _ in self.outliers.tolist():
+            ax.axvline(value, linestyle=":", linewidth=1)
+        ax.set_yscale("log")
+        top = self.density.max().item()
+        ax.set_ylim(top * 1e-8, top * 3)  # what lies below is the tail of the smoothing
+        ax.legend()
+        ax.set(xlabel="eigenvalue", ylabel="density", title="spectral density")
+
     def __repr__(self) -> str:
         return (
             f"Density({self.status}, {_cost(self.products, self.product_kind, self.seconds)}; "
@@ -173,7 +233,7 @@ class Density:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace:
+class Trace(Shown):
     """The trace by Hutch++."""
 
     value: float
@@ -189,6 +249,15 @@ class Trace:
     products: int
     product_kind: str
     seconds: float
+
+    def table(self) -> list[dict[str, Any]]:
+        return [{"trace": self.value, "lower": self.lower, "upper": self.upper}]
+
+    def _draw(self, ax: Any) -> None:
+        reach = [[self.value - self.lower], [self.upper - self.value]]
+        ax.errorbar([self.value], [0], xerr=reach, fmt="o", capsize=4)
+        ax.set_yticks([])
+        ax.set(xlabel="trace, 95 %", title=self.status)
 
     def __repr__(self) -> str:
         return (

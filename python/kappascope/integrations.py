@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training loops that belong to others: Hugging Face's Trainer."""
+"""Training loops of others (Hugging Face's Trainer), and where snapshots go to."""
 
+import math
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._watch.attach import attach
@@ -49,3 +51,48 @@ class TrainerCallback(_Callback):
         if self.scope is not None:
             stopped = state.global_step < state.max_steps
             self.scope.close("interrupted" if stopped else "finished")
+
+
+def flat(snapshot: dict[str, Any]) -> dict[str, float]:
+    """The numbers of a snapshot under one name each, "kappa/sigma/LAYER"; those that are not finite
+    are left out, as loggers cannot draw them (the run has them)."""
+    out: dict[str, float] = {}
+    for name, value in snapshot.items():
+        if name == "step":
+            continue
+        found = value if isinstance(value, dict) else {"": value}
+        for layer, number in found.items():
+            if math.isfinite(number):
+                out[f"{name}/{layer}" if layer else name] = number
+    return out
+
+
+def to_tensorboard(writer: Any) -> Callable[[dict[str, Any]], None]:
+    """attach(…, on_snapshot=to_tensorboard(writer)): to a torch.utils.tensorboard.SummaryWriter."""
+
+    def log(snapshot: dict[str, Any]) -> None:
+        for name, value in flat(snapshot).items():
+            writer.add_scalar(name, value, snapshot["step"])
+
+    return log
+
+
+def to_wandb(run: Any) -> Callable[[dict[str, Any]], None]:
+    """To a Weights & Biases run, by steps of its own ("kappascope/step"): yours may be ahead."""
+    run.define_metric("kappascope/step")
+    run.define_metric("*/*", step_metric="kappascope/step")
+
+    def log(snapshot: dict[str, Any]) -> None:
+        run.log({"kappascope/step": snapshot["step"], **flat(snapshot)})
+
+    return log
+
+
+def to_mlflow(run_id: str | None = None) -> Callable[[dict[str, Any]], None]:
+    """To the active MLflow run, or that of an id."""
+    import mlflow  # type: ignore[import-not-found]
+
+    def log(snapshot: dict[str, Any]) -> None:
+        mlflow.log_metrics(flat(snapshot), step=snapshot["step"], run_id=run_id)
+
+    return log

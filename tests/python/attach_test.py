@@ -88,6 +88,21 @@ class Numbers(Attached):
         self.assertEqual(self.rows("with"), self.rows("without"))
 
 
+class Advised(Attached):
+    def test_advice_is_that_of_the_measured_numbers(self) -> None:
+        self.train("run", every=6, window=6)
+        advice = kappascope.advise(self.run_dir())
+        layers = [f"layers.{i}.down_proj" for i in (0, 1)]
+        self.assertEqual([found["layer"] for found in advice.layers], layers)
+        for layer in advice.layers:
+            self.assertIn(layer["verdict"].split(".")[0][:20], str(advice))
+            if layer["mean_costs"] is not None:
+                above = self.value("run", "kappa/second_moment", layer["layer"])
+                below = self.value("run", "kappa/sigma", layer["layer"])
+                self.assertAlmostEqual(layer["mean_costs"]["value"] / (above / below), 1, places=9)
+        self.assertTrue(any("P-JOINT" in limit for limit in advice.limits))
+
+
 class Words(Attached):
     def test_a_run_that_is_there_and_a_model_without_layers_are_errors(self) -> None:
         model = Model()

@@ -4,7 +4,7 @@
 import os
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -150,8 +150,9 @@ def _evaluation(
         modes = [(module, module.training) for module in inner.modules()]
         inner.eval()
         # No gradient of it is reduced, and DistributedDataParallel must not wait for one.
-        parallel = isinstance(model, nn.parallel.DistributedDataParallel)
-        alone = model.no_sync() if parallel else nullcontext()
+        alone: AbstractContextManager[Any] = nullcontext()
+        if isinstance(model, nn.parallel.DistributedDataParallel):
+            alone = model.no_sync()
         try:
             with (
                 alone,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a run back: its facts, its series, its events."""
 
+import json
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -100,3 +101,25 @@ def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> s
     page = out or os.path.join(runs[0], "report.html")
     call("report", runs, page, False)
     return page
+
+
+@dataclass(frozen=True, repr=False)
+class Advice:
+    """What the features' mean costs each layer, and what a bias would do about it; print it."""
+
+    layers: list[dict[str, Any]]
+    """"layer", "step", "has_bias", "verdict", and as {"value", "lower", "upper"} or None:
+    "mean_costs", "bias_leaves", "variance_at_minus_mean", "variance_at_best"
+    (kappascope/reports/advice.h says what each is)."""
+    limits: list[str]
+    """What the theory does not promise."""
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def advise(run: str | os.PathLike[str]) -> Advice:
+    """From what a run measured last. Raises Error where it has no condition numbers."""
+    directory = os.fspath(run)
+    return Advice(**json.loads(call("advice_json", directory)), text=call("advice_text", directory))

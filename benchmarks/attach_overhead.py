@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PyTorch training step watched by kappascope.attach, as a ratio to the step alone.
+
+    .venv/bin/python benchmarks/attach_overhead.py [--rounds 12] [--steps 50]
+
+The model is the benchmarks' own language model in the package transformers (4 layers, d 256, d_ff 768, 128 tokens x 8,
+Adam). Two trainings take turns, one watched; each round gives a ratio, and the table has their median and quartiles.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+
+import kappascope
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+LAYERS, WIDTH, HIDDEN, HEADS, CONTEXT, BATCH = 4, 256, 768, 4, 128, 8
+NEVER = 1_000_000
+# name, limit, options of attach (None: a step alone again, which tells what the machine adds). The
+# scope takes the time of both trainings for training time, so the budget is halved.
+CASES = (
+    ("nothing", 1.0, None),
+    ("default schedule", 1.01, {"budget": 0.005}),
+    ("exact moments at every step", 1.12, {"every": NEVER, "window": NEVER, "budget": 0.0}),
+)
+
+
+class Training:
+    """One training under way."""
+
+    def __init__(self, run: str = "", options: dict[str, float] | None = None) -> None:
+        torch.manual_seed(1)
+        self.model = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=256,
+                hidden_size=WIDTH,
+                intermediate_size=HIDDEN,
+                num_hidden_layers=LAYERS,
+                num_attention_heads=HEADS,
+                num_key_value_heads=HEADS,
+                max_position_embeddings=CONTEXT,
+                tie_word_embeddings=False,
+                use_cache=False,
+            )
+        )
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.tokens = torch.randint(256, (BATCH, CONTEXT))
+        self.scope = kappascope.attach(self.model, self.optimizer, run, **options) if options else None
+
+    def seconds(self, steps: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(steps):
+            loss = self.model(input_ids=self.tokens, labels=self.tokens).loss
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+            loss.item()
+        return time.perf_counter() - begin
+
+
+def ratios(options: dict[str, float] | None, rounds: int, steps: int) -> list[float]:
+    with tempfile.TemporaryDirectory() as folder:
+        plain, watched = Training(), Training(folder + "/run", options)
+        for training in (plain, watched):
+            training.seconds(10)
+        found = []
+        for i in range(rounds):
+            pair = [plain, watched]
+            times = {training: training.seconds(steps) for training in (pair if i % 2 else pair[::-1])}
+            found.append(times[watched] / times[plain])
+        if watched.scope is not None:
+            watched.scope.close()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=50, help="of each training, a round")
+    given = parser.parse_args()
+    print("| watched | step / step alone | quartiles | limit |")
+    print("|---|--:|--:|--:|")
+    for name, limit, options in CASES:
+        found = ratios(options, given.rounds, given.steps)
+        low, middle, high = statistics.quantiles(found, n=4)
+        print(f"| {name} | {middle:.3f} | {low:.3f} to {high:.3f} | {limit:g} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

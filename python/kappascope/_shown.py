@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every result can do: dictionaries, frames, notebooks, figures."""
+
+import html
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from torch import Tensor
+
+
+class Shown:
+    """A result: a dataclass whose table() is what people look at."""
+
+    def table(self) -> list[dict[str, Any]]:
+        """Its numbers as the rows of a table."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but eigenvectors, as numbers, texts, lists and dictionaries (for JSON, where
+        NaN and infinity must be allowed)."""
+        found = _plain(self)
+        assert isinstance(found, dict)
+        return found
+
+    def frame(self) -> Any:
+        """table() as a pandas frame."""
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame(self.table())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws it with matplotlib, into `ax` or a figure of its own; returns the axes."""
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise ImportError("plot() needs the package matplotlib") from None
+            ax = pyplot.subplots(layout="constrained")[1]
+        self._draw(ax)
+        return ax
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        rows = self.table()
+        lines = [line for line in repr(self).splitlines() if not line.startswith("  ")]
+        cells = [[html.escape(_short(value)) for value in row.values()] for row in rows]
+        heads = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0]) if rows else ""
+        body = "".join("<tr><td>" + "</td><td>".join(row) + "</td></tr>" for row in cells)
+        words = "".join(f"<p>{html.escape(line)}</p>" for line in lines[1:])
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<p><b>{html.escape(lines[0])}</b></p>{table}{words}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in fields(value) if field.name != "eigenvectors"]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, dict):
+        return {name: list(shape) for name, shape in value.items()}
+    return value
+
+
+def finite_log(ax: Any, axis: str, values: list[float]) -> None:
+    """A log axis where all that is drawn is positive, else one that is linear about zero."""
+    shown = [value for value in values if math.isfinite(value) and value != 0]
+    if not shown:
+        return
+    if min(shown) > 0:
+        getattr(ax, f"set_{axis}scale")("log")
+    else:
+        smallest = min(abs(value) for value in shown)
+        getattr(ax, f"set_{axis}scale")("symlog", linthresh=smallest)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long calls can be ended and show how far they are; results become what people need."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import unittest
+from typing import Any
+
+import kappascope
+import torch
+from models import Problem
+from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Ended(unittest.TestCase):
+    def problem(self, after: int) -> tuple[Problem, Any]:
+        """A loss at whose evaluation number `after` somebody presses Ctrl-C."""
+        problem = Problem()
+        evaluations = 0
+
+        def loss() -> Tensor:
+            nonlocal evaluations
+            evaluations += 1
+            if evaluations == after:
+                os.kill(os.getpid(), signal.SIGINT)
+            return problem.loss()
+
+        return problem, loss
+
+    def test_ctrl_c_ends_a_spectrum_with_what_is_there(self) -> None:
+        problem, loss = self.problem(after=12)
+        before = signal.getsignal(signal.SIGINT)
+        found = kappascope.spectrum(loss, problem.model, top=3, tol=1e-9, product="recomputed")
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
+        self.assertEqual(found.status, "interrupted")
+        self.assertIn("it was interrupted", repr(found))
+        self.assertLess(found.products, 13)
+        exact = torch.linalg.eigvalsh(problem.dense())
+        self.assertGreater(found.eigenvalues.numel(), 0)
+        for value, bound in zip(found.eigenvalues, found.bounds, strict=True):
+            self.assertLessEqual((exact - value).abs().min(), bound)
+
+    def test_ctrl_c_ends_density_and_trace(self) -> None:
+        for question in (kappascope.density, kappascope.trace):
+            problem, loss = self.problem(after=8)
+            with self.assertRaises(KeyboardInterrupt):
+                question(loss, problem.model, product="recomputed")
+
+    def test_progress_is_shown(self) -> None:
+        problem = Problem()
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            found = kappascope.spectrum(problem.loss, problem.model, progress=True)
+        self.assertIn("/300 ", said.getvalue())
+        self.assertEqual(found.status, "converged")
+        with contextlib.redirect_stderr(silent := io.StringIO()):
+            kappascope.spectrum(problem.loss, problem.model)
+        self.assertEqual(silent.getvalue(), "")
+
+
+class Asked(unittest.TestCase):
+    def test_a_shuffled_loader_is_refused_with_the_cure(self) -> None:
+        problem = Problem()
+        data = TensorDataset(problem.x, problem.y)
+
+        def loss(batch: list[Tensor]) -> Tensor:
+            return torch.nn.functional.cross_entropy(problem.model(batch[0]), batch[1])
+
+        with self.assertRaisesRegex(ValueError, r"list\(loader\).*shuffle=False"):
+            kappascope.spectrum(
+                loss, problem.model, batches=DataLoader(data, batch_size=8, shuffle=True)
+            )
+        ordered = DataLoader(data, batch_size=8)
+        found = kappascope.spectrum(loss, problem.model, batches=ordered, top=1)
+        whole = kappascope.spectrum(problem.loss, problem.model, top=1)
+        self.assertAlmostEqual(found.eigenvalues[0].item(), whole.eigenvalues[0].item(), places=6)
+
+    def test_parameters_by_glob(self) -> None:
+        problem = Problem()
+        found = kappascope.spectrum(problem.loss, problem.model, only="down.*", top=1)
+        self.assertEqual(set(found.shapes), {"down.weight", "down.bias"})
+        part = list(problem.model.down.named_parameters())
+        same = kappascope.spectrum(problem.loss, part, top=1)
+        self.assertAlmostEqual(found.eigenvalues[0].item(), same.eigenvalues[0].item(), places=9)
+        with self.assertRaisesRegex(ValueError, r"is called nothing\.\*: bias, up\.weight"):
+            kappascope.spectrum(problem.loss, problem.model, only="nothing.*")
+
+
+class Shown(unittest.TestCase):
+    def results(self) -> list[Any]:
+        problem = Problem()
+        return [
+            kappascope.spectrum(problem.loss, problem.model, top=3, which="both"),
+            kappascope.density(problem.loss, problem.model, steps=8),
+            kappascope.trace(problem.loss, problem.model),
+            kappascope.kappa(problem.x, torch.ones(5, dtype=torch.float64)),
+        ]
+
+    def test_shares_of_an_eigenvector_add_up(self) -> None:
+        spectrum = self.results()[0]
+        for shares in spectrum.shares():
+            self.assertEqual(list(shares), list(spectrum.shapes))
+            self.assertAlmostEqual(sum(shares.values()), 1, places=9)
+
+    def test_dictionaries_frames_and_notebooks(self) -> None:
+        for found in self.results():
+            again = json.loads(json.dumps(found.to_dict()))
+            self.assertNotIn("eigenvectors", again)
+            self.assertEqual(again["seconds"], found.seconds)
+            frame = found.frame()
+            self.assertEqual(len(frame), len(found.table()))
+            self.assertIn("<p>", found._repr_html_())
+        spectrum, _, _, conditioning = self.results()
+        self.assertEqual(spectrum.to_dict()["eigenvalues"], spectrum.eigenvalues.tolist())
+        self.assertEqual(spectrum.frame().eigenvalue.tolist(), spectrum.eigenvalues.tolist())
+        self.assertEqual(conditioning.to_dict()["sigma"]["value"], conditioning.sigma.value)
+        page = conditioning._repr_html_()
+        self.assertIn("<td>κ(Σ)</td>", page)
+        self.assertIn(f"{conditioning.sigma.value:.6g}", page)
+
+    def test_figures(self) -> None:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        for found in self.results():
+            axes = found.plot()
+            self.assertTrue(axes.get_xlabel())
+            self.assertGreater(len(axes.lines) + len(axes.containers), 0)
+            self.assertIs(found.plot(axes), axes)
+            matplotlib.pyplot.close("all")
+
+
+if __name__ == "__main__":
+    unittest.main()
