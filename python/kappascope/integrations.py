@@ -80,10 +80,14 @@ def to_tensorboard(writer: Any) -> Callable[[dict[str, Any]], None]:
 def to_wandb(run: Any) -> Callable[[dict[str, Any]], None]:
     """To a Weights & Biases run, by steps of its own ("kappascope/step"): yours may be ahead."""
     run.define_metric("kappascope/step")
-    run.define_metric("*/*", step_metric="kappascope/step")
+    known: set[str] = set()
 
     def log(snapshot: dict[str, Any]) -> None:
-        run.log({"kappascope/step": snapshot["step"], **flat(snapshot)})
+        numbers = flat(snapshot)
+        for name in numbers.keys() - known:
+            run.define_metric(name, step_metric="kappascope/step")
+        known.update(numbers)
+        run.log({"kappascope/step": snapshot["step"], **numbers})
 
     return log
 

@@ -32,11 +32,13 @@ class Traps(Attached):
         torch.manual_seed(5)
         return model
 
-    def attach(self, model: nn.Module, **options: Any) -> tuple[Any, torch.optim.Optimizer]:
+    def attach(
+        self, model: nn.Module, run: str = "run", **options: Any
+    ) -> tuple[Any, torch.optim.Optimizer]:
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
         given: dict[str, Any] = {"every": 1, "window": 1, "budget": 0}
         return (
-            kappascope.attach(model, optimizer, self.run_dir(), **{**given, **options}),
+            kappascope.attach(model, optimizer, self.run_dir(run), **{**given, **options}),
             optimizer,
         )
 
@@ -90,6 +92,61 @@ class Traps(Attached):
             found[name] = self.value(name, "gradvar/measured", "layers.1.down_proj", 0)
             self.assertEqual(self.rows(name), [40.0] * (3 if scale == 1.0 else 2))
         self.assertAlmostEqual(found["scaled"] / found["plain"], 1, delta=1e-4)
+
+    def test_passes_within_a_closure_are_the_step(self) -> None:
+        found = {}
+        for name in ("plain", "closure", "named"):
+            torch.manual_seed(5)
+            model = Model()
+            scope, optimizer = self.attach(model, run=name)
+            torch.manual_seed(6)
+            for tokens in batches(3):
+
+                def closure(model: Any = model, tokens: Any = tokens, optimizer: Any = optimizer) -> Any:
+                    optimizer.zero_grad()
+                    loss = loss_of(model(tokens), tokens)
+                    loss.backward()
+                    return loss
+
+                if name == "plain":
+                    scope.loss(closure())
+                    optimizer.step()
+                elif name == "closure":
+                    optimizer.step(closure)
+                else:
+                    optimizer.step(closure=closure)
+            scope.close()
+            found[name] = [
+                self.value(name, "kappa/sigma", "layers.1.down_proj"),
+                self.value(name, "gradvar/measured", "layers.1.down_proj"),
+                self.value(name, "loss/train", ""),
+            ]
+            self.assertEqual(self.rows(name), [40.0] * 3)
+        self.assertEqual(found["closure"], found["plain"])
+        self.assertEqual(found["named"], found["plain"])
+
+    def test_a_line_search_is_one_step(self) -> None:
+        model = Model()
+        for module in model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = 0.0
+        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4)
+        scope = kappascope.attach(model, optimizer, self.run_dir(), every=1, window=1, budget=0)
+        calls = 0
+        for tokens in batches(2):
+
+            def closure(tokens: Any = tokens) -> Any:
+                nonlocal calls
+                calls += 1
+                optimizer.zero_grad()
+                loss = loss_of(model(tokens), tokens)
+                loss.backward()
+                return loss
+
+            optimizer.step(closure)
+        scope.close()
+        self.assertGreater(calls, 2)
+        self.assertEqual(self.rows("run"), [40.0, 40.0])
 
     def test_a_compiled_model_is_seen(self) -> None:
         model = Model()

@@ -22,10 +22,11 @@ class Hook:
         self._arguments = arguments
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def __call__(self, *arguments: Any, **options: Any) -> None:
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
         scope = self._scope()
-        if scope is not None:
-            getattr(scope, self._method)(*self._arguments, *arguments, **options)
+        if scope is None:
+            return None
+        return getattr(scope, self._method)(*self._arguments, *arguments, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "NoHook":
         return NoHook()

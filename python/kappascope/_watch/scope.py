@@ -247,7 +247,32 @@ class Scope:
         )
         return None
 
-    def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def _before_update(
+        self, optimizer: torch.optim.Optimizer, given: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        # The optimiser itself is the first of `given`.
+        closure = given[1] if len(given) > 1 else named.get("closure")
+        if closure is None:
+            self._end_step(optimizer)
+            return None
+        evaluations = 0
+
+        def watched() -> Any:
+            # The passes are made in here. A line search makes more of them: the first is the step.
+            nonlocal evaluations
+            loss = closure()
+            evaluations += 1
+            if evaluations == 1:
+                if not self._losses and isinstance(loss, Tensor | float):
+                    self.loss(loss)
+                self._end_step(optimizer)
+            return loss
+
+        if len(given) > 1:
+            return (given[0], watched, *given[2:]), named
+        return given, {**named, "closure": watched}
+
+    def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
         self._updated = True
         self._features = self._gradients = False  # what the probes pass is not of training
         told = self._losses or self._outputs
