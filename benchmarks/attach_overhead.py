@@ -11,6 +11,7 @@ import argparse
 import statistics
 import tempfile
 import time
+from typing import Any
 
 import kappascope
 import torch
@@ -23,14 +24,14 @@ NEVER = 1_000_000
 CASES = (
     ("nothing", 1.0, None),
     ("default schedule", 1.01, {"budget": 0.005}),
-    ("exact moments at every step", 1.12, {"every": NEVER, "window": NEVER, "budget": 0.0}),
+    ("exact moments at every step", 1.12, {"every": NEVER, "window": NEVER, "budget": 0.0, "probes": ["features"]}),
 )
 
 
 class Training:
     """One training under way."""
 
-    def __init__(self, run: str = "", options: dict[str, float] | None = None) -> None:
+    def __init__(self, run: str = "", options: dict[str, Any] | None = None) -> None:
         torch.manual_seed(1)
         self.model = LlamaForCausalLM(
             LlamaConfig(
@@ -60,7 +61,7 @@ class Training:
         return time.perf_counter() - begin
 
 
-def ratios(options: dict[str, float] | None, rounds: int, steps: int) -> list[float]:
+def ratios(options: dict[str, Any] | None, rounds: int, steps: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         plain, watched = Training(), Training(folder + "/run", options)
         for training in (plain, watched):

@@ -104,6 +104,13 @@ class Advised(Attached):
 
 
 class Words(Attached):
+    def test_probes_are_chosen_by_name(self) -> None:
+        self.train("run", probes=["features"])
+        names = {series.name.split("/")[0] for series in kappascope.read(self.run_dir()).series()}
+        self.assertEqual(names, {"kappa", "features", "loss", "learning_rate", "cost"})
+        with self.assertRaisesRegex(ValueError, "got .'nothing'"):
+            self.train("other", probes=["nothing"])
+
     def test_a_run_that_is_there_and_a_model_without_layers_are_errors(self) -> None:
         model = Model()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

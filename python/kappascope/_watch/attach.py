@@ -3,7 +3,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -19,8 +19,8 @@ from .._losses import answer_from_now_on
 from .._parameters import named_parameters
 from .scope import Scope
 
-# Three probes of the layers and one of the Hessian share the budget.
-_PROBES = 4
+# They share the budget.
+_PROBES = ("features", "intercept", "gradient_variance", "hessian")
 
 
 def attach(
@@ -29,6 +29,7 @@ def attach(
     run: str | os.PathLike[str],
     *,
     layers: str | list[str] | None = None,
+    probes: Iterable[str] = _PROBES,
     curvature: Callable[[], Tensor] | None = None,
     every: int = 200,
     window: int = 4,
@@ -58,6 +59,8 @@ def attach(
 
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() tells what was found.
+    probes: which of "features" (moments and condition numbers), "intercept" (what a post-gating
+        bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives.
     every, window: steps between measurements, and steps that each looks at.
@@ -74,6 +77,9 @@ def attach(
 
     Raises Error where no down-projection is found, and where `run` holds a run.
     """
+    wanted = set(probes)
+    if unknown := wanted - set(_PROBES):
+        raise ValueError(f"probes must be of {_PROBES}, got {sorted(unknown)}")
     inner = _inner(model)
     banks = [] if layers is not None else find_banks(inner)
     found = find_layers(inner, layers, elsewhere=bool(banks))
@@ -81,8 +87,9 @@ def attach(
     numbers = {
         "every": float(every),
         "window": float(window),
-        "budget": budget / _PROBES,
-        "hessian_budget": budget / _PROBES,
+        "budget": budget / len(_PROBES),
+        "hessian_budget": budget / len(_PROBES),
+        **{probe: float(probe in wanted) for probe in _PROBES},
         "last_step": -1.0 if steps is None else float(steps - 1),
     }
     told = {
