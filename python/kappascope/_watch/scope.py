@@ -49,6 +49,9 @@ class Scope:
         self._terms = 0.0
         self._split = 1  # processes that num_items_in_batch counts the terms of
         self._mask: Tensor | None = None
+        # Of two sides each has a mask of its own.
+        self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+        self._decoder_mask: Tensor | None = None
         self._seen: dict[str, int] = {}  # passes of a layer in this step that may be recomputed
         self._said: set[str] = set()
         self._handles = [
@@ -156,8 +159,8 @@ class Scope:
             return
         if torch._C._current_graph_task_id() >= 0:
             return
-        mask = kwargs.get("attention_mask")
-        self._mask = mask if isinstance(mask, Tensor) and mask.dim() == 2 else None
+        self._mask = _mask_in(kwargs, "attention_mask")
+        self._decoder_mask = _mask_in(kwargs, "decoder_attention_mask")
         labels = kwargs.get("labels")
         count = kwargs.get("num_items_in_batch")
         if count is not None:
@@ -219,7 +222,7 @@ class Scope:
             features,
             bias,
             dropout,
-            self._mask_of(features),
+            self._mask_of(name, features),
             output.requires_grad,
         )
         if not output.requires_grad:
@@ -236,13 +239,16 @@ class Scope:
 
         output.register_hook(arrived)  # type: ignore[no-untyped-call]
 
-    def _mask_of(self, features: Tensor) -> Tensor | None:
-        if self._mask is None or bool(self._mask.all()):
+    def _mask_of(self, name: str, features: Tensor) -> Tensor | None:
+        decodes = self._two_sided and "decoder" in name.split(".")
+        mask = self._decoder_mask if decodes else self._mask
+        if mask is None or bool(mask.all()):
             return None
-        if features.dim() == 3 and features.shape[:2] == self._mask.shape:
-            return self._mask.to(device=features.device, dtype=torch.bool)
+        flattened = features.dim() == 2 and features.shape[0] == mask.numel()
+        if flattened or (features.dim() == 3 and features.shape[:2] == mask.shape):
+            return mask.to(device=features.device, dtype=torch.bool)
         self._say(
-            f"the attention mask {tuple(self._mask.shape)} does not fit features "
+            f"the attention mask {tuple(mask.shape)} does not fit features "
             f"{tuple(features.shape)}: padding counts as tokens there"
         )
         return None
@@ -327,3 +333,9 @@ class Scope:
             return getattr(self._session, method)(*arguments)
         except RuntimeError as error:
             raise Error(one_line(error)) from None
+
+
+def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:
+    """A mask of padding; one of attention has more dimensions."""
+    mask = kwargs.get(name)
+    return mask if isinstance(mask, Tensor) and mask.dim() == 2 else None
