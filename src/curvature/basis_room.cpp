@@ -2,6 +2,7 @@
 #include "curvature/basis_room.h"
 
 #include <ATen/DeviceAccelerator.h>
+#include <torch/types.h>
 
 #include "kappascope/core/memory.h"
 
@@ -11,7 +12,7 @@ std::optional<std::int64_t> free_bytes(const at::TensorOptions& options) {
   if (options.device().is_cpu()) return available_memory();
   try {
     return static_cast<std::int64_t>(
-        at::accelerator::getMemoryInfo(at::empty({0}, options).device().index()).first);
+        at::accelerator::getMemoryInfo(torch::empty({0}, options).device().index()).first);
   } catch (const c10::Error&) {
     return std::nullopt;  // a device that does not tell
   }

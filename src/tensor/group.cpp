@@ -10,7 +10,7 @@ namespace kappascope::tensor {
 namespace {
 
 at::Tensor tensor_of(const std::string& bytes) {
-  const auto out = torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kByte);
+  auto out = torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kByte);
   if (!bytes.empty()) std::memcpy(out.mutable_data_ptr(), bytes.data(), bytes.size());
   return out;
 }
@@ -39,7 +39,7 @@ std::string Group::receive_bytes(int from) {
   return bytes_of(bytes);
 }
 
-std::string Group::broadcast_bytes(std::string bytes) {
+std::string Group::broadcast_bytes(const std::string& bytes) {
   auto length = length_of(bytes.size());
   broadcast(length);
   auto values =

@@ -30,7 +30,7 @@ class Group {
   void send_bytes(const std::string& bytes, int to);
   [[nodiscard]] std::string receive_bytes(int from);
   /// Those that process 0 gives.
-  [[nodiscard]] std::string broadcast_bytes(std::string bytes);
+  [[nodiscard]] std::string broadcast_bytes(const std::string& bytes);
 };
 
 /// The process group of torch.distributed (or c10d) that is registered under this name, whose
