@@ -70,9 +70,10 @@ def _plain(value: Any) -> Any:
 
 
 def finite_log(ax: Any, axis: str, values: list[float]) -> None:
-    """A log axis where all that is drawn is positive, else one that is linear about zero."""
+    """A log axis where positive values differ by more than a decade, one that is linear about zero
+    where their signs differ too."""
     shown = [value for value in values if math.isfinite(value) and value != 0]
-    if not shown:
+    if not shown or max(map(abs, shown)) < 10 * min(map(abs, shown)):
         return
     if min(shown) > 0:
         getattr(ax, f"set_{axis}scale")("log")
