@@ -15,9 +15,9 @@ from typing import Any
 
 import kappascope
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from language_speed import BATCH, CONTEXT, configuration
+from transformers import LlamaForCausalLM
 
-LAYERS, WIDTH, HIDDEN, HEADS, CONTEXT, BATCH = 4, 256, 768, 4, 128, 8
 NEVER = 1_000_000
 # name, limit, options of attach (None: a step alone again, which tells what the machine adds). The
 # scope takes the time of both trainings for training time, so the budget is halved.
@@ -33,19 +33,7 @@ class Training:
 
     def __init__(self, run: str = "", options: dict[str, Any] | None = None) -> None:
         torch.manual_seed(1)
-        self.model = LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=256,
-                hidden_size=WIDTH,
-                intermediate_size=HIDDEN,
-                num_hidden_layers=LAYERS,
-                num_attention_heads=HEADS,
-                num_key_value_heads=HEADS,
-                max_position_embeddings=CONTEXT,
-                tie_word_embeddings=False,
-                use_cache=False,
-            )
-        )
+        self.model = LlamaForCausalLM(configuration())
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
         self.tokens = torch.randint(256, (BATCH, CONTEXT))
         self.scope = kappascope.attach(self.model, self.optimizer, run, **options) if options else None

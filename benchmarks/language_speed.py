@@ -23,12 +23,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS, WIDTH, HIDDEN, HEADS, CONTEXT, BATCH = 4, 256, 768, 4, 128, 8
 
 
-def train_in_pytorch(text: pathlib.Path, steps: int) -> None:
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+def configuration():
+    """The benchmarks' language model in the package transformers."""
+    from transformers import LlamaConfig
 
-    torch.manual_seed(1)
-    config = LlamaConfig(
+    return LlamaConfig(
         vocab_size=256,
         hidden_size=WIDTH,
         intermediate_size=HIDDEN,
@@ -40,7 +39,14 @@ def train_in_pytorch(text: pathlib.Path, steps: int) -> None:
         tie_word_embeddings=False,
         use_cache=False,
     )
-    model = LlamaForCausalLM(config)
+
+
+def train_in_pytorch(text: pathlib.Path, steps: int) -> None:
+    import torch
+    from transformers import LlamaForCausalLM
+
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(configuration())
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     data = torch.frombuffer(bytearray(text.read_bytes()), dtype=torch.uint8)
     for _ in range(steps):
