@@ -89,7 +89,10 @@ class Scope:
             self._terms = float(terms)
 
     def record(self, name: str, value: float, layer: str = "") -> None:
-        """A number of your own of the last step: it is called user/NAME."""
+        """A number of your own of the last step: it is called user/NAME.
+
+        Of several processes, what process 0 records is written.
+        """
         self._call("record", name if name.startswith("user/") else f"user/{name}", layer, value)
 
     @contextmanager
