@@ -22,8 +22,10 @@ std::optional<ResidentMemory> resident_memory() {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 /// The number after a word at the beginning of a line of a file.
-std::optional<std::int64_t> number_after(const std::string& file, const std::string& word) {
+std::optional<std::int64_t> number_after(const fs::path& file, const std::string& word) {
   std::ifstream lines(file);
   std::string first;
   std::int64_t number = 0;
@@ -35,27 +37,27 @@ std::optional<std::int64_t> number_after(const std::string& file, const std::str
   return std::nullopt;
 }
 
-std::optional<std::int64_t> number_in(const std::string& file) {
+std::optional<std::int64_t> number_in(const fs::path& file) {
   std::ifstream text(file);
   std::int64_t number = 0;
   return text >> number ? std::optional(number) : std::nullopt;  // "max" is no number
 }
 
 /// What the control groups of this process leave it (cgroups(7), version 2).
-std::optional<std::int64_t> left_by_control_groups() {
-  std::ifstream file("/proc/self/cgroup");
+std::optional<std::int64_t> left_by_control_groups(const fs::path& root) {
+  std::ifstream file(root / "proc/self/cgroup");
   std::string line, path;
   while (std::getline(file, line)) {
     if (line.rfind("0::", 0) == 0) path = line.substr(3);
   }
   std::optional<std::int64_t> left;
   for (; !path.empty(); path.erase(path.rfind('/'))) {
-    const auto group = "/sys/fs/cgroup" + path;
-    const auto limit = number_in(group + "/memory.max");
-    const auto used = number_in(group + "/memory.current");
+    const auto group = root / ("sys/fs/cgroup" + path);
+    const auto limit = number_in(group / "memory.max");
+    const auto used = number_in(group / "memory.current");
     if (!limit || !used) continue;
     // Pages of files that were not used for long are let go before anything is refused.
-    const auto cache = number_after(group + "/memory.stat", "inactive_file").value_or(0);
+    const auto cache = number_after(group / "memory.stat", "inactive_file").value_or(0);
     const auto here = std::max<std::int64_t>(0, *limit - *used + cache);
     left = std::min(left.value_or(here), here);
   }
@@ -64,11 +66,11 @@ std::optional<std::int64_t> left_by_control_groups() {
 
 }  // namespace
 
-std::optional<std::int64_t> available_memory() {
-  const auto kibibytes = number_after("/proc/meminfo", "MemAvailable:");
-  if (!kibibytes) return left_by_control_groups();
-  const auto all = *kibibytes * 1024;
-  return std::min(all, left_by_control_groups().value_or(all));
+std::optional<std::int64_t> available_memory(const fs::path& root) {
+  const auto left = left_by_control_groups(root);
+  const auto kibibytes = number_after(root / "proc/meminfo", "MemAvailable:");
+  if (!kibibytes) return left;
+  return std::min(*kibibytes * 1024, left.value_or(*kibibytes * 1024));
 }
 
 bool forget_peak_memory() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 
 namespace kappascope {
@@ -16,8 +17,9 @@ struct ResidentMemory {
 std::optional<ResidentMemory> resident_memory();
 
 /// Bytes of main memory that this process can still take before the system runs short, or the
-/// control group that it is in; nothing where the system does not say.
-std::optional<std::int64_t> available_memory();
+/// control group that it is in; nothing where the system does not say. `root`: where /proc and /sys
+/// are found.
+std::optional<std::int64_t> available_memory(const std::filesystem::path& root = "/");
 
 /// Lets the peak begin anew at what is held now. Returns whether the system could.
 bool forget_peak_memory();
