@@ -260,6 +260,12 @@ void Session::flush() {
 void Session::close(const std::string& state) {
   if (closed_) return;
   listen({});
+  if (step_ > first_step_) {
+    // The last window may lie far back: what probing cost is known at the end.
+    auto& snapshot = pending_.emplace_back();
+    snapshot.step = step_ - 1;
+    record_costs(snapshot);
+  }
   write_pending();
   if (run_) run_->set_state(state);
   for (const auto& event : unsent_) notice("kappascope: {}\n", event.message);

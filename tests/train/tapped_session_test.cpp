@@ -79,6 +79,24 @@ TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled bac
     CHECK(total[i].scalar.value >= cost[i].scalar.value);
 }
 
+TEST_CASE("what probing cost is told at the end, also long after the last window") {
+  const TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  Witness::Memory memory;
+  train::TappedSession session(*layer,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true}, {4, 1}));
+  for (int step = 0; step < 7; ++step) {
+    layer->forward(torch::randn({5, 3})).mean().backward();
+    session.step(1);
+  }
+  session.close();
+  std::vector<int64_t> steps;
+  for (const auto& row : store::RunReader(folder.path() / "run").scalars({"cost/total", ""}))
+    steps.push_back(row.step);
+  CHECK(steps == std::vector<int64_t>{0, 4, 6});
+}
+
 TEST_CASE("gradient accumulation shows every pass; sequences keep their length") {
   const TemporaryFolder folder;
   nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
