@@ -6,7 +6,7 @@
 # or a Python package folder), the project's .venv, the python3 on PATH.
 
 set(KAPPASCOPE_TORCH_MIN 2.10)
-set(KAPPASCOPE_TORCH_BELOW 2.13)
+set(KAPPASCOPE_TORCH_BELOW 2.16)
 
 function(_kappascope_torch_version dir out)
   set(${out} "" PARENT_SCOPE)
