@@ -143,8 +143,8 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
       out.events.push_back(
           {"hessian_budget",
            fmt::format("a Hessian product takes {:.2g} s and the budget leaves {:.2g} s for this "
-                       "window: the spectrum is put off until {} products fit; a larger "
-                       "probes.hessian-budget or fewer probes.hessian-rows bring it sooner",
+                       "window: the spectrum is put off until {} products fit; a larger budget or "
+                       "a smaller batch for its loss bring it sooner",
                        product,
                        seconds,
                        int{kFewestProducts})});
