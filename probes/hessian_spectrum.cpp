@@ -159,19 +159,27 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   lanczos.max_products = std::min(options_.max_products, affordable);
   lanczos.seed = options_.seed;
   lanczos.vectors = true;
+  // Other programs may slow down what was timed.
+  lanczos.stop = [&] { return now() - begin >= seconds; };
   const bool fits = start_.defined() && start_.numel() == op->size();
+  const double started = now();
   const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
   add_spectrum(out, pairs.found, options_.top);
   add_scalar(out, id::kHessianProducts, "", pairs.found.products);
   int starts = options_.density ? options_.density_starts : 0;
-  const int left = affordable - pairs.found.products;
+  int left = std::max(0, affordable - pairs.found.products);
+  const double pace = (now() - started) / std::max(1, pairs.found.products);
+  if (std::isfinite(seconds) && pace > 0) {
+    left = static_cast<int>(
+        std::clamp((seconds - (now() - begin)) / pace, 0.0, static_cast<double>(left)));
+  }
   if (left < starts * options_.density_steps) {
     starts = left / options_.density_steps;
     if (starts < kFewestStarts) starts = 0;
   }
   const bool ended_early = pairs.found.status == linalg::KrylovStatus::kMaxProducts &&
-                           lanczos.max_products < options_.max_products;
+                           pairs.found.products < options_.max_products;
   if (ended_early || (options_.density && starts < options_.density_starts)) {
     auto message =
         fmt::format("the budget allows {} Hessian products in this window: {} for the eigenvalues",

@@ -166,6 +166,24 @@ TEST_CASE("a window keeps to what its budget leaves, by products or by being put
   CHECK(testing::find(cold, "hessian/lambda_1")->status == "converged");
   CHECK_THAT(cold.events.at(0).message, Catch::Contains("allows 12 Hessian products"));
 
+  // Timed at a second, and then other programs make every product take five.
+  probes::HessianSpectrumOptions slow = options;
+  slow.on_product = [&](int count) {
+    now += count <= 2 ? 1 : 5;
+    return true;
+  };
+  probes::HessianSpectrum busy([&] { return now += 0.5, q.loss(); },
+                               [&] {
+                                 return curvature::NamedParameters{{"w", q.w}};
+                               },
+                               slow);
+  now = 0;
+  store::Snapshot ended;
+  busy.emit_within(20, ended);
+  CHECK(now <= 20 + 5);
+  CHECK(ended.arrays.empty());
+  CHECK_THAT(ended.events.at(0).message, Catch::Contains("0 of 4 starts"));
+
   const auto whole = window(1e9);
   CHECK(whole.events.empty());
   CHECK(whole.arrays.size() == 1);
