@@ -204,7 +204,8 @@ OptionGroup probes_group(Settings& s) {
       "probes.window", number(p.window), "steps observed per measurement")(
       "probes.budget",
       number(p.budget),
-      "time limit of each layer probe, as a fraction of training time (0: none)")(
+      "time limit of each layer probe, as a fraction of training time, and at most twice that over "
+      "any 200 steps (0: none)")(
       "probes.sample-rows", number(p.sample_rows), "feature rows kept per layer, for tail weight")(
       "probes.hessian-every",
       number(p.hessian_every),

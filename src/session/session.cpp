@@ -12,17 +12,11 @@
 #include "kappascope/core/time.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/tensor/state_bytes.h"
+#include "session/granted_windows.h"
+#include "session/running_probe.h"
 #include "session/snapshot_state.h"
 
 namespace kappascope::session {
-
-struct Session::Running {
-  std::unique_ptr<Probe> probe;
-  Schedule schedule;
-  Budget budget;
-  bool in_window = false;
-  bool told = false;  // that windows are left out
-};
 
 Session::Session(std::optional<store::RunWriter> run,
                  std::vector<ScheduledProbe> probes,
@@ -34,16 +28,7 @@ Session::Session(std::optional<store::RunWriter> run,
       flushed_(started_) {
   const bool writes = !options_.group || options_.group->leads();
   require(run_.has_value() == writes, "a run is written by the first process of a group, no other");
-  for (ScheduledProbe& scheduled : probes) {
-    auto& [probe, schedule] = scheduled;
-    require(schedule.every >= 1 && schedule.window >= 1 && schedule.window <= schedule.every,
-            "schedule of probe {}: the window must lie between 1 and the interval, got window {} "
-            "and interval {}",
-            probe->name(),
-            schedule.window,
-            schedule.every);
-    probes_.push_back({std::move(scheduled.probe), schedule, Budget(schedule.budget)});
-  }
+  for (ScheduledProbe& scheduled : probes) probes_.emplace_back(std::move(scheduled));
   grant_windows();
 }
 
@@ -56,31 +41,55 @@ Session::~Session() {
   }
 }
 
-// Decides at the start of each window whether its probe can be afforded; in a group, process 0 does
-// for all.
-void Session::grant_windows() {
+Progress Session::progress(std::int64_t steps) const {
   const double training = monotonic_seconds() - started_ - probing_;
-  std::vector<Running*> opening;
-  std::string granted;
+  return {step_, training, training / static_cast<double>(std::max<std::int64_t>(1, steps))};
+}
+
+// Decides at the start of each window whether its probe can be afforded, and on how many layers at
+// a time; in a group, process 0 does for all.
+void Session::grant_windows() {
+  const auto now = progress(step_ - first_step_);
+  std::vector<RunningProbe*> opening;
+  GrantedWindows granted;
   for (auto& running : probes_) {
-    if (!running.schedule.opens_window(step_)) continue;
+    if (!running.schedule().opens_window(step_)) continue;
     opening.push_back(&running);
-    granted += running.budget.grants(training, running.probe->least_seconds()) ? '1' : '0';
+    granted.parts.push_back(running.affordable(now, std::ssize(seen_layers_)));
   }
-  if (options_.group && !opening.empty()) granted = options_.group->broadcast_bytes(granted);
+  if (opening.empty()) return;
+  granted.places = seen_layers_;
+  if (options_.group) {
+    const auto told = options_.group->broadcast_bytes(tensor::to_bytes(state_of(granted)));
+    granted = granted_windows(tensor::from_bytes(told));
+  }
+  places_ = std::move(granted.places);
   for (std::size_t i = 0; i < opening.size(); ++i) {
-    auto& running = *opening[i];
-    running.in_window = granted.at(i) == '1';
-    if (!running.in_window && !running.told && run_) {
-      running.told = true;
-      event(
-          "probe_skipped",
-          fmt::format(
-              "probe {} skips windows from step {} on: its budget is {:.3g} % of the training time",
-              running.probe->name(),
-              step_,
-              100 * running.schedule.budget));
-    }
+    opening[i]->open(granted.parts.at(i));
+    tell_budget(*opening[i], granted.parts[i]);
+  }
+}
+
+// What a budget changes is said once.
+void Session::tell_budget(const RunningProbe& running, std::int64_t parts) {
+  if (parts == 1 || !run_) return;
+  const auto name = running.probe().name();
+  const std::string kind = parts == 0 ? "probe_skipped" : "layers_in_turn";
+  if (!told_.insert(fmt::format("{} {}", kind, name)).second) return;
+  const auto share =
+      fmt::format("its budget is {:.3g} % of the training time", 100 * running.schedule().budget);
+  if (parts == 0) {
+    event(kind, fmt::format("probe {} skips windows from step {} on: {}", name, step_, share));
+  } else {
+    event(
+        kind,
+        fmt::format("probe {} looks at a part of the layers in each window from step {} on, in {} "
+                    "windows at all: {}, over any {} steps too",
+                    name,
+                    step_,
+                    parts,
+                    share,
+                    Budget::kSpan));
   }
 }
 
@@ -88,9 +97,9 @@ Needs Session::needs() const {
   Needs needs;
   if (closed_) return needs;
   for (const auto& running : probes_) {
-    if (!running.in_window || !running.schedule.observes(step_)) continue;
-    needs.features |= running.probe->needs().features;
-    needs.output_gradients |= running.probe->needs().output_gradients;
+    if (!running.observes(step_)) continue;
+    needs.features |= running.probe().needs().features;
+    needs.output_gradients |= running.probe().needs().output_gradients;
   }
   return needs;
 }
@@ -116,8 +125,9 @@ bool Session::step(double loss,
   // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
   listen({});
   const double begin = monotonic_seconds();
+  const auto before = progress(step_ - first_step_ + 1);
   observe(loss, learning_rate, terms);
-  const bool emitted = emit(snapshot, begin - started_ - probing_);
+  const bool emitted = emit(snapshot, before);
   const double probed = monotonic_seconds();
   probing_ += probed - begin;
   if (emitted) record_costs(snapshot);
@@ -133,33 +143,19 @@ bool Session::step(double loss,
 // Shows the step to the probes that look at it; what was captured for them goes with it.
 void Session::observe(double loss, double learning_rate, double terms) {
   const auto layers = passes_->take(options_.reduction, terms);
+  for (const auto& layer : layers) seen_layers_.emplace(layer.name, std::ssize(seen_layers_));
   const StepView view{step_, loss, learning_rate, &layers};
-  for (auto& running : probes_) {
-    if (!running.in_window || !running.schedule.observes(step_)) continue;
-    const double start = monotonic_seconds();
-    running.probe->observe(view);
-    running.budget.charge(monotonic_seconds() - start);
-  }
+  for (auto& running : probes_)
+    if (running.observes(step_)) running.observe(view, places_);
 }
 
 // Whether a window ended here; its probe's results go into the snapshot.
-bool Session::emit(store::Snapshot& snapshot, double training_seconds) {
-  const double a_step = training_seconds / static_cast<double>(step_ - first_step_ + 1);
+bool Session::emit(store::Snapshot& snapshot, const Progress& progress) {
   const auto before = static_cast<std::ptrdiff_t>(snapshot.scalars.size());
   bool emitted = false;
   for (auto& running : probes_) {
-    if (!running.in_window || !running.schedule.emits(step_)) continue;
-    const double start = monotonic_seconds();
-    const auto ahead = static_cast<double>(std::max<int64_t>(0, running.schedule.last - step_));
-    const double seconds = running.budget.allowance(training_seconds, ahead * a_step);
-    if (options_.group) {
-      running.probe->emit_with(*options_.group, seconds, snapshot);
-    } else {
-      running.probe->emit_within(seconds, snapshot);
-    }
-    running.budget.charge(monotonic_seconds() - start);
-    running.budget.close_window();
-    running.in_window = false;
+    if (!running.emits(step_)) continue;
+    running.emit(progress, options_.group.get(), snapshot);
     emitted = true;
   }
   if (emitted && options_.group) collect(snapshot, before);
@@ -193,9 +189,9 @@ void Session::record_costs(store::Snapshot& out) const {
     out.scalars.push_back(std::move(scalar));
   };
   for (const auto& running : probes_) {
-    share(store::id::kCost.of(running.probe->name()), running.budget.spent());
+    share(store::id::kCost.of(running.probe().name()), running.spent());
     out.scalars.back().attributes[store::attribute::kBudget] =
-        fmt::format("{}", running.schedule.budget);
+        fmt::format("{}", running.schedule().budget);
   }
   share(store::id::kCostTotal, probing_);
 }
@@ -282,11 +278,7 @@ tensor::State Session::state() {
   run_->make_durable();
   tensor::State out;
   out.set("step", step_);
-  for (const auto& running : probes_) {
-    auto inner = running.probe->state();
-    inner.set("in_window", std::int64_t{running.in_window});
-    out.set(std::string(running.probe->name()), inner);
-  }
+  for (const auto& running : probes_) out.set(std::string(running.probe().name()), running.state());
   return out;
 }
 
@@ -294,14 +286,12 @@ void Session::load(const tensor::State& state) {
   step_ = first_step_ = state.integer("step");
   require(step_ >= 0, "the saved state is of step {}", step_);
   for (auto& running : probes_) {
-    const std::string name(running.probe->name());
+    const std::string name(running.probe().name());
     require(state.has(name),
             "the saved state holds no state of probe {}: resume with the probes that the run was "
             "started with",
             name);
-    const auto inner = state.inner(name);
-    running.probe->load(inner);
-    running.in_window = inner.integer("in_window") != 0;
+    running.load(state.inner(name));
   }
   listen(needs());
 }

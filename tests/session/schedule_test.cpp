@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/session/schedule.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "support/catch.h"
 
 using namespace kappascope::session;
+
+namespace {
+
+// Late in a training of long steps, so that no limit but the share of the whole time is met.
+Progress late(double training_seconds) {
+  return {1'000'000, training_seconds, 1e6};
+}
+
+}  // namespace
 
 TEST_CASE("a schedule emits early, regularly and at the end, and observes the steps before") {
   const Schedule schedule{10, 3, 25};
@@ -48,16 +60,17 @@ TEST_CASE("a schedule of every step has a window each step") {
 TEST_CASE(
     "a budget grants the first window and then what its share of the training time pays for") {
   Budget budget(0.1);
-  CHECK(budget.grants(0));
+  CHECK(budget.grants(late(0)));
   budget.charge(0.5);
   budget.charge(0.5);
-  budget.close_window();
-  CHECK_FALSE(budget.grants(10));  // spent 1, expected 1 more, but 0.1 · 10 = 1 is all there is
-  CHECK(budget.grants(20));
+  budget.close_window(0);
+  CHECK_FALSE(
+      budget.grants(late(10)));  // spent 1, expected 1 more, but 0.1 · 10 = 1 is all there is
+  CHECK(budget.grants(late(20)));
   budget.charge(1);
-  budget.close_window();
-  CHECK_FALSE(budget.grants(29));
-  CHECK(budget.grants(30));
+  budget.close_window(0);
+  CHECK_FALSE(budget.grants(late(29)));
+  CHECK(budget.grants(late(30)));
   CHECK(budget.spent() == 2);
 }
 
@@ -67,7 +80,7 @@ TEST_CASE("the first window may take half of the whole share and later ones what
   CHECK(budget.allowance(1, 9'999) == 50);
   budget.charge(40);
   CHECK(budget.allowance(1, 9'999) == 10);
-  budget.close_window();
+  budget.close_window(0);
   CHECK(budget.allowance(5'000, 5'000) == 10);
   CHECK(budget.allowance(1'000, 9'000) == 0);
   CHECK(std::isinf(Budget(0).allowance(1, 0)));
@@ -76,10 +89,10 @@ TEST_CASE("the first window may take half of the whole share and later ones what
 TEST_CASE("a budget waits until what a window is known to need fits") {
   Budget budget(0.1);
   budget.charge(1);
-  budget.close_window();
-  CHECK(budget.grants(30));
-  CHECK_FALSE(budget.grants(30, 5));
-  CHECK(budget.grants(60, 5));
+  budget.close_window(0);
+  CHECK(budget.grants(late(30)));
+  CHECK_FALSE(budget.grants(late(30), 5));
+  CHECK(budget.grants(late(60), 5));
 }
 
 TEST_CASE("over a long run a budget keeps its share, whatever a window costs") {
@@ -87,9 +100,9 @@ TEST_CASE("over a long run a budget keeps its share, whatever a window costs") {
   double training = 0;
   for (int step = 0; step < 100000; ++step) {
     training += 0.01;
-    if (step % 50 == 0 && budget.grants(training)) {
+    if (step % 50 == 0 && budget.grants(late(training))) {
       budget.charge(step < 50000 ? 0.03 : 0.9);  // it becomes thirty times dearer on the way
-      budget.close_window();
+      budget.close_window(0);
     }
   }
   // One window may be dearer than expected; after it the share holds again.
@@ -97,9 +110,74 @@ TEST_CASE("over a long run a budget keeps its share, whatever a window costs") {
   CHECK(budget.spent() > 0.01 * training);
 }
 
+TEST_CASE("layers are looked at in as many parts as keep a window within the share of 200 steps") {
+  Budget budget(0.01);
+  CHECK(budget.parts(1, 12) == 1);  // before the first window
+  budget.charge(6);
+  budget.close_window(3);
+  CHECK(budget.parts(1, 12) == 3);  // 200 steps of 1 s allow 2 s
+  CHECK(budget.parts(1, 2) == 2);
+  CHECK(budget.parts(1, 1) == 1);
+  CHECK(budget.parts(3, 12) == 1);
+  CHECK(budget.parts(0, 12) == 12);
+  budget.set_parts(3);
+  CHECK(budget.parts(1, 12) == 3);
+  budget.charge(3);  // a part
+  budget.close_window(300);
+  CHECK(budget.parts(1, 12) == 5);
+  CHECK(Budget(0).parts(1, 12) == 1);
+}
+
+TEST_CASE("over any 200 steps after the first window a budget takes at most twice its share") {
+  const double share = 0.01, step_seconds = 1, whole = 50;
+  const int64_t layers = 40, every = 20;
+  for (const double surprise : {1.0, 1.9}) {  // what a window costs beside what is expected
+    Budget budget(share);
+    std::vector<double> spent(20'000);
+    int windows = 0;
+    for (int64_t step = 0; step < std::ssize(spent); ++step) {
+      if (step % every != 0) continue;
+      const Progress progress{step, static_cast<double>(step) * step_seconds, step_seconds};
+      const auto parts = budget.parts(step_seconds, layers);
+      auto asked = budget;
+      asked.set_parts(parts);
+      if (!asked.grants(progress)) continue;
+      budget.set_parts(parts);
+      const double cost = whole / static_cast<double>(parts) * (windows % 5 == 4 ? surprise : 1);
+      ++windows;
+      budget.charge(cost);
+      budget.close_window(step);
+      if (step > 0) spent[static_cast<std::size_t>(step)] = cost;
+    }
+    CHECK(windows > 50);
+    double in_span = 0, most = 0;
+    for (std::size_t step = 0; step < spent.size(); ++step) {
+      in_span += spent[step];
+      if (step >= 200) in_span -= spent[step - 200];
+      most = std::max(most, in_span);
+    }
+    CHECK(most > 0);
+    CHECK(most <= 2 * share * 200 * step_seconds);
+  }
+}
+
+TEST_CASE("a window that cannot be parted and takes more has 200 steps to itself") {
+  Budget budget(0.01);
+  budget.charge(1);
+  budget.close_window(0);
+  const double rich = 1e6;
+  CHECK_FALSE(budget.grants({199, rich, 0.1}));
+  CHECK(budget.grants({200, rich, 0.1}));
+  budget.charge(1);
+  budget.close_window(200);
+  CHECK_FALSE(budget.grants({399, rich, 0.1}));
+  CHECK(budget.grants({400, rich, 0.1}));
+  CHECK(budget.grants({201, rich, 1}));  // 200 steps of 1 s: twice the share is 4 s
+}
+
 TEST_CASE("no budget means no limit") {
   Budget budget(0);
   budget.charge(1e9);
-  budget.close_window();
-  CHECK(budget.grants(0));
+  budget.close_window(0);
+  CHECK(budget.grants(late(0)));
 }

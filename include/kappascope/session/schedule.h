@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace kappascope::session {
 
@@ -24,30 +25,52 @@ struct Schedule {
   [[nodiscard]] int64_t next_emission(int64_t step) const;  // at `step` or after it
 };
 
+/// How far a run has come: what the budget of a probe is a share of.
+struct Progress {
+  int64_t step = 0;
+  double training_seconds = 0;  ///< spent so far outside all probes
+  double step_seconds = 0;      ///< what a step takes without them
+};
+
 /// Keeps one probe to its budget: says at the start of each window whether it can be afforded, and
 /// at its end what its computation may take.
 class Budget {
  public:
   /// What the first window may always take, in seconds: a wait that nobody notices.
   static constexpr double kFirstWindow = 2;
+  /// Over any kSpan steps windows take at most kBurst times the share of these steps' time, unless
+  /// a single window that is in one part takes more.
+  static constexpr int64_t kSpan = 200;
+  static constexpr double kBurst = 2;
 
   explicit Budget(double share) : share_(share) {}
-  /// `training_seconds`: time spent so far outside all probes; `least_seconds`: what the window is
-  /// known to need. The first window is always granted: it is bounded by allowance(), and what it
-  /// costs is what later decisions go by.
-  [[nodiscard]] bool grants(double training_seconds, double least_seconds = 0) const;
+  /// `least_seconds`: what the window is known to need. The first window is always granted: it is
+  /// bounded by allowance(), and what it costs is what later decisions go by.
+  [[nodiscard]] bool grants(const Progress& progress, double least_seconds = 0) const;
+  /// In how many windows, one after the other, `layers` layers are to be looked at so that each
+  /// keeps to the share of kSpan steps: half of what is allowed, as a window may cost twice what is
+  /// expected. At least 1, at most one a layer.
+  [[nodiscard]] int64_t parts(double step_seconds, int64_t layers) const;
+  /// The windows to come look at one of so many parts of the layers.
+  void set_parts(int64_t parts);
   /// Seconds that the computation at the end of this window may take; infinity without a budget.
   /// For the first window, half of the whole training's share, or kFirstWindow where that is more;
   /// later what is left of the share. `seconds_ahead`: training time to come, 0 when not known.
   [[nodiscard]] double allowance(double training_seconds, double seconds_ahead) const;
   void charge(double seconds);
   /// Ends a window: its cost becomes the expectation for the next.
-  void close_window();
+  void close_window(int64_t step);
   [[nodiscard]] double spent() const { return spent_; }
 
  private:
+  struct Window {
+    int64_t step;
+    double seconds;
+  };
   double share_;
   double spent_ = 0, window_ = 0, expected_ = -1;
+  int64_t parts_ = 1;
+  std::vector<Window> recent_;  // that ended in the last kSpan steps
 };
 
 }  // namespace kappascope::session

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 namespace kappascope::session {
 
 class Passes;
+class RunningProbe;
 
 struct ScheduledProbe {
   std::unique_ptr<Probe> probe;
@@ -106,18 +109,21 @@ class Session {
   virtual void listen(const Needs& /*needs*/) {}
 
  private:
-  struct Running;
-
+  [[nodiscard]] Progress progress(std::int64_t steps) const;
   void grant_windows();
+  void tell_budget(const RunningProbe& running, std::int64_t parts);
   void observe(double loss, double learning_rate, double terms);
-  bool emit(store::Snapshot& snapshot, double training_seconds);
+  bool emit(store::Snapshot& snapshot, const Progress& progress);
   void collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar);
   void record_costs(store::Snapshot& out) const;
   void write_pending();
   void tell_rescue();
 
   std::optional<store::RunWriter> run_;
-  std::vector<Running> probes_;
+  std::vector<RunningProbe> probes_;
+  std::set<std::string> told_;  // of what a budget changes
+  // Layers in the order in which they first passed, and as far as the open windows know it.
+  std::map<std::string, std::int64_t> seen_layers_, places_;
   SessionOptions options_;
   std::shared_ptr<Passes> passes_;
   std::int64_t step_ = 0, first_step_ = 0;  // the next one, and that of this process

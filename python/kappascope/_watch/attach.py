@@ -64,8 +64,10 @@ def attach(
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives.
     every, window: steps between measurements, and steps that each looks at.
-    budget: share of the training time that all probes may take together (0: no limit, and what is
-        measured depends on step numbers alone).
+    budget: share of the training time that all probes may take together, and at most twice that of
+        any 200 steps after the first window: where a window of all layers would take more, layers
+        take turns. (A single layer and a Hessian are measured in one piece, at most one in 200
+        steps then.) 0: no limit, and what is measured depends on step numbers alone.
     steps: of the whole training where known: the last one is measured too.
     new_name: where `run` holds a run, write RUN-2 and so on; else that is an Error.
     sum_reduced: the loss is a sum over its terms, not a mean.
