@@ -40,7 +40,7 @@ class TrainerCallback(_Callback):
         optimizer = getattr(optimizer, "optimizer", optimizer)
         self.scope = attach(given["model"], optimizer, self._run, **options)
         if getattr(args, "average_tokens_across_devices", False):
-            self.scope._split = args.world_size
+            self.scope._update.split = args.world_size
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         loss = (given.get("metrics") or {}).get("eval_loss")

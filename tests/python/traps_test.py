@@ -4,11 +4,12 @@
 import copy
 import pickle
 import unittest
+from types import SimpleNamespace
 from typing import Any
 
 import kappascope
 import torch
-from torch import nn
+from torch import Tensor, nn
 from training import Attached, Model, batches, loss_of, step
 
 
@@ -54,6 +55,24 @@ class Traps(Attached):
             step(model, optimizer, scope, tokens)
         scope.close()
         self.assertEqual(self.rows("run"), [40.0, 40.0])
+
+    def test_the_loss_of_a_pass_without_a_backward_pass_is_not_the_step_s(self) -> None:
+        class WithLoss(Model):
+            def forward(self, tokens: Tensor, labels: Tensor) -> Any:  # type: ignore[override]
+                return SimpleNamespace(loss=loss_of(super().forward(tokens), labels))
+
+        model = WithLoss()
+        scope, optimizer = self.attach(model)
+        tokens = batches(1)[0]
+        labels = torch.full_like(tokens, 3)
+        labels[:, 2:] = -100
+        model(tokens, labels=torch.zeros_like(tokens))
+        out = model(tokens, labels=labels)
+        out.loss.backward()
+        optimizer.step()
+        scope.close()
+        losses = kappascope.read(self.run_dir()).series("loss/train")[0].value
+        self.assertEqual(losses.tolist(), [out.loss.item()])
 
     def test_padding_does_not_count(self) -> None:
         model = Model()

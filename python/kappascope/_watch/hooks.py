@@ -3,11 +3,9 @@
 
 import sys
 import weakref
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -56,16 +54,6 @@ def watch_scaler(scope: "Scope", scaler: Any) -> None:
         return result
 
     scaler.step = watched
-
-
-def tokens_of(inputs: Any, kwargs: Mapping[str, Any], mask: Tensor | None) -> float:
-    """Of the first argument that is a table of token numbers; 0 where there is none."""
-    if mask is not None:
-        return float(mask.sum())
-    for value in (*inputs, *kwargs.values()):
-        if isinstance(value, Tensor) and value.dim() == 2 and not value.is_floating_point():
-            return float(value.numel())
-    return 0.0
 
 
 def close_at_exit(scope: "weakref.ref[Scope]") -> None:

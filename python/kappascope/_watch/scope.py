@@ -4,7 +4,7 @@
 import atexit
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -12,11 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from .experts import Bank, Watch
-from .hooks import Hook, close_at_exit, tokens_of, watch_scaler
+from .hooks import Hook, close_at_exit, watch_scaler
 from .layers import Layer
 from .._library import Error, one_line
-
-_IGNORED_LABEL = -100
+from .update import Update
 
 
 class Scope:
@@ -36,22 +35,15 @@ class Scope:
         self._layers = layers
         self._banks = banks
         self._notes: list[str] = []
-        self._routed = bool(banks) or any(".experts." in layer.name for layer in layers)
         self._watching: list[Watch] = []
         self._scaler = scaler
         self._on_snapshot = on_snapshot
         self._closed = False
         self._paused = 0
         self._features, self._gradients = session.needs()
-        self._losses: list[Tensor] = []  # told by loss()
-        self._outputs: list[Tensor] = []  # of models whose output has a loss
-        self._shares = False  # of a sum over the update's passes, not a mean
-        self._terms = 0.0
-        self._split = 1  # processes that num_items_in_batch counts the terms of
-        self._mask: Tensor | None = None
-        # Of two sides each has a mask of its own.
-        self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
-        self._decoder_mask: Tensor | None = None
+        self._update = Update(
+            model, routed=bool(banks) or any(".experts." in layer.name for layer in layers)
+        )
         self._seen: dict[str, int] = {}  # passes of a layer in this step that may be recomputed
         self._said: set[str] = set()
         self._handles = [
@@ -84,9 +76,7 @@ class Scope:
         terms: how many terms (tokens with a label) the update's loss is the mean over, where the
             forward pass did not say so by labels= and these are not all tokens.
         """
-        self._losses.append(loss.detach() if isinstance(loss, Tensor) else torch.tensor(loss))
-        if terms is not None:
-            self._terms = float(terms)
+        self._update.add_loss(loss, terms)
 
     def record(self, name: str, value: float, layer: str = "") -> None:
         """A number of your own of the last step: it is called user/NAME.
@@ -157,31 +147,17 @@ class Scope:
 
     # What PyTorch calls.
 
-    def _see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
+    def _see_inputs(self, model: nn.Module, inputs: Any, kwargs: dict[str, Any]) -> None:
         if not (self._features and torch.is_grad_enabled()) or self._paused:
             return
-        if torch._C._current_graph_task_id() >= 0:
-            return
-        self._mask = _mask_in(kwargs, "attention_mask")
-        self._decoder_mask = _mask_in(kwargs, "decoder_attention_mask")
-        labels = kwargs.get("labels")
-        count = kwargs.get("num_items_in_batch")
-        if count is not None:
-            self._terms = float(count) / self._split
-        elif isinstance(labels, Tensor) and labels.dim() == 2:
-            shifted = labels[:, 1:] if "CausalLM" in type(model).__name__ else labels
-            self._terms += float((shifted != _IGNORED_LABEL).sum())
-        elif self._routed:
-            # An expert sees some of the tokens that the loss is a mean over.
-            self._terms += tokens_of(inputs, kwargs, self._mask)
+        if torch._C._current_graph_task_id() < 0:
+            self._update.see_inputs(model, inputs, kwargs)
 
     def _see_output(
-        self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any], output: Any
+        self, model: nn.Module, inputs: Any, kwargs: dict[str, Any], output: Any
     ) -> None:
-        loss = getattr(output, "loss", None)
-        if isinstance(loss, Tensor) and loss.requires_grad and not self._paused:
-            self._outputs.append(loss.detach())
-            self._shares = kwargs.get("num_items_in_batch") is not None
+        if not self._paused:
+            self._update.see_output(kwargs, output)
 
     def _see(self, layer: Layer, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         if not self._features or self._paused or not torch.is_grad_enabled():
@@ -243,18 +219,10 @@ class Scope:
         output.register_hook(arrived)  # type: ignore[no-untyped-call]
 
     def _mask_of(self, name: str, features: Tensor) -> Tensor | None:
-        decodes = self._two_sided and "decoder" in name.split(".")
-        mask = self._decoder_mask if decodes else self._mask
-        if mask is None or bool(mask.all()):
-            return None
-        flattened = features.dim() == 2 and features.shape[0] == mask.numel()
-        if flattened or (features.dim() == 3 and features.shape[:2] == mask.shape):
-            return mask.to(device=features.device, dtype=torch.bool)
-        self._say(
-            f"the attention mask {tuple(mask.shape)} does not fit features "
-            f"{tuple(features.shape)}: padding counts as tokens there"
-        )
-        return None
+        mask, note = self._update.mask_of(name, features)
+        if note:
+            self._say(note)
+        return mask
 
     def _before_update(
         self, optimizer: torch.optim.Optimizer, given: tuple[Any, ...], named: dict[str, Any]
@@ -272,7 +240,7 @@ class Scope:
             loss = closure()
             evaluations += 1
             if evaluations == 1:
-                if not self._losses and isinstance(loss, Tensor | float):
+                if not self._update.has_loss and isinstance(loss, Tensor | float):
                     self.loss(loss)
                 self._end_step(optimizer)
             return loss
@@ -284,15 +252,10 @@ class Scope:
     def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
         self._updated = True
         self._features = self._gradients = False  # what the probes pass is not of training
-        told = self._losses or self._outputs
-        loss = float("nan")
-        if told:
-            each = torch.stack([x.float().mean() for x in told])
-            shared = self._shares and not self._losses
-            loss = (each.sum() * self._split if shared else each.mean()).item()
+        loss = self._update.loss()
         rate = float(optimizer.param_groups[0].get("lr", float("nan")))
         try:
-            emitted = self._call("step", loss, rate, float("nan"), self._terms)
+            emitted = self._call("step", loss, rate, float("nan"), self._update.terms)
         finally:
             self._next()  # a run that had to go on elsewhere raises, once, with the step counted
         if emitted and self._on_snapshot is not None and self._session.writes():
@@ -302,9 +265,7 @@ class Scope:
         self._features, self._gradients = self._session.needs()
 
     def _next(self) -> None:
-        self._losses.clear()
-        self._outputs.clear()
-        self._terms = 0.0
+        self._update.next()
         self._seen.clear()
         self._features = self._gradients = False
 
@@ -336,9 +297,3 @@ class Scope:
             return getattr(self._session, method)(*arguments)
         except RuntimeError as error:
             raise Error(one_line(error)) from None
-
-
-def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:
-    """A mask of padding; one of attention has more dimensions."""
-    mask = kwargs.get(name)
-    return mask if isinstance(mask, Tensor) and mask.dim() == 2 else None

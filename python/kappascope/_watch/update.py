@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the model's passes before one update say of it: losses, terms, padding."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_IGNORED_LABEL = -100
+
+
+class Update:
+    """Collects it from the model's inputs and outputs, for one update after the other."""
+
+    def __init__(self, model: nn.Module, routed: bool) -> None:
+        self._routed = routed  # a layer may see some of the tokens only
+        # Of two sides each has a mask of its own.
+        self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+        self.split = 1
+        """Processes that num_items_in_batch counts the terms of."""
+        self._mask: Tensor | None = None  # of the latest pass
+        self._decoder_mask: Tensor | None = None
+        self._terms_of_pass = 0.0
+        self.next()
+
+    def next(self) -> None:
+        self._told: list[Tensor] = []  # by the user
+        self._outputs: list[Tensor] = []  # of models whose output has a loss
+        self._shares = False  # of a sum over the update's passes, not a mean
+        self.terms = 0.0
+        """How many terms its loss is the mean over; 0: all rows."""
+
+    @property
+    def has_loss(self) -> bool:
+        return bool(self._told)
+
+    def add_loss(self, loss: Tensor | float, terms: int | None) -> None:
+        self._told.append(loss.detach() if isinstance(loss, Tensor) else torch.tensor(loss))
+        if terms is not None:
+            self.terms = float(terms)
+
+    def loss(self) -> float:
+        """NaN where nobody said it."""
+        losses = self._told or self._outputs
+        if not losses:
+            return float("nan")
+        each = torch.stack([x.float().mean() for x in losses])
+        shared = self._shares and not self._told
+        return (each.sum() * self.split if shared else each.mean()).item()
+
+    def see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
+        self._mask = _mask_in(kwargs, "attention_mask")
+        self._decoder_mask = _mask_in(kwargs, "decoder_attention_mask")
+        labels = kwargs.get("labels")
+        count = kwargs.get("num_items_in_batch")
+        if count is not None:
+            self.terms = float(count) / self.split
+            self._terms_of_pass = 0.0
+        elif isinstance(labels, Tensor) and labels.dim() == 2:
+            shifted = labels[:, 1:] if "CausalLM" in type(model).__name__ else labels
+            self._terms_of_pass = float((shifted != _IGNORED_LABEL).sum())
+        elif self._routed:
+            # An expert sees some of the tokens that the loss is a mean over.
+            self._terms_of_pass = _tokens_of(inputs, kwargs, self._mask)
+        else:
+            self._terms_of_pass = 0.0
+
+    def see_output(self, kwargs: Mapping[str, Any], output: Any) -> None:
+        terms, self._terms_of_pass = self._terms_of_pass, 0.0
+        loss = getattr(output, "loss", None)
+        if not (isinstance(loss, Tensor) and loss.requires_grad):
+            self.terms += terms
+            return
+        value = loss.detach()
+        shares = kwargs.get("num_items_in_batch") is not None
+
+        def arrived(_: Tensor) -> None:
+            # A pass without a backward pass is none of training.
+            self._outputs.append(value)
+            self._shares = shares
+            self.terms += terms
+
+        loss.register_hook(arrived)  # type: ignore[no-untyped-call]
+
+    def mask_of(self, layer: str, features: Tensor) -> tuple[Tensor | None, str]:
+        """The rows of `features` that are no padding (None: all), and what was not understood."""
+        decodes = self._two_sided and "decoder" in layer.split(".")
+        mask = self._decoder_mask if decodes else self._mask
+        if mask is None or bool(mask.all()):
+            return None, ""
+        flattened = features.dim() == 2 and features.shape[0] == mask.numel()
+        if flattened or (features.dim() == 3 and features.shape[:2] == mask.shape):
+            return mask.to(device=features.device, dtype=torch.bool), ""
+        return None, (
+            f"the attention mask {tuple(mask.shape)} does not fit features "
+            f"{tuple(features.shape)}: padding counts as tokens there"
+        )
+
+
+def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:
+    """A mask of padding; one of attention has more dimensions."""
+    mask = kwargs.get(name)
+    return mask if isinstance(mask, Tensor) and mask.dim() == 2 else None
+
+
+def _tokens_of(inputs: Any, kwargs: Mapping[str, Any], mask: Tensor | None) -> float:
+    """Of the first argument that is a table of token numbers; 0 where there is none."""
+    if mask is not None:
+        return float(mask.sum())
+    for value in (*inputs, *kwargs.values()):
+        if isinstance(value, Tensor) and value.dim() == 2 and not value.is_floating_point():
+            return float(value.numel())
+    return 0.0
