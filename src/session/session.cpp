@@ -78,19 +78,16 @@ void Session::tell_budget(const RunningProbe& running, std::int64_t parts) {
   if (!told_.insert(fmt::format("{} {}", kind, name)).second) return;
   const auto share =
       fmt::format("its budget is {:.3g} % of the training time", 100 * running.schedule().budget);
-  if (parts == 0) {
-    event(kind, fmt::format("probe {} skips windows from step {} on: {}", name, step_, share));
-  } else {
-    event(
-        kind,
-        fmt::format("probe {} looks at a part of the layers in each window from step {} on, in {} "
-                    "windows at all: {}, over any {} steps too",
-                    name,
-                    step_,
-                    parts,
-                    share,
-                    Budget::kSpan));
-  }
+  event(kind,
+        parts == 0
+            ? fmt::format("probe {} skips windows from step {} on: {}", name, step_, share)
+            : fmt::format("probe {} measures the layers in turn, in {} windows, from step {} on: "
+                          "{}, and at most twice that of any {} steps",
+                          name,
+                          parts,
+                          step_,
+                          share,
+                          Budget::kSpan));
 }
 
 Needs Session::needs() const {

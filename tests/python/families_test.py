@@ -11,6 +11,7 @@ from typing import Any
 import kappascope
 import numpy as np
 import torch
+from kappascope._watch.layers import find_layers
 from torch import Tensor, nn
 
 try:
@@ -74,6 +75,14 @@ def reference(x: Tensor) -> float:
     return float(ends[-1] / ends[0])
 
 
+def tolerance(x: Tensor) -> float:
+    """Relative, of κ from rows of float or less: sums of √n times the rounding of float
+    (tensor/moments.h), beside the smallest eigenvalue."""
+    covariance = np.cov(x.double().numpy(), rowvar=False, ddof=0)
+    smallest = np.linalg.eigvalsh(covariance)[0]
+    return float(np.sqrt(x.shape[0]) * 2**-24 * np.trace(covariance) / smallest)
+
+
 @unittest.skipIf(transformers is None, "transformers is not installed here")
 class Families(unittest.TestCase):
     def test_every_family_is_found_and_measured(self) -> None:
@@ -118,6 +127,11 @@ class Families(unittest.TestCase):
                 self.assertAlmostEqual(series.value[0].item() / want, 1, delta=1e-4, msg=name)
         for series in found.series("gradvar/measured"):
             self.assertTrue(series.value.isfinite().all() and (series.value > 0).all())
+
+    def test_a_gate_in_the_same_projection_is_seen_by_its_width(self) -> None:
+        for width, kind in ((16, "gated"), (8, "plain")):
+            model = nn.ModuleDict({"fc1": nn.Linear(4, width), "fc2": nn.Linear(8, 4)})
+            self.assertEqual([layer.kind for layer in find_layers(model)], [kind])
 
     def test_tokens_without_a_label_are_no_terms_of_the_loss(self) -> None:
         """The mean over the labelled tokens and their sum give the same gradients of a token."""

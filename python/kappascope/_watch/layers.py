@@ -70,13 +70,20 @@ def _dropout_before(parent: nn.Module, down: str) -> nn.Dropout | None:
     return dropout if down == "wo" and isinstance(dropout, nn.Dropout) else None
 
 
+def _is_packed(first: nn.Module, down: nn.Module) -> bool:
+    """Gate and up-projection are one linear map: timm's GluMlp and SwiGLUPacked."""
+    before, after = _shape(first), _shape(down)
+    return before is not None and after is not None and before[1] == 2 * after[0]
+
+
 def _candidates(parent: nn.Module) -> tuple[str, str] | None:
     """The name of the down-projection among the children of a module, and its kind."""
     children = dict(parent.named_children())
     for kind, table in (("gated", _GATED), ("plain", _PLAIN)):
         for down, beside in table:
             if down in children and all(name in children for name in beside):
-                return down, kind
+                packed = kind == "plain" and _is_packed(children[beside[0]], children[down])
+                return down, "gated" if packed else kind
     if "intermediate" in children and "output" in children:
         inner = getattr(children["intermediate"], "dense", None)
         outer = getattr(children["output"], "dense", None)

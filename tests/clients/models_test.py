@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of timm, and adapters of PEFT: the layers are found, and κ is NumPy's."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import kappascope
+import peft
+import timm
+import torch
+import transformers
+from torch import Tensor, nn
+from torch.nn import functional
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
+from families_test import reference  # noqa: E402
+
+# timm's name -> its feed-forward layer -> what it is.
+VISION = {
+    "vit_tiny_patch16_224": {
+        timm.layers.Mlp: "plain",
+        timm.layers.SwiGLU: "gated",
+        timm.layers.GluMlp: "gated",  # gate and up in one projection
+    },
+    "eva02_tiny_patch14_224": {None: "gated"},
+}
+SMALL = {"img_size": 28, "embed_dim": 16, "num_heads": 2, "depth": 2, "num_classes": 5, "mlp_ratio": 1}
+
+
+class Models(unittest.TestCase):
+    def measured(self, model: nn.Module, losses: list, names: list[str], kind: str) -> None:
+        optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1e-3)
+        seen: dict[str, list[Tensor]] = {}
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "run"
+            scope = kappascope.attach(
+                model, optimizer, run, every=2, window=2, budget=0, probes=["features"]
+            )
+            self.assertEqual([layer.name for layer in scope.layers], names)
+            self.assertEqual({layer.kind for layer in scope.layers}, {kind})
+            for layer in scope.layers:
+                layer.module.register_forward_pre_hook(
+                    lambda _, x, kept=seen.setdefault(layer.name, []): kept.append(
+                        x[0].detach().flatten(0, -2)
+                    )
+                )
+            for loss_of in losses:
+                loss = loss_of(model)
+                loss.backward()
+                scope.loss(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+            scope.close()
+            for name, inputs in seen.items():
+                x = torch.cat(inputs)
+                series = kappascope.read(run).series("kappa/sigma", name)[0]
+                self.assertEqual(series.rows.tolist(), [len(x)])
+                self.assertLess(reference(x), 1e6)  # double says no more to eight digits
+                self.assertAlmostEqual(series.value[0].item() / reference(x), 1, delta=1e-8)
+
+    def test_models_of_timm(self) -> None:
+        for name, layers in VISION.items():
+            for layer, kind in layers.items():
+                with self.subTest(name, layer=layer):
+                    torch.manual_seed(1)
+                    settings = {"patch_size": 14, **SMALL, **({"mlp_layer": layer} if layer else {})}
+                    model = timm.create_model(name, **settings).double().train()
+                    for parameter in model.parameters():  # timm's gates start as constants
+                        if parameter.dim() == 2:
+                            nn.init.normal_(parameter, std=0.3)
+                    batches = [torch.randn(64, 3, 28, 28).double() for _ in range(2)]
+                    losses = [
+                        lambda m, x=x: functional.cross_entropy(m(x), torch.arange(len(x)) % 5)
+                        for x in batches
+                    ]
+                    self.measured(model, losses, [f"blocks.{i}.mlp.fc2" for i in range(2)], kind)
+
+    def test_adapters_around_and_beside_the_down_projection(self) -> None:
+        sizes = {"vocab_size": 40, "hidden_size": 12, "intermediate_size": 20}
+        heads = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+        for adapted in (["down_proj"], ["q_proj", "v_proj"]):
+            with self.subTest(adapted):
+                torch.manual_seed(1)
+                base = transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, **heads))
+                config = peft.LoraConfig(r=2, target_modules=adapted, lora_dropout=0.1)
+                model = peft.get_peft_model(base, config).double().train()
+                tokens = [torch.randint(40, (16, 12)) for _ in range(2)]
+                losses = [lambda m, t=t: m(input_ids=t, labels=t).loss for t in tokens]
+                names = [f"base_model.model.model.layers.{i}.mlp.down_proj" for i in range(2)]
+                self.measured(model, losses, names, "gated")
+
+
+if __name__ == "__main__":
+    unittest.main()
