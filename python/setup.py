@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the C++ library with CMake, for the torch of this environment, and packs it.
 
+A source distribution holds the C++ sources in its folder `library`.
+
 KAPPASCOPE_LIBRARY names one that is built already (quickstart's). KAPPASCOPE_TORCH_DIR names the
 folder of another torch.
 """
@@ -15,10 +17,12 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 from setuptools.dist import Distribution
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+PACKED = HERE / "library"  # in a source distribution
+ROOT = PACKED if PACKED.is_dir() else HERE.parent
 BUILD = ROOT / "build" / "pip"
 LIBRARY = "libkappascope_python.so"
 
@@ -63,6 +67,23 @@ class BuildWithLibrary(build_py):
         shutil.copy2(built_library(), Path(self.build_lib, "kappascope", LIBRARY))
 
 
+class SourceWithLibrary(sdist):
+    """With the C++ sources, which lie beside this folder."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        target = Path(base_dir, PACKED.name)
+        for name in ("include", "probes", "reports", "src"):
+            leave = shutil.ignore_patterns("__pycache__", "published", "*.md", "*.png")
+            shutil.copytree(ROOT / name, target / name, ignore=leave)
+        (target / "python").mkdir()
+        for pattern in ("*.cpp", "*.h", "CMakeLists.txt"):
+            for file in (ROOT / "python").glob(pattern):
+                shutil.copy2(file, target / "python")
+        for name in ("CMakeLists.txt", "LICENSE"):
+            shutil.copy2(ROOT / name, target)
+
+
 class PlatformDistribution(Distribution):
     def has_ext_modules(self) -> bool:
         return True
@@ -71,7 +92,7 @@ class PlatformDistribution(Distribution):
 (BUILD / "package").mkdir(parents=True, exist_ok=True)
 setup(
     version=version(),
-    cmdclass={"build_py": BuildWithLibrary},
+    cmdclass={"build_py": BuildWithLibrary, "sdist": SourceWithLibrary},
     distclass=PlatformDistribution,
     options={
         "build": {"build_base": str(BUILD / "package")},

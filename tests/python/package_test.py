@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from importlib import metadata
@@ -48,6 +49,45 @@ class Package(unittest.TestCase):
             assert version is not None
             self.assertEqual(out.strip(), f"{version[1]} [12.0]")
             self.assertTrue(list(Path(folder).glob(f"kappascope-{version[1]}.dist-info")))
+
+    @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
+    def test_a_source_distribution_holds_all_that_the_library_is_built_from(self) -> None:
+        import torch
+
+        with tempfile.TemporaryDirectory() as folder:
+            make = f"import setuptools.build_meta as b; print(b.build_sdist({folder!r}))"
+            command = [sys.executable, "-B", "-c", make]
+            out = subprocess.run(
+                command, cwd=ROOT / "python", check=True, capture_output=True, text=True
+            ).stdout
+            with tarfile.open(Path(folder, out.splitlines()[-1])) as packed:
+                packed.extractall(folder, filter="data")
+            (unpacked,) = Path(folder).glob("kappascope-*/")
+            # CMake names each source that is missing.
+            options = [
+                f"-DKAPPASCOPE_TORCH_DIR={Path(torch.__file__).parent}",
+                f"-DKAPPASCOPE_PLOTLY_JS={ROOT / 'LICENSE'}",
+                "-DKAPPASCOPE_PYTHON_ONLY=ON",
+            ]
+            configure = ["cmake", "-G", "Ninja", "-S", unpacked / "library", "-B", f"{folder}/build"]
+            done = subprocess.run([*configure, *options], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for headers in ("include", "src/include"):
+                self.assertEqual(
+                    {file.relative_to(ROOT) for file in (ROOT / headers).rglob("*.h")},
+                    {
+                        file.relative_to(unpacked / "library")
+                        for file in (unpacked / "library" / headers).rglob("*.h")
+                    },
+                )
+            self.assertEqual(list(unpacked.rglob("*.png")), [])
+
+    def test_the_package_does_not_bring_the_compiler(self) -> None:
+        # Importing torch._dynamo takes longer than torch itself.
+        program = "import sys, kappascope; print('torch._dynamo' in sys.modules)"
+        command = [sys.executable, "-B", "-c", program]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.assertEqual(out.strip(), "False")
 
     def test_a_library_that_does_not_load_is_named(self) -> None:
         environment = {**os.environ, "KAPPASCOPE_LIBRARY": "/nowhere/library.so"}

@@ -18,9 +18,14 @@ class Hook:
         self._scope = weakref.ref(scope)
         self._method = method
         self._arguments = arguments
+        # As a decorator it would import the compiler with this package, which takes seconds; where
+        # there is an optimiser, it is there.
+        self._unseen = torch.compiler.disable(self._call)  # type: ignore[no-untyped-call]
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._unseen(*arguments, **options)
+
+    def _call(self, *arguments: Any, **options: Any) -> Any:
         scope = self._scope()
         if scope is None:
             return None

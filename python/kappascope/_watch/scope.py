@@ -36,6 +36,7 @@ class Scope:
         self._banks = banks
         self._notes: list[str] = []
         self._watching: list[Watch] = []
+        self._uncompiled_pass = torch.compiler.disable(self._pass)  # type: ignore[no-untyped-call]
         self._scaler = scaler
         self._on_snapshot = on_snapshot
         self._closed = False
@@ -172,7 +173,7 @@ class Scope:
     def _enter_bank(self, bank: Bank, *_: Any) -> None:
         if not self._features or self._paused or not torch.is_grad_enabled():
             return
-        watch = Watch(bank, self._pass)
+        watch = Watch(bank, self._uncompiled_pass)
         watch.__enter__()  # type: ignore[no-untyped-call]
         self._watching.append(watch)
 
