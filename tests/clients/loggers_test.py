@@ -14,7 +14,7 @@ from typing import Any
 import kappascope
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "python/watching"))
 from training import Model, batches, step  # noqa: E402
 
 LAYER = "layers.0.down_proj"

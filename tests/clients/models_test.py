@@ -14,7 +14,7 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "python/watching"))
 from families_test import reference  # noqa: E402
 
 # timm's name -> its feed-forward layer -> what it is.

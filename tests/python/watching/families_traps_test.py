@@ -256,7 +256,7 @@ class FamiliesInTraps(unittest.TestCase):
 
 class Table(unittest.TestCase):
     def test_the_guide_has_the_table(self) -> None:
-        guide = Path(__file__).parent.parent.parent / "python/README.md"
+        guide = Path(__file__).parents[3] / "python/README.md"
         self.assertIn(table(), guide.read_text())
 
 
