@@ -5,6 +5,7 @@
 #include "theory/checks/descent/gated_draws.h"
 #include "theory/checks/descent/gradient_descent.h"
 #include "theory/checks/descent/joint.h"
+#include "theory/checks/descent/offset_target.h"
 #include "theory/exact/linalg.h"
 #include "theory/twins/twins.h"
 
@@ -68,6 +69,20 @@ Twins descent_twins() {
           auto pairs = bias_beside_block(kSeed);
           for (auto& pair : pairs) std::swap(pair.wide, pair.narrow);
           return check_ends_enclose(pairs);
+        }}},
+      {"P-JOINT', an offset target",
+       {[] { return check_share_bound(derived_share_bound, kSeed); },
+        [] {
+          return check_share_bound(
+              [](const Rational& eta, int k) { return 1 / (eta * (2 * k + 1) * (2 * k + 1)); },
+              kSeed);
+        }}},
+      {"P-JOINT', its steps",
+       {[] { return check_offset_steps(offset_targets()); },
+        [] {
+          auto turned = offset_targets();
+          for (auto& one : turned) std::swap(one.with, one.without);
+          return check_offset_steps(turned);
         }}},
       {"P-SGD",
        {[] { return check_arrival(starts_off_kernel, kSeed); },
