@@ -32,7 +32,8 @@ Claim with_bookkeeping(Claim claim) {
 
 std::vector<Claim> gather() {
   std::vector<Claim> claims;
-  for (auto* family : {&offsets_claims,
+  for (auto* family : {&dichotomy_claims,
+                       &offsets_claims,
                        &offset_routes_claims,
                        &proposition1_claims,
                        &descent_claims,

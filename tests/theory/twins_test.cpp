@@ -13,7 +13,8 @@ namespace {
 
 Twins all_twins() {
   Twins all;
-  for (auto* family : {&offsets_twins,
+  for (auto* family : {&dichotomy_twins,
+                       &offsets_twins,
                        &offset_routes_twins,
                        &proposition1_twins,
                        &descent_twins,

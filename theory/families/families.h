@@ -8,6 +8,7 @@
 /// One function a family of claims, each in the file of its name; claims.cpp puts them in order.
 namespace kappascope::theory {
 
+std::vector<Claim> dichotomy_claims();
 std::vector<Claim> offsets_claims();
 std::vector<Claim> offset_routes_claims();
 std::vector<Claim> proposition1_claims();

@@ -20,6 +20,7 @@ using Twins = std::map<std::string, Twin>;
 
 constexpr std::uint64_t kTwinSeed = 5;
 
+Twins dichotomy_twins();
 Twins offsets_twins();
 Twins offset_routes_twins();
 Twins proposition1_twins();

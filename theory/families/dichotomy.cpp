@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Post-Gating Bias", the dichotomy of sections 3.1 and 3.2: which of the two, attention or the
+// gated product, can make a constant offset.
+#include "theory/checks/dichotomy/odd_attention.h"
+#include "theory/checks/offset_routes/constant_makers.h"
+#include "theory/checks/offset_routes/norm_offset.h"
+#include "theory/families/families.h"
+#include "theory/tools/conditions.h"
+#include "theory/tools/tally.h"
+
+namespace kappascope::theory {
+namespace {
+
+constexpr const char* kBiasFree =
+    "no bias anywhere, so no shift in the norm in front either (an offset that is put in is passed "
+    "on, P-ATTa); RMS-normalised tokens, ‖x‖² = d, and with every sequence X also -X";
+
+Verdict decide_published(const CheckContext& context) {
+  return with_condition(
+      conjunction({check_makes_constant(always_makes_constant, context.seed),
+                   check_constant_makers(no_constant, context.seed)}),
+      "the other way round: attention makes none but zero on such inputs (it can where some u has "
+      "xu = 1 for every token), and a gated layer makes any with 2d units");
+}
+
+Verdict decide_derived(const CheckContext& context) {
+  const auto seed = context.seed;
+  const auto shifted = [](NormKind kind) { return kind == NormKind::kLayerNorm; };
+  return proven(conjunction({check_odd(odd_without_value_bias, seed),
+                             check_makes_constant(symmetric_makes_none, seed),
+                             check_constant_builder(mirrored_units, seed),
+                             check_own_constant(shifted)}));
+}
+
+}  // namespace
+
+std::vector<Claim> dichotomy_claims() {
+  return {
+      {.id = "P-ODD",
+       .source = "Post-gating bias, 3.1 (attention) and 3.2",
+       .statement = "Constant offsets are recoverable throughout attention and not after gating: "
+                    "bias-free attention makes a constant other than zero, a bias-free gated layer "
+                    "does not.",
+       .assumptions = kBiasFree,
+       .derivation = "For given scores the outputs are linear in W_VW_O: one linear system. For "
+                     "the gated layer another, over its W_d. The witnesses in this order, both "
+                     "for d = 2.",
+       .check = decide_published},
+      {.id = "P-ODD'",
+       .source = "corrects P-ODD",
+       .statement = "Bias-free attention is odd, A(-X) = -A(X), with any mask, rotary embedding, "
+                    "query and key norm, cap, sink, dropout mask, shiftless norm in front and "
+                    "residual path; with b_V exactly when b_VW_O = 0. So where -X is an input with "
+                    "X it makes no constant but zero, while 2d bias-free gated units make any.",
+       .assumptions = "the first part for every X; the gated part on ‖x‖² = d",
+       .derivation = "A score is a product of two forms that are odd in X, so P(-X) = P(X), and "
+                     "V(-X) = -V(X). A constant k on X and -X has k = -k. The gated units: "
+                     "x_j act(x_j) + (-x_j) act(-x_j) = x_j², which add up to d.",
+       .check = decide_derived},
+  };
+}
+
+}  // namespace kappascope::theory
