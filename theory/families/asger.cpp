@@ -19,17 +19,14 @@ constexpr const char* kGating = "ASGER, 3.1 and equation 1";
 constexpr int kLaws = 400;
 
 constexpr const char* kBalanceCondition =
-    "with F the standard width, balanced exactly when 9d² + 24dF is a square k² with k - 3d "
-    "divisible by 4, at f = (k - 3d)/4; at f = F there are 2F² parameters too many";
+    "the width is chosen for it: f = 1391 in place of F = 3072 at d = 768 is 0.05 % short. (To the "
+    "last parameter only where 9d² + 24dF is a square k² with k - 3d divisible by 4.)";
 constexpr const char* kGradientCondition =
-    "of the gradient at given gradients at the layer's output: its second moment through the gate "
-    "is (1+2α)² times that at α = 0 (2.25, 4, 9 at the paper's α), through the value path "
-    "(1/4 + (1+2α)²v)/(1/4 + v) times, v = Var σ(βg), which is less. It does not depend on α "
-    "exactly when α = 0, or on the value path v = 0; 'unstable' can mean no more than these "
-    "factors. What training makes of them is measured";
+    "through the gate, by exactly (1+2α)² (2.25, 4 and 9 at the paper's α); through the value path "
+    "by less, and not at all where the gate is constant. Larger gradients are all that this shows";
 
-Rational unchanged(const Rational& /*alpha*/, const GateLaw& /*law*/) {
-  return 1;
+Rational gate_growth(const Rational& alpha, const GateLaw& law) {
+  return derived_growth(GradientPath::kGate, alpha, law);
 }
 
 GradientGrowth derived(GradientPath path) {
@@ -46,21 +43,20 @@ std::vector<Claim> gate_claims() {
   return {
       {.id = "A-G",
        .source = kGating,
-       .statement = "G(x) = σ(βx)(1+2α) - α takes the values of [-α, 1+α].",
+       .statement = "The gate G(x) = σ(βx)(1+2α) - α spans the range [-α, 1+α]: it takes every "
+                    "value between the two and none beyond.",
        .assumptions = "α > 0, β > 0, x any real number",
        .derivation = "G = y asks for σ(βx) = (y+α)/(1+2α), and σ takes exactly the values strictly "
                      "between 0 and 1.",
        .check =
            [](const CheckContext& context) {
-             return with_condition(
-                 check_gate_range(published_range, published_gates(context.seed)),
-                 "the interval is open: -α and 1+α are the infimum and the supremum and "
-                 "are never taken");
+             return with_condition(check_gate_range(open_range, published_gates(context.seed)),
+                                   "-α and 1+α themselves are limits and are not taken");
            }},
       {.id = "A-G'",
-       .source = "corrects A-G",
-       .statement = "G takes exactly the values strictly between -α and 1+α, and only 1/2 when "
-                    "β = 0 or α = -1/2.",
+       .source = "ours, for any α and β",
+       .statement = "Whatever the signs of α and β, G takes exactly the values strictly between -α "
+                    "and 1+α, and only 1/2 when β = 0 or α = -1/2.",
        .assumptions = "α, β and x any real numbers",
        .derivation = "As A-G; for α < -1/2 the ends change places.",
        .check =
@@ -102,23 +98,24 @@ std::vector<Claim> gate_claims() {
                   check_reaches_lower([root](const Rational& alpha) { return alpha > root; })});
            }},
       {.id = "A-GRAD",
-       .source = "ASGER, 5.2 and 5.3",
-       .statement = "Expanded ranges make gradients unstable, and training stays stable across "
-                    "the configurations: decided at initialisation, as the second moment of the "
-                    "gradient not depending on α.",
-       .assumptions = "the gradient at the layer's output is given; pre-gate values symmetric "
-                      "about zero and independent of the other factors of the gradient",
-       .derivation = "The two sentences contradict each other unless 'unstable' and 'stable' are "
-                     "about different amounts. G' = (1+2α)βσ(1-σ), and σ(z)+σ(-z) = 1 gives "
-                     "E G² = 1/4 + (1+2α)²Var σ.",
+       .source = "ASGER, 5.3",
+       .statement = "Expanded gating ranges lead to unstable gradients: the second moment of the "
+                    "gradient grows with α.",
+       .assumptions = "at initialisation: the gradient at the layer's output is given; pre-gate "
+                      "values symmetric about zero and independent of the other factors of the "
+                      "gradient",
+       .derivation = "G' = (1+2α)βσ(1-σ), and σ(z)+σ(-z) = 1 gives E G² = 1/4 + (1+2α)²Var σ. What "
+                     "training makes of these factors is measured. The Hessian's spectrum over α "
+                     "is not in the study: hessian = true in asger-ablation would measure it.",
        .studies = {"asger-ablation"},
        .check =
            [](const CheckContext& context) {
              const auto laws = symmetric_laws(context.seed, kLaws);
-             return with_condition(
-                 conjunction({check_gradient_growth(GradientPath::kGate, unchanged, laws),
-                              check_gradient_growth(GradientPath::kValue, unchanged, laws)}),
-                 kGradientCondition);
+             return holds_under(
+                 kGradientCondition,
+                 conjunction({check_gradient_grows(GradientPath::kGate, laws),
+                              check_gradient_growth(GradientPath::kGate, gate_growth, laws)}),
+                 check_gradient_grows(GradientPath::kValue, constant_laws()));
            },
        .measure =
            [](const StudyRuns& study) {
@@ -135,6 +132,22 @@ std::vector<Claim> gate_claims() {
                               kHigher},
                              {"explosions/share", "alpha 1", "alpha 0", kHigher},
                              {"spikes/steps", "alpha 1", "alpha 0", kHigher}}});
+           }},
+      {.id = "A-STAB",
+       .source = "ASGER, 5.2",
+       .statement = "Training dynamics remain stable across the configurations: no range α has "
+                    "twice the explosions or spikes of α = 0.",
+       .assumptions = "as in the study; stable: at most twice as many steps",
+       .derivation = "Shares of steps in gradient explosions and in loss spikes, paired by seed.",
+       .studies = {"asger-ablation"},
+       .measure =
+           [](const StudyRuns& study) {
+             std::vector<Contrast> stable;
+             for (const auto* metric : {"explosions/share", "spikes/steps"}) {
+               for (const auto* arm : {"alpha 0.25", "alpha 0.5", "alpha 1"})
+                 stable.push_back({metric, arm, "alpha 0"});
+             }
+             return check_no_effect(study, stable, 1.0);
            }},
       {.id = "A-GRAD'",
        .source = "corrects A-GRAD",
@@ -164,17 +177,14 @@ std::vector<Claim> layer_claims() {
                     "layer.",
        .assumptions = "W_g, W_u, W_d of d·f and W_s, V_s of f·f, as printed; the standard layer "
                       "has the first three at width F",
-       .derivation = "3df + 2f² = 3dF has a whole solution f for few d and F: every width is "
-                     "tried. The last two witnesses are d = 768, F = 3072, balanced and at f = F.",
+       .derivation = "3df + 2f² = 3dF, and every width is tried; met is read as within 0.05 %. "
+                     "The other side: f = F, with 2F² parameters a layer too many.",
        .check =
            [](const CheckContext&) {
-             const auto balanced = [](const Widths&) { return 0; };
              const auto standard = [](std::int64_t d, std::int64_t f) { return 3 * d * f; };
-             return with_condition(
-                 conjunction({check_balance(balanced, small_widths()),
-                              check_balance(balanced, transformer_widths()),
-                              check_parameter_count(standard, transformer_widths())}),
-                 kBalanceCondition);
+             return holds_under(kBalanceCondition,
+                                check_nearly_balanced({5, 10'000}, transformer_widths()),
+                                check_parameter_count(standard, transformer_widths()));
            }},
       {.id = "A-COUNT'",
        .source = "corrects A-COUNT",
@@ -198,31 +208,35 @@ std::vector<Claim> layer_claims() {
            }},
       {.id = "A-SPAT",
        .source = "ASGER, 3.2",
-       .statement = "The spatial part is an interaction of tokens, and specific to the token.",
+       .statement = "The spatial part is an interaction of tokens.",
        .assumptions = "the layer as printed, W_s and V_s of f·f, on a sequence of tokens",
        .derivation = "S(x) is made of one token's numbers: another token that changes changes "
                      "nothing. Exact, with a rational curve for the sigmoid.",
        .check =
            [](const CheckContext& context) {
-             return with_condition(
-                 conjunction(
-                     {check_interaction(true, printed_layer, context.seed),
-                      check_token_specific([](const AsgerLayer&) { return true; }, context.seed)}),
-                 "tokens never interact, whatever the weights; S differs between tokens exactly "
-                 "when, for some unit i, row i of W_sW_u and row i of V_sW_u are both nonzero");
+             return with_condition(check_interaction(true, printed_layer, context.seed),
+                                   "never, whatever the weights: each token is on its own");
            }},
       {.id = "A-SPAT'",
        .source = "corrects A-SPAT",
        .statement = "Each output of the layer is that of its token alone, whatever the weights and "
-                    "the other tokens; S differs between tokens exactly when, for some unit i, row "
-                    "i of W_sW_u and row i of V_sW_u are both nonzero.",
+                    "the other tokens.",
        .assumptions = "as A-SPAT",
+       .derivation = "Equation 3 applies matrices and entrywise functions to one token.",
+       .check =
+           [](const CheckContext& context) {
+             return check_interaction(false, printed_layer, context.seed);
+           }},
+      {.id = "A-SPATt",
+       .source = "ASGER, 3.2",
+       .statement = "The spatial part is specific to the token: S differs between tokens.",
+       .assumptions = "as A-SPAT; for some unit i, row i of W_sW_u and row i of V_sW_u are both "
+                      "nonzero, as random weights have it",
        .derivation = "A unit of S is SiLU of one linear form of the token times another; it is "
                      "zero at every token exactly when one of the forms is.",
        .check =
            [](const CheckContext& context) {
-             return conjunction({check_interaction(false, printed_layer, context.seed),
-                                 check_token_specific(some_unit_sees_tokens, context.seed)});
+             return check_token_specific(some_unit_sees_tokens, context.seed);
            }},
   };
 }

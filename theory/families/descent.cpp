@@ -23,10 +23,9 @@ constexpr const char* kJointCondition =
     "the joint Hessian of (W_d, b) likewise encloses its own W_d block. That is the worst case; "
     "towards a constant target descent can be faster with c, and slower";
 constexpr const char* kArrivalCondition =
-    "full gradients and a constant step below 2/λmax(Σ + b_in b_inᵀ) come to Δ* exactly when Δ_0 "
-    "vanishes on the kernel of Σ + b_in b_inᵀ, as Δ_0 = 0 does; Δ* is Lemma 1's exactly when b_out "
-    "= 0 or Σb_in = 0. With one sample a step, Δ* is at rest exactly when one Δ fits every sample "
-    "with x + b_in ≠ 0";
+    "one sample a step at a constant step size: it is at rest at Δ* exactly when one Δ fits every "
+    "sample with x + b_in ≠ 0. Full gradients from Δ_0 = 0 do find Δ*, and so does the average of "
+    "SGD's iterates";
 constexpr const char* kCorrectionCondition =
     "either way: with σ1 >= ... >= σ_r of W and Δ of rank one, σ2/σ_{r-1} <= κ(W + Δ), and κ(W + "
     "Δ) "
@@ -58,7 +57,7 @@ Verdict decide_descent(const CheckContext& context) {
   return proven(conjunction({check_iterates(derived_iterate, seed),
                              check_arrival(starts_off_kernel, seed),
                              check_is_exact_fit(offset_is_undisturbed, seed),
-                             check_rest(one_map_fits_all, seed)}));
+                             check_mean_of_paths(derived_iterate, seed)}));
 }
 
 }  // namespace
@@ -98,24 +97,29 @@ std::vector<Claim> descent_claims() {
        .check = decide_joint},
       {.id = "P-SGD",
        .source = "Post-gating bias, 3.1",
-       .statement = "First-order training has no reason to find the minimal-change solution Δ* = "
-                    "b_out b_inᵀ(Σ + b_in b_inᵀ)⁻¹, or Lemma 1's for Σ = 0.",
+       .statement = "SGD may not discover the minimal-change solution Δ* = "
+                    "b_out b_inᵀ(Σ + b_in b_inᵀ)⁻¹ and has no reason to recover it.",
        .assumptions = kOffset,
        .derivation =
            "Gradient descent from Δ = 0 has Δ_t = Δ*(I - (I - ηH)^t), H = Σ + b_in b_inᵀ: "
            "its steps never leave the range of H, so of all minimisers it finds the one of "
-           "least norm.",
+           "least norm: the witness. The gradient of one sample at Δ* is not zero.",
        .check =
            [](const CheckContext& context) {
-             return with_condition(check_arrival(does_not_arrive, context.seed), kArrivalCondition);
+             return holds_under(kArrivalCondition,
+                                proven(check_rest(one_map_fits_all, context.seed)),
+                                check_arrival(does_not_arrive, context.seed));
            }},
       {.id = "P-SGD'",
        .source = "corrects P-SGD",
-       .statement = kArrivalCondition,
+       .statement = "Full gradients at a constant step below 2/λmax(H) come to Δ* exactly when Δ_0 "
+                    "vanishes on ker H, as Δ_0 = 0 does; the mean over all paths of one-sample SGD "
+                    "takes the same steps. Δ* is Lemma 1's exactly when b_out = 0 or Σb_in = 0.",
        .assumptions = kOffset,
        .derivation = "Δ_t = Δ* + (Δ_0 - Δ*)(I - ηH)^t with Δ* = b_out b_inᵀH⁺: no step changes the "
                      "part on ker H, and the others shrink. A sample's gradient at Δ* is (Δ*y - "
-                     "b_out)yᵀ, y = x + b_in.",
+                     "b_out)yᵀ, y = x + b_in, which is affine in Δ: so the mean of the paths is "
+                     "the path of the mean.",
        .check = decide_descent},
       {.id = "P-KW",
        .source = "Post-gating bias, 3.2",

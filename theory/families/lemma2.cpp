@@ -170,9 +170,9 @@ std::vector<Claim> assumption_claims() {
                                  check_product_condition(dependence_cancels, laws)});
            }},
       {.id = "P-L2d",
-       .source = "Post-gating bias, Lemma 2 for other dropouts",
+       .source = "ours: Lemma 2 carried over to what LibTorch's dropout does",
        .statement =
-           "The minimiser -pμ and the minimum E[r²]pσ² also hold for a mask {0, 1/p} and for "
+           "Lemma 2's minimiser -pμ and minimum E[r²]pσ² carry over to a mask {0, 1/p} and to "
            "dropout after the bias.",
        .assumptions = kIndependent,
        .derivation = "Inverted dropout has E M = 1 and E M² = 1/p; after the bias y = M(S + b) "

@@ -188,14 +188,14 @@ std::vector<Claim> gate_claims() {
        .statement = "The gated product destroys constant offsets: Z(x + c) - Z(x) is never a "
                     "constant other than zero.",
        .assumptions = "b = 0; any number of units",
-       .derivation = "If it were k, Z(nc) = nk for all n, yet Z(nc) is n²L + o(1). Decided with "
-                     "σ(t) as independent symbols. Witnesses: a logistic gate; two inputs.",
+       .derivation = "If it were k, Z(nc) = nk for all n, yet Z(nc) is n²L + o(1). Decided on "
+                     "formal sums of σ(t) or Φ(t). Witnesses: a logistic gate; two inputs.",
        .check = decide_gate},
       {.id = "P-GATE'",
        .source = "corrects P-GATE",
        .statement = "For one unit S_j(x + c) - S_j(x) is constant on R^d exactly when u = 0, g = 0 "
                     "or u·c = g·c = 0, and is then act(0) u·c.",
-       .assumptions = "act bilinear, ReLU, SiLU (GELU alike) or logistic",
+       .assumptions = "act bilinear, ReLU, SiLU, GELU or logistic",
        .derivation = "Where u·x and g·x vary independently act would have to be periodic; where "
                      "they are parallel, t act(t) would have to be affine and periodic.",
        .check =
@@ -242,7 +242,7 @@ std::vector<Claim> gate_claims() {
 std::vector<Claim> bias_claims() {
   return {
       {.id = "P-OUT",
-       .source = "Ours: the control of every study",
+       .source = "ours: the control of every study",
        .statement = "An output bias c on Z gives the same functions as b: some b has "
                     "(S + b)W_d = SW_d + c.",
        .assumptions = "at given weights W_u, W_g, W_d",

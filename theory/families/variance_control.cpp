@@ -45,11 +45,6 @@ constexpr const char* kReduction =
     "|c|, the sum over features exactly when E[r²] > 0 and ‖c + b‖ < ‖c‖, with c = μ E M for y = "
     "MS + b and c = μ for y = M(S + b); it is centred at b = -c. From b = 0 descent on b lowers "
     "‖μ + b‖ exactly when μW_d(μW_d - E T)ᵀ > 0";
-constexpr const char* kRemoved =
-    "with M, S and γ independent and y = MS + b: the best b takes away E[r²](μ E M)², which at p = "
-    "1 is E[r²]μ²; what the mask adds, E[r²] Var(M) E[S²], stays at that b and is 0 at p = 1. "
-    "Whether the former makes gated MLPs robust is for study pgb-mlp to measure";
-
 std::optional<bool> always(const ReadoutCase& /*one*/) {
   return true;
 }
@@ -110,12 +105,6 @@ Verdict decide_reduction(const CheckContext& context) {
   }
   parts.push_back(check_descent_centres(mean_output_overshoots, context.seed));
   return conjunction(parts);
-}
-
-/// The mechanism as the document tells it: b takes away what the mask adds.
-Shares removed_is_added(const LemmaTerms& terms, Dropout dropout) {
-  const auto added = derived_shares(terms, dropout).left_by_dropout;
-  return {added, added};
 }
 
 Verdict decide_shares(const SharesFormula& formula, const CheckContext& context) {
@@ -250,27 +239,14 @@ std::vector<Claim> masking_claims() {
            "output and its excess over the target.",
        .check = [](const CheckContext& context) { return proven(decide_reduction(context)); }},
       {.id = "P-NODROP",
-       .source = "Post-gating bias, Lemma 2 against 4.3",
-       .statement = "The variance mechanism, a bias that cancels what dropout adds to the "
-                    "gradient's variance, explains the robustness of gated MLPs trained without "
-                    "dropout.",
-       .assumptions = kIndependent,
-       .derivation =
-           "Decided is the algebraic part, whether what the best b takes away is what the "
-           "mask adds to E[y²] beyond q²E[S²]. Without a mask nothing is added, and "
-           "E[r²]μ² is taken away. What causes robustness is not decided here.",
-       .check =
-           [](const CheckContext& context) {
-             return with_condition(decide_shares(removed_is_added, context), kRemoved);
-           }},
-      {.id = "P-NODROP'",
-       .source = "corrects P-NODROP",
+       .source = "ours: what of Lemma 2 is left without dropout, as in 4.3",
        .statement =
            "The best b takes away E[r²](μ E M)² and leaves E[r²] Var(M) E[S²], all that the "
            "mask adds. At p = 1 it takes away E[r²]μ², and no part of it comes from "
            "dropout.",
        .assumptions = "M, S and γ independent, E γ = 0, y = MS + b",
-       .derivation = "Var(g) = E[r²](E[M²]σ² + Var(M)μ² + (c+b)²) and E[M²] = Var(M) + (E M)².",
+       .derivation = "Var(g) = E[r²](E[M²]σ² + Var(M)μ² + (c+b)²) and E[M²] = Var(M) + (E M)². "
+                     "That the effect is not tied to gated dropout is what section 5 says too.",
        .check = [](const CheckContext& context) { return decide_shares(derived_shares, context); }},
   };
 }

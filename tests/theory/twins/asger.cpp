@@ -105,6 +105,9 @@ Twins asger_twins() {
           return check_reaches_lower([](const auto& alpha) { return alpha >= Rational(1, 4); });
         }}},
       {"A-GRAD",
+       {[=] { return check_gradient_grows(kGate, symmetric); },
+        [] { return check_gradient_grows(kValue, constant_laws()); }}},
+      {"A-GRAD, by how much",
        {[=] { return check_gradient_growth(kGate, growth(kGate), symmetric); },
         [=] {
           return check_gradient_growth(
@@ -123,6 +126,13 @@ Twins asger_twins() {
        {[=] { return check_gradient_growth(kGate, growth(kGate), dependent); },
         [=] { return check_gradient_growth(kValue, growth(kValue), dependent); }}},
       {"A-COUNT",
+       {[] {
+          return check_nearly_balanced({5, 10'000}, transformer_widths());
+        },
+        [] {
+          return check_nearly_balanced({4, 10'000}, transformer_widths());
+        }}},
+      {"A-COUNT, to the last parameter",
        {[] { return check_balance(derived_miss, small_widths()); },
         [] { return check_balance([](const Widths&) { return 0; }, small_widths()); }}},
       {"A-COUNT'",
@@ -144,18 +154,21 @@ Twins asger_twins() {
       {"A-SPAT'",
        {[] { return check_interaction(false, own_token, kSeed); },
         [] { return check_interaction(false, mixed_tokens, kSeed); }}},
-      {"A-SPAT', specific to the token",
+      {"A-SPATt",
        {[] { return check_token_specific(some_unit_sees_tokens, kSeed); },
         [] { return check_token_specific(first_form_suffices, kSeed); }}},
       {"A-TOK",
-       {[] { return tokens_of(725, 2'900'000'000); },
-        [] { return tokens_of(399, 2'900'000'000); }}},
+       {[] { return check_tokens_suffice(published_budget()); },
+        [] {
+          auto more = published_budget();
+          more.steps = Enclosure(725);
+          return check_tokens_suffice(more);
+        }}},
       {"A-TOK'",
        {[] { return tokens_of(399, 1'596'000'000); },
         [] { return tokens_of(400, 1'596'000'000); }}},
       {"A-LOSSp", {[] { return shown(0, true); }, [] { return shown(0, false); }}},
-      {"A-LOSSp, without a spread",
-       {[] { return shown(1, false); }, [] { return shown(1, true); }}},
+      {"A-LOSSp, the ranges", {[] { return shown(1, true); }, [] { return shown(1, false); }}},
       {"A-LOSSp, the spatial part",
        {[] { return shown(2, false); }, [] { return shown(2, true); }}},
       {"A-LOSSp'", {[] { return bracket(false); }, [] { return bracket(true); }}},

@@ -84,10 +84,10 @@ Twins centring_twins() {
       {"P-CENe'",
        {[] { return check_surrogate_falls(surrogate_falls, kSeed); },
         [] { return check_surrogate_falls(with_half_the_drop, kSeed); }}},
-      {"P-CENe', the variance of Y",
+      {"P-CENf",
        {[=] { return check_regressor_variance(derived_regressor_variance(kAfter), kAfter, laws); },
         [=] { return check_regressor_variance(derived_regressor_variance({}), kAfter, laws); }}},
-      {"P-CENe', when it falls",
+      {"P-CENf, when it falls",
        {[=] { return check_reduction(bias_reduces_regressor, Quantity::kRegressor, kAfter, laws); },
         [=] {
           return check_reduction(bias_reduces_gradient, Quantity::kRegressor, kAfter, laws);

@@ -85,6 +85,9 @@ Twins descent_twins() {
           return check_offset_steps(turned);
         }}},
       {"P-SGD",
+       {[] { return check_rest(one_map_fits_all, kSeed); },
+        [] { return check_rest(no_spread, kSeed); }}},
+      {"P-SGD, full gradients",
        {[] { return check_arrival(starts_off_kernel, kSeed); },
         [] {
           return check_arrival([](const OffsetCase&) { return std::optional(false); }, kSeed);
@@ -98,9 +101,9 @@ Twins descent_twins() {
       {"P-SGD', the exact fit",
        {[] { return check_is_exact_fit(offset_is_undisturbed, kSeed); },
         [] { return check_is_exact_fit(no_spread, kSeed); }}},
-      {"P-SGD', rest",
-       {[] { return check_rest(one_map_fits_all, kSeed); },
-        [] { return check_rest(no_spread, kSeed); }}},
+      {"P-SGD', the mean of the paths",
+       {[] { return check_mean_of_paths(derived_iterate, kSeed); },
+        [] { return check_mean_of_paths(iterate_without_mean, kSeed); }}},
       {"P-KW",
        {[] {
           return check_correction_inflates(

@@ -85,33 +85,68 @@ Twins isotropy_twins() {
         [=] {
           return check_power({{1189, published, power, true}});
         }}},
-      {"I-SUM",
+      {"I-SUMa",
        {[] {
           return check_table({kGap, as_printed("1.4")});
         },
         [] {
           return check_table({kGap, as_printed("1.5")});
         }}},
-      {"I-SUM, the rows",
+      {"I-SUMb",
        {[] {
-          return check_table({kExplainedShare, as_printed("0.096")});
+          return check_table({kFinalLoss, Enclosure(0)});
+        },
+        [] {
+          return check_table({kFinalLoss, Enclosure(1)});
+        }}},
+      {"I-SUMc",
+       {[] {
+          return check_table({kListedSteps, Enclosure(Rational{768, 10'000})});
         },
         [] {
           return check_table({kExplainedShare, Enclosure(1)});
         }}},
-      {"I-SUM'",
+      {"I-SUMc'",
+       {[] {
+          return check_table({kExplainedShare, as_printed("0.096")});
+        },
+        [] {
+          return check_table({kExplainedShare, as_printed("0.097")});
+        }}},
+      {"I-SUMc', the last step",
        {[] {
           return check_table({kLastStep, Enclosure(Rational{7231, 10'000})});
         },
         [] {
           return check_table({kLastStep, Enclosure(Rational{768, 10'000})});
         }}},
-      {"I-SUM', names",
+      {"I-SUMd",
        {[] {
           return check_table({kOtherNames, Enclosure(4)});
         },
         [] {
           return check_table({kOtherNames, Enclosure(0)});
+        }}},
+      {"I-SUMd'",
+       {[] {
+          return check_table({kOtherNames, Enclosure(4)});
+        },
+        [] {
+          return check_table({kOtherNames, Enclosure(3)});
+        }}},
+      {"I-SUMe",
+       {[] {
+          return check_table({kExpansion, Enclosure(4)});
+        },
+        [] {
+          return check_table({kExpansion, Enclosure(Rational{4, 3})});
+        }}},
+      {"I-SUMe'",
+       {[] {
+          return check_table({kExpansion, Enclosure(4)});
+        },
+        [] {
+          return check_table({kExpansion, Enclosure(3)});
         }}},
   };
 }

@@ -185,7 +185,7 @@ Twins masking_twins() {
       {"P-NODROP",
        {[=] { return check_shares(derived_shares, kPaper, laws); },
         [=] { return check_shares(added, kPaper, laws); }}},
-      {"P-NODROP'",
+      {"P-NODROP, what the mask leaves",
        {[=] { return check_shares(derived_shares, kInvertedAfter, laws); },
         [=] { return check_shares(without_mean, kPaper, laws); }}},
   };

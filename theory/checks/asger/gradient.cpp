@@ -93,11 +93,41 @@ std::vector<GateLaw> dependent_laws(std::uint64_t seed, int draws) {
   return laws;
 }
 
+std::vector<GateLaw> constant_laws() {
+  const std::vector<GateAtom> one{{1, 0, 1}};
+  return {symmetric_law({{1, Rational(1, 2), 0}}, one, "σ(βg) = 1/2 (g = 0), c = 1")};
+}
+
 Rational derived_growth(GradientPath path, const Rational& alpha, const GateLaw& law) {
   const Rational width = 1 + 2 * alpha, quarter(1, 4);
   Rational growth = width * width;
   if (path == GradientPath::kGate) return growth;
   return (quarter + growth * law.variance()) / (quarter + law.variance());
+}
+
+Verdict check_gradient_grows(GradientPath path, const std::vector<GateLaw>& laws) {
+  Tally tally;
+  const std::vector<Rational> ranges{0, {1, 4}, {1, 2}, 1, 5};
+  for (const auto& law : laws) {
+    Rational before = gradient_energy(path, ranges.front(), law);
+    if (before == 0) continue;
+    for (std::size_t i = 1; i < ranges.size(); ++i) {
+      const Rational energy = gradient_energy(path, ranges[i], law);
+      tally.record(energy > before, [&] {
+        return Witness{fmt::format("{}: E[gradient²] through the {} is {} at α = {}, and {} at the "
+                                   "range before",
+                                   law.text,
+                                   path == GradientPath::kGate ? "gate" : "value path",
+                                   energy.text(),
+                                   ranges[i].text(),
+                                   before.text()),
+                       energy.to_double(),
+                       before.to_double()};
+      });
+      before = energy;
+    }
+  }
+  return tally.verdict("E[gradient²] at a range", "at the smaller range before", "exact");
 }
 
 Verdict check_gradient_growth(GradientPath path,

@@ -31,6 +31,8 @@ struct GateLaw {
 /// g symmetric about zero, so that σ(βg) and 1 - σ(βg) are as likely, and c independent of it:
 /// what random weights give. The first is σ = 3/4 or 1/4, at βg = ±log 3.
 std::vector<GateLaw> symmetric_laws(std::uint64_t seed, int draws);
+/// The gate does not move: g = 0.
+std::vector<GateLaw> constant_laws();
 /// Any law of g, and c dependent on it.
 std::vector<GateLaw> dependent_laws(std::uint64_t seed, int draws);
 
@@ -45,5 +47,9 @@ Rational derived_growth(GradientPath path, const Rational& alpha, const GateLaw&
 Verdict check_gradient_growth(GradientPath path,
                               const GradientGrowth& says,
                               const std::vector<GateLaw>& laws);
+
+/// E[gradient²] is larger at each of the ranges 0, 1/4, 1/2, 1, 5 than at the one before, where it
+/// is not zero.
+Verdict check_gradient_grows(GradientPath path, const std::vector<GateLaw>& laws);
 
 }  // namespace kappascope::theory

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 
 #include "theory/tools/tally.h"
 
@@ -37,6 +38,32 @@ std::int64_t floor_root(std::int64_t value) {
   while (root * root > value) --root;
   while ((root + 1) * (root + 1) <= value) ++root;
   return root;
+}
+
+struct BestWidth {
+  std::int64_t width = 0, miss = 0;
+};
+
+/// By trying every width.
+BestWidth best_width(const Widths& standard) {
+  const std::int64_t wanted = count(standard_shapes(standard));
+  BestWidth best{0, wanted};
+  for (std::int64_t f = 1; f <= standard.feedforward; ++f) {
+    const std::int64_t gap = std::abs(count(asger_shapes({standard.model, f})) - wanted);
+    if (gap < best.miss) best = {f, gap};
+  }
+  return best;
+}
+
+std::string describe(const Widths& at, const BestWidth& best) {
+  return fmt::format(
+      "d = {}, F = {}: the standard layer has {} parameters; the nearest that a "
+      "whole width gives is {}, at f = {}",
+      at.model,
+      at.feedforward,
+      count(standard_shapes(at)),
+      count(asger_shapes({at.model, best.width})),
+      best.width);
 }
 
 }  // namespace
@@ -71,27 +98,22 @@ std::int64_t derived_miss(const Widths& standard) {
 Verdict check_balance(const SmallestMiss& says, const std::vector<Widths>& widths) {
   Tally tally;
   for (const auto& at : widths) {
-    const std::int64_t wanted = count(standard_shapes(at));
-    std::int64_t best = 0, miss = wanted;
-    for (std::int64_t f = 1; f <= at.feedforward; ++f) {
-      const std::int64_t gap = std::abs(count(asger_shapes({at.model, f})) - wanted);
-      if (gap < miss) {
-        best = f;
-        miss = gap;
-      }
-    }
-    tally.compare(miss, says(at), [&] {
-      return fmt::format(
-          "d = {}, F = {}: the standard layer has {} parameters; the nearest that a "
-          "whole width gives is {}, at f = {}",
-          at.model,
-          at.feedforward,
-          wanted,
-          count(asger_shapes({at.model, best})),
-          best);
-    });
+    const auto found = best_width(at);
+    tally.compare(found.miss, says(at), [&] { return describe(at, found); });
   }
   return tally.verdict("parameters that the best width misses", "as stated", "exact");
+}
+
+Verdict check_nearly_balanced(const Rational& share, const std::vector<Widths>& widths) {
+  Tally tally;
+  for (const auto& at : widths) {
+    const auto found = best_width(at);
+    const Rational missed = Rational(found.miss) / count(standard_shapes(at));
+    tally.record(missed <= share, [&] {
+      return Witness{describe(at, found), missed.to_double(), share.to_double()};
+    });
+  }
+  return tally.verdict("share of the parameters missed", "at most", "exact");
 }
 
 std::vector<Widths> small_widths() {

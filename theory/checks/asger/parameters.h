@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kappascope/theory/claim.h"
+#include "theory/exact/rational.h"
 
 /// Counting the parameters of the matrices that are printed for ASGER against the standard gated
 /// layer, W_g, W_u, W_d of d·f: 3df + 2f² against 3df.
@@ -26,6 +27,9 @@ using SmallestMiss = std::function<std::int64_t(const Widths&)>;
 std::int64_t derived_miss(const Widths& standard);
 /// Decided by trying every width.
 Verdict check_balance(const SmallestMiss& says, const std::vector<Widths>& widths);
+
+/// The best width misses the standard count by at most `share` of it.
+Verdict check_nearly_balanced(const Rational& share, const std::vector<Widths>& widths);
 
 std::vector<Widths> small_widths();  ///< d = 1..40, F = 1..60
 /// d = 768, F = 3072: the 134M transformer of 12 layers.

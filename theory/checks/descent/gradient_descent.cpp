@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "theory/exact/linalg.h"
@@ -13,7 +14,7 @@
 namespace kappascope::theory {
 namespace {
 
-constexpr int kDraws = 600, kSteps = 5;
+constexpr int kDraws = 600, kSteps = 5, kPathSteps = 3;
 
 Matrix<Rational> number(std::int64_t value) {
   return Matrix<Rational>::constant(1, 1, value);
@@ -138,6 +139,39 @@ Matrix<Rational> derived_iterate(const OffsetCase& one, int t) {
   Matrix<Rational> error = one.start - target;
   for (int i = 0; i < t; ++i) error = error * contraction;
   return target + error;
+}
+
+Verdict check_mean_of_paths(const Iterate& formula, std::uint64_t seed) {
+  Tally tally;
+  for (const auto& one : offset_cases(seed)) {
+    const Matrix<Rational> samples = regressors(one);
+    std::vector<Matrix<Rational>> paths{one.start};
+    for (int t = 1; t <= kPathSteps; ++t) {
+      const auto before = std::exchange(paths, {});
+      for (const auto& delta : before) {
+        for (Index i = 0; i < samples.rows(); ++i) {
+          const Vector<Rational> y = samples.row(i).transpose();
+          paths.push_back(delta - sample_gradient(one, delta, y) * one.step);
+        }
+      }
+      Matrix<Rational> mean = Matrix<Rational>::zero(one.start.rows(), one.start.cols());
+      for (const auto& path : paths) mean += path;
+      mean /= Rational(paths.size());
+      const Matrix<Rational> stated = formula(one, t);
+      tally.record(mean == stated, [&] {
+        return Witness{fmt::format("{}: the mean of {} paths after {} steps is {}, the statement "
+                                   "says {}",
+                                   one.text(),
+                                   paths.size(),
+                                   t,
+                                   text(mean),
+                                   text(stated)),
+                       mean(0, 0).to_double(),
+                       stated(0, 0).to_double()};
+      });
+    }
+  }
+  return tally.verdict("mean Δ_t over the paths of SGD", "the formula", "exact");
 }
 
 Verdict check_arrival(const OffsetPrediction& says, std::uint64_t seed) {

@@ -34,6 +34,11 @@ using Iterate = std::function<Matrix<Rational>(const OffsetCase&, int t)>;
 Verdict check_iterates(const Iterate& formula, std::uint64_t seed);
 Matrix<Rational> derived_iterate(const OffsetCase& one, int t);
 
+/// The mean over all paths of descent on one drawn sample a step, from a formula. A gradient is
+/// affine in Δ and the sample of a step is independent of the steps before, so the mean takes the
+/// steps of full gradients, and SGD's averaged iterate comes to where they come.
+Verdict check_mean_of_paths(const Iterate& formula, std::uint64_t seed);
+
 /// What a statement says of one case: yes, no, or nothing.
 using OffsetPrediction = std::function<std::optional<bool>(const OffsetCase&)>;
 

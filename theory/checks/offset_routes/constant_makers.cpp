@@ -158,7 +158,7 @@ Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed)
                      stated(0).to_double()};
     });
   };
-  for (const auto gate : {Gate::kSilu, Gate::kRelu}) {
+  for (const auto gate : {Gate::kSilu, Gate::kRelu, Gate::kGelu}) {
     for (Index d = 1; d <= 4; ++d) {
       const Vector<Rational> target = d == 1 ? column({1}) : draw_vector(2, 3, random);
       const auto layer = build(gate, target, d);

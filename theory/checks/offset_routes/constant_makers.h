@@ -28,7 +28,7 @@ using ConstantBuilder =
 /// The 2d units (e_j, e_j) and (-e_j, -e_j).
 GatedLayer mirrored_units(Gate gate, const Vector<Rational>& target, Index d);
 
-/// For ReLU and SiLU (and GELU with it) and d up to 4: it has 2d units; on ‖x‖² = d it makes the
+/// For ReLU, SiLU and GELU and d up to 4: it has 2d units; on ‖x‖² = d it makes the
 /// target; and behind an RMSNorm with ε, x = v/√(ms + ε), it makes target·ms/(ms + ε).
 Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kappascope/core/require.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/draws.h"
@@ -44,9 +45,13 @@ struct Sameness {
 Sameness sameness(const InputOffset& one) {
   const auto probes = one.probes();
   const auto value = one.change(probes.front());
+  bool all_known = true;
   for (const auto& probe : probes) {
-    if (one.change(probe) != value) return {std::nullopt, probes.front(), probe};
+    const auto same = equal(one.change(probe), value, one.layer.gate);
+    if (same == false) return {std::nullopt, probes.front(), probe};
+    all_known = all_known && same.has_value();
   }
+  require(all_known, "no two probes tell whether {} has one value", one.text());
   return {value, probes.front(), probes.back()};
 }
 
@@ -54,13 +59,13 @@ Witness witness_of(const InputOffset& one, const Sameness& same, const std::stri
   const auto left = one.change(same.first), right = one.change(same.other);
   return {fmt::format("{}: Z(x + c) - Z(x) is {} at x = {} and {} at x = {}, {}",
                       one.text(),
-                      text(left),
+                      text(left, one.layer.gate),
                       text(same.first),
-                      text(right),
+                      text(right, one.layer.gate),
                       text(same.other),
                       stated),
-          norm(left),
-          norm(right)};
+          norm(left, one.layer.gate),
+          norm(right, one.layer.gate)};
 }
 
 }  // namespace
@@ -91,13 +96,13 @@ std::string InputOffset::text() const {
 
 std::vector<InputOffset> offsets_at_silent_gates(std::uint64_t seed) {
   std::vector<InputOffset> cases;
-  for (const auto gate : {Gate::kBilinear, Gate::kRelu, Gate::kSilu}) {
+  for (const auto gate : {Gate::kBilinear, Gate::kRelu, Gate::kSilu, Gate::kGelu}) {
     cases.push_back({single(gate, 1, 1), column({1})});
     cases.push_back({single(gate, 1, 0), column({1})});
   }
   Random random(seed);
   for (int i = 0; i < kLayers; ++i) {
-    const auto gate = random.pick<Gate>({Gate::kBilinear, Gate::kRelu, Gate::kSilu});
+    const auto gate = random.pick<Gate>({Gate::kBilinear, Gate::kRelu, Gate::kSilu, Gate::kGelu});
     cases.push_back(draw_offset(gate, random.integer(1, 4), random));
   }
   return cases;
@@ -146,12 +151,13 @@ Verdict check_unit_change(const UnitChange& states, std::uint64_t seed) {
   BothSides sides;
   Random random(seed);
   std::vector<InputOffset> cases;
-  for (const auto gate : {Gate::kBilinear, Gate::kRelu, Gate::kSilu, Gate::kLogistic}) {
+  for (const auto gate :
+       {Gate::kBilinear, Gate::kRelu, Gate::kSilu, Gate::kGelu, Gate::kLogistic}) {
     for (const int g : {1, 0}) cases.push_back({single(gate, 1, g), column({1})});
   }
   for (int i = 0; i < kUnits; ++i) {
-    const auto gate =
-        random.pick<Gate>({Gate::kBilinear, Gate::kRelu, Gate::kSilu, Gate::kLogistic});
+    const auto gate = random.pick<Gate>(
+        {Gate::kBilinear, Gate::kRelu, Gate::kSilu, Gate::kGelu, Gate::kLogistic});
     cases.push_back(draw_offset(gate, 1, random));
   }
   for (const auto& one : cases) {

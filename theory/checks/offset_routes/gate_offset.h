@@ -48,7 +48,7 @@ Verdict check_offset_survives(const OffsetSurvives& says, const std::vector<Inpu
 using UnitChange = std::function<std::optional<Rational>(const InputOffset&)>;
 /// A constant exactly when u = 0, or g = 0, or u·c = g·c = 0; it is act(0) u·c then.
 std::optional<Rational> unit_change(const InputOffset& one);
-/// At 2,500 seeded units with each of the four gates; both answers must occur.
+/// At 2,500 seeded units with each of the five gates; both answers must occur.
 Verdict check_unit_change(const UnitChange& states, std::uint64_t seed);
 
 }  // namespace kappascope::theory

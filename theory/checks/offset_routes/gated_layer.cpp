@@ -20,6 +20,8 @@ const char* to_string(Gate gate) {
       return "ReLU";
     case Gate::kSilu:
       return "SiLU";
+    case Gate::kGelu:
+      return "GELU";
     case Gate::kLogistic:
       return "logistic";
   }
@@ -33,11 +35,19 @@ FormalSum activate(Gate gate, const Rational& t) {
   FormalSum sigma = Rational(1, 2);
   if (t > 0) sigma = FormalSum::symbol(t);
   if (t < 0) sigma = FormalSum(Rational(1)) - FormalSum::symbol(-t);
-  return gate == Gate::kSilu ? t * sigma : sigma;
+  return gate == Gate::kLogistic ? sigma : t * sigma;
 }
 
 double logistic(double t) {
   return 1 / (1 + std::exp(-t));
+}
+
+double symbol_value(Gate gate, double t) {
+  return gate == Gate::kGelu ? std::erfc(-t / std::sqrt(2.0)) / 2 : logistic(t);
+}
+
+const char* symbol_name(Gate gate) {
+  return gate == Gate::kGelu ? "Φ" : "σ";
 }
 
 Values operator-(Values left, const Values& right) {
@@ -46,16 +56,27 @@ Values operator-(Values left, const Values& right) {
   return left;
 }
 
-std::string text(const Values& values) {
+std::string text(const Values& values, Gate gate) {
   std::string out;
-  for (const auto& value : values) out += (out.empty() ? "" : ", ") + value.text("σ");
+  for (const auto& value : values) {
+    out += (out.empty() ? "" : ", ") + value.text(symbol_name(gate));
+  }
   return values.size() == 1 ? out : "(" + out + ")";
 }
 
-double norm(const Values& values) {
+double norm(const Values& values, Gate gate) {
+  const auto value_of = gate == Gate::kGelu ? [](double t) { return symbol_value(Gate::kGelu, t); }
+                                            : [](double t) { return logistic(t); };
   double sum = 0;
-  for (const auto& value : values) sum += std::pow(value.to_double(logistic), 2);
+  for (const auto& value : values) sum += std::pow(value.to_double(value_of), 2);
   return std::sqrt(sum);
+}
+
+std::optional<bool> equal(const Values& left, const Values& right, Gate gate) {
+  constexpr double kSeen = 1e-9;
+  if (left == right) return true;
+  if (gate == Gate::kGelu && norm(left - right, gate) <= kSeen) return std::nullopt;
+  return false;
 }
 
 Values GatedLayer::features(const Vector<Rational>& x) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,23 +12,32 @@
 /// Z = (S + b) W_d.
 namespace kappascope::theory {
 
-/// act(t). SiLU is tσ(t): with σ(t) as a formal symbol every value is exact, and what holds
-/// whatever the symbols' values, by σ(t) + σ(-t) = 1 alone, holds for GELU too, which is tΦ(t).
+/// act(t). SiLU is tσ(t): with σ(t) as a formal symbol every value is exact. GELU is tΦ(t) with
+/// Φ(t) + Φ(-t) = 1: equal sums of symbols are equal numbers, and that two different ones are
+/// different numbers is seen in floating point (see equal()).
 enum class Gate {
   kBilinear,  ///< t
   kRelu,      ///< max(t, 0)
   kSilu,      ///< tσ(t), the gate of SwiGLU
+  kGelu,      ///< tΦ(t), the gate of GEGLU
   kLogistic,  ///< σ(t), the gate of the first GLU
 };
 const char* to_string(Gate gate);
 FormalSum activate(Gate gate, const Rational& t);
-double logistic(double t);  ///< the value of the symbol
+double logistic(double t);                 ///< the value of the symbol σ(t)
+double symbol_value(Gate gate, double t);  ///< of σ(t), or of Φ(t) for GELU
+/// The name of the symbol in texts: "σ", or "Φ" for GELU.
+const char* symbol_name(Gate gate);
 
 using Values = std::vector<FormalSum>;
 Values operator-(Values left, const Values& right);
-std::string text(const Values& values);
-/// The Euclidean norm, with σ.
-double norm(const Values& values);
+std::string text(const Values& values, Gate gate = Gate::kSilu);
+/// The Euclidean norm.
+double norm(const Values& values, Gate gate = Gate::kSilu);
+/// Whether two values of layers of that gate are the same numbers; nothing where that is not known.
+/// For GELU, whose symbols are not known to be independent, different sums are different numbers
+/// only where floating point sees it: from 1e-9 on.
+std::optional<bool> equal(const Values& left, const Values& right, Gate gate);
 
 struct GatedLayer {
   Gate gate = Gate::kSilu;
