@@ -13,8 +13,11 @@
 namespace kappascope::theory {
 namespace {
 
-/// Refuses to decide a measured claim without a run, and notes seed and time.
+/// Refuses to decide a measured claim without a run, notes seed and time, and marks what is ours.
 Claim with_bookkeeping(Claim claim) {
+  if (claim.source.starts_with("ours") || claim.source.starts_with("corrects ")) {
+    claim.standing = Standing::kOurs;
+  }
   if (!claim.check) return claim;
   claim.check = [id = claim.id, needs_run = claim.needs_run, check = std::move(claim.check)](
                     const CheckContext& context) {
@@ -44,7 +47,9 @@ std::vector<Claim> gather() {
                        &asger_claims,
                        &asger_results_claims,
                        &isotropy_claims,
-                       &study_claims}) {
+                       &costs_claims,
+                       &study_claims,
+                       &open_claims}) {
     for (auto& claim : family()) claims.push_back(with_bookkeeping(std::move(claim)));
   }
   return claims;

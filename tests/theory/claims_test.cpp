@@ -19,7 +19,8 @@ TEST_CASE("every claim is complete and its id is its own") {
     CHECK_FALSE(claim.statement.empty());
     CHECK_FALSE(claim.assumptions.empty());
     CHECK_FALSE(claim.derivation.empty());
-    CHECK((claim.check != nullptr || !claim.studies.empty()));
+    CHECK((claim.check != nullptr || !claim.studies.empty() || !claim.open.empty()));
+    CHECK((claim.open.empty() || (claim.check == nullptr && claim.studies.empty())));
     CHECK((claim.measure != nullptr) == !claim.studies.empty());
   }
 }

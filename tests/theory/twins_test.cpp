@@ -23,7 +23,8 @@ Twins all_twins() {
                        &centring_twins,
                        &bias_redundancy_twins,
                        &asger_twins,
-                       &isotropy_twins})
+                       &isotropy_twins,
+                       &costs_twins})
     all.merge(family());
   return all;
 }

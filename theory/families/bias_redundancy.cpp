@@ -197,6 +197,20 @@ std::vector<Claim> attention_claims() {
                      "and β (biases that read them: X(W'-W) = 1bᵀ), on blocks at β and β + Δ, and "
                      "in front of norms.",
        .check = [](const CheckContext& context) { return decide_pre_norm(context.seed); }},
+      {.id = "Z-POST'",
+       .source = "ours, beside Z-POST: its reason, that β can learn the shift, as algebra",
+       .statement = "In a post-norm block b_Q, b_K, b_V and the second feed-forward bias b_2 are "
+                    "redundant together where some Δ has ΔᵀW_Q = b_Qᵀ: with β + Δ and β' + b_2 for "
+                    "the shifts of the two norms before, b_O + b_VW_O - Δ - W_OᵀW_VᵀΔ for b_O, and "
+                    "b_1 - W_1ᵀb_2 for b_1.",
+       .assumptions = "b_O, b_1 and shifts β are there; no rotary embedding, query or key norm, "
+                      "cap, sink or dropout on P",
+       .derivation = "x + Δ gives Q its bias, adds the same to every score of a row, adds W_VᵀΔ to "
+                     "V, which the rows of P pass on, and Δ to the residual path.",
+       .check =
+           [](const CheckContext& context) {
+             return check_post_norm(absorb_into_shifts, context.seed);
+           }},
   };
 }
 

@@ -157,6 +157,16 @@ std::vector<Claim> descent_claims() {
                                          double covariance) { return second_moment >= covariance; },
                                       context.seed);
            }},
+      {.id = "P-DOM",
+       .source = "Post-gating bias, 3.2 (variance control)",
+       .statement = "The rank-one part μμᵀ dominates the spectrum of Σ + μμᵀ: ‖μ‖² >= λmax(Σ).",
+       .assumptions = "the random gated features of P-P1r; those of a training are P-DOMr",
+       .derivation = "The share of draws in which it is so, from the moments of each sample.",
+       .check =
+           [](const CheckContext& context) {
+             return check_mean_share(
+                 [](double squared_mean, double top) { return squared_mean >= top; }, context.seed);
+           }},
   };
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Post-Gating Bias", the dichotomy of sections 3.1 and 3.2: which of the two, attention or the
-// gated product, can make a constant offset.
+// "Post-Gating Bias", its first sentences: which of the two, attention or the gated product, can
+// make a constant offset (sections 3.1 and 3.2), and whether b softens transitions (abstract).
 #include "theory/checks/dichotomy/odd_attention.h"
+#include "theory/checks/offset_routes/boundaries.h"
 #include "theory/checks/offset_routes/constant_makers.h"
 #include "theory/checks/offset_routes/norm_offset.h"
 #include "theory/families/families.h"
@@ -32,6 +33,22 @@ Verdict decide_derived(const CheckContext& context) {
                              check_own_constant(shifted)}));
 }
 
+constexpr const char* kTwoLayers =
+    "two ReLU-gated layers without a norm between, at given weights; that training chooses b so is "
+    "not decided here";
+
+Verdict decide_softening(const CheckContext& context) {
+  const auto always = [](const Perturbation&) { return std::optional(true); };
+  return with_condition(check_softens(always, context.seed),
+                        "either way: it depends on which side of the next gate b moves the input");
+}
+
+Verdict decide_derived_softening(const CheckContext& context) {
+  const auto unchanged = [](const Rational& without) { return without; };
+  return conjunction(
+      {check_own_change(unchanged, context.seed), check_perturbations(perturbations())});
+}
+
 }  // namespace
 
 std::vector<Claim> dichotomy_claims() {
@@ -57,6 +74,22 @@ std::vector<Claim> dichotomy_claims() {
                      "V(-X) = -V(X). A constant k on X and -X has k = -k. The gated units: "
                      "x_j act(x_j) + (-x_j) act(-x_j) = x_j², which add up to d.",
        .check = decide_derived},
+      {.id = "P-SOFT",
+       .source = "Post-gating bias, abstract",
+       .statement = "b softens sharp transitions: a change of the input changes the output no more "
+                    "with b than without.",
+       .assumptions = kTwoLayers,
+       .derivation = "b moves the point at which the next layer is entered, up or down its slope. "
+                     "The witness: x from 1 to 2 through two units with b = 1.",
+       .check = decide_softening},
+      {.id = "P-SOFT'",
+       .source = "corrects P-SOFT",
+       .statement = "A change of the layer's own output does not depend on b. That of the next "
+                    "layer's can become larger and smaller: with all weights 1, x from 1 to 2 "
+                    "gives 15 without b, 21 with b = 1 and 9 with b = -1.",
+       .assumptions = kTwoLayers,
+       .derivation = "Z + bW_d less Z' + bW_d. The numbers: (x² + b)² at 2 less at 1.",
+       .check = decide_derived_softening},
   };
 }
 

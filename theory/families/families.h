@@ -20,6 +20,8 @@ std::vector<Claim> bias_redundancy_claims();
 std::vector<Claim> asger_claims();
 std::vector<Claim> asger_results_claims();
 std::vector<Claim> isotropy_claims();
+std::vector<Claim> costs_claims();
 std::vector<Claim> study_claims();
+std::vector<Claim> open_claims();
 
 }  // namespace kappascope::theory

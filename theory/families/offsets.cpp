@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lemma 1 and the minimum-MSE remark of "Post-Gating Bias": which map carries a constant offset.
+#include "theory/checks/offsets/alignment.h"
 #include "theory/checks/offsets/least_error.h"
 #include "theory/checks/offsets/minimal_change.h"
 #include "theory/checks/offsets/vanishing_noise.h"
@@ -48,6 +49,19 @@ Verdict decide_limit(const CheckContext& context) {
 Verdict decide_derived_limit(const CheckContext& context) {
   return conjunction({check_limit(derived_limit, context.seed),
                       check_limit_condition(along_eigenvector, context.seed)});
+}
+
+Verdict decide_alignment(const CheckContext& context) {
+  return holds_under(
+      "the change of least norm, and the one of least mean-square error where μ is an eigenvector "
+      "of Σ",
+      check_alignment(Correction::kLeastChange, aligned_with_mean, context.seed),
+      check_alignment(Correction::kLeastError, aligned_with_mean, context.seed));
+}
+
+Verdict decide_derived_alignment(const CheckContext& context) {
+  return conjunction({check_alignment(Correction::kLeastError, mean_is_eigenvector, context.seed),
+                      check_correction_direction(whitened_mean, context.seed)});
 }
 
 std::vector<Claim> fit_claims() {
@@ -135,6 +149,20 @@ std::vector<Claim> error_claims() {
            "otherwise. Of all exact fits the limit has the least tr ΔΣ0Δᵀ, not the "
            "least ‖Δ‖_F.",
        .check = decide_derived_limit},
+      {.id = "P-ALIGN",
+       .source = "Post-gating bias, 3.2 (ill-conditioning)",
+       .statement = "The weight-only correction that makes an expected output is of rank one and "
+                    "aligned with the mean μ of the features.",
+       .assumptions = "Σ + μμᵀ > 0, μ ≠ 0; the corrections of 3.1 with b_in = μ",
+       .derivation = "b_out μᵀ/‖μ‖² is. The one of least error is b_out μᵀ(Σ + μμᵀ)⁻¹, along Σ⁻¹μ.",
+       .check = decide_alignment},
+      {.id = "P-ALIGN'",
+       .source = "corrects P-ALIGN",
+       .statement = "The minimum-MSE correction reads the features along Σ⁻¹μ for Σ > 0, which is "
+                    "the direction of μ exactly when μ is an eigenvector of Σ.",
+       .assumptions = "Σ + μμᵀ > 0, μ ≠ 0",
+       .derivation = "(Σ + μμᵀ)Σ⁻¹μ = (1 + μᵀΣ⁻¹μ)μ. Compared with least squares on outcomes.",
+       .check = decide_derived_alignment},
   };
 }
 

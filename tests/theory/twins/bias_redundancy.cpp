@@ -122,6 +122,18 @@ Twins norm_twins() {
       {"Z-BN'", {batch(batch_norm_forgets), batch(forgets_the_start)}},
       {"Z-LN", {token(norm_forgets), token(always)}},
       {"Z-LN'", {token(norm_forgets), token(takes_rms_for_layer)}},
+      {"Z-POST'",
+       {[] { return check_post_norm(absorb_into_shifts, kSeed); },
+        [] {
+          return check_post_norm(
+              [](PostNormBlock block) {
+                const auto shift = block.shift;
+                auto changed = absorb_into_shifts(std::move(block));
+                changed.attention.output_bias += shift;  // forgets the residual path
+                return changed;
+              },
+              kSeed);
+        }}},
       {"Z-LN', other parameters",
        {[] { return check_no_other_parameters(norm_forgets, kSeed); },
         [=] { return check_no_other_parameters(always, kSeed); }}},

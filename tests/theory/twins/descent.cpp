@@ -127,6 +127,11 @@ Twins descent_twins() {
         [] {
           return read_as(check_gated_share([](double a, double b) { return a >= b; }, kSeed), 1);
         }}},
+      {"P-DOM",
+       {[] { return read_as(check_mean_share([](double a, double) { return a >= 0; }, kSeed), 1); },
+        [] {
+          return read_as(check_mean_share([](double a, double b) { return a >= b; }, kSeed), 1);
+        }}},
   };
 }
 

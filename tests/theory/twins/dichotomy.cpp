@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "theory/checks/dichotomy/odd_attention.h"
+#include "theory/checks/offset_routes/boundaries.h"
 #include "theory/checks/offset_routes/constant_makers.h"
 #include "theory/twins/twins.h"
 
@@ -26,6 +29,28 @@ Twins dichotomy_twins() {
         [] {
           return check_makes_constant([](const ConstantCase&) { return std::optional(false); },
                                       kSeed);
+        }}},
+      {"P-SOFT",
+       {[] {
+          return check_softens(
+              [](const Perturbation& one) -> std::optional<bool> {
+                const bool biased = one.first.bias.squared_norm() != 0;
+                return biased ? std::nullopt : std::optional(true);
+              },
+              kSeed);
+        },
+        [] {
+          return check_softens([](const Perturbation&) { return std::optional(true); }, kSeed);
+        }}},
+      {"P-SOFT'",
+       {[] { return check_own_change([](const Rational& a) { return a; }, kSeed); },
+        [] { return check_own_change([](const Rational& a) { return a / 2; }, kSeed); }}},
+      {"P-SOFT', the next layer",
+       {[] { return check_perturbations(perturbations()); },
+        [] {
+          auto turned = perturbations();
+          std::swap(turned[0].with, turned[1].with);
+          return check_perturbations(turned);
         }}},
   };
 }

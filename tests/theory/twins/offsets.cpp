@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/offsets/alignment.h"
 #include "theory/checks/offsets/least_error.h"
 #include "theory/checks/offsets/minimal_change.h"
 #include "theory/checks/offsets/vanishing_noise.h"
@@ -81,6 +82,22 @@ Twins offsets_twins() {
         [] {
           return check_limit_condition(
               [](const auto& sigma0, const auto&) { return sigma0(0, 0) != 0; }, kSeed);
+        }}},
+      {"P-ALIGN",
+       {[] { return check_alignment(Correction::kLeastChange, aligned_with_mean, kSeed); },
+        [] { return check_alignment(Correction::kLeastError, aligned_with_mean, kSeed); }}},
+      {"P-ALIGN'",
+       {[] { return check_alignment(Correction::kLeastError, mean_is_eigenvector, kSeed); },
+        [] {
+          return check_alignment(
+              Correction::kLeastError,
+              [](const NoisyOffset& one) { return std::optional(one.samples.rows() == 1); },
+              kSeed);
+        }}},
+      {"P-ALIGN', the direction",
+       {[] { return check_correction_direction(whitened_mean, kSeed); },
+        [] {
+          return check_correction_direction([](const auto&, const auto& mu) { return mu; }, kSeed);
         }}},
   });
   return twins;

@@ -31,6 +31,7 @@ Twins centring_twins();
 Twins bias_redundancy_twins();
 Twins asger_twins();
 Twins isotropy_twins();
+Twins costs_twins();
 
 /// A measured claim finds its statement true in a run where it is, and false where it is not: the
 /// verdict is turned into one of the two outcomes that the twins are held to.

@@ -42,4 +42,22 @@ Verdict check_reparametrisation(const Reparametrisation& other,
                                 const BlockStatement& same_outputs,
                                 std::uint64_t seed);
 
+/// The two sublayers of a post-norm block. x + attention(x) and h + W_2 act(W_1 h + b_1) + b_2 are
+/// what the norms read, x and h being what the norms before made, with shifts β in them.
+struct PostNormBlock {
+  AttentionBlock<Rational> attention;  ///< from x, [s, width], to the same width
+  Matrix<Rational> first, second;      ///< W_1 [width, f], W_2 [f, width]; act is ReLU
+  Vector<Rational> first_bias, second_bias;
+  Matrix<Rational> x, h;   ///< [s, width]
+  Vector<Rational> shift;  ///< Δ with ΔᵀW_Q = b_Qᵀ
+};
+/// The same outputs at x + 1Δᵀ and h + 1Δ'ᵀ from other parameters; Δ' is added to the h given.
+using PostNormStatement = std::function<PostNormBlock(PostNormBlock)>;
+/// x + 1Δᵀ, b_Q = b_K = b_V = 0 and b_O - Δ - W_OᵀW_VᵀΔ + b_VW_O; h + 1b_2ᵀ, b_2 = 0 and
+/// b_1 - W_1ᵀb_2.
+PostNormBlock absorb_into_shifts(PostNormBlock block);
+/// 400 seeded blocks, exactly: the new parameters have no b_Q, b_K, b_V, b_2, and both sublayers
+/// give what they gave.
+Verdict check_post_norm(const PostNormStatement& other, std::uint64_t seed);
+
 }  // namespace kappascope::theory

@@ -48,12 +48,20 @@ double kappa(const Matrix<double>& a) {
   return values.back() / values.front();
 }
 
-bool so_in_one_draw(const KappaRelation& says, Inputs inputs, int n, int d, Random& random) {
+/// What is asked of the moments of one draw.
+using MomentRelation = std::function<bool(const Matrix<double>& sigma, const Vector<double>& mu)>;
+
+bool so_in_one_draw(const MomentRelation& says, Inputs inputs, int n, int d, Random& random) {
   const Matrix<double> phi = draw_features(inputs, n, d, random);
   const Vector<double> mu = phi.mean_of_rows().transpose();
   const Matrix<double> centred = phi.plus_row(-mu.transpose());
-  const Matrix<double> sigma = centred.transpose() * centred / n;
-  return says(kappa(sigma + mu * mu.transpose()), kappa(sigma));
+  return says(centred.transpose() * centred / n, mu);
+}
+
+MomentRelation of_kappas(const KappaRelation& says) {
+  return [says](const Matrix<double>& sigma, const Vector<double>& mu) {
+    return says(kappa(sigma + mu * mu.transpose()), kappa(sigma));
+  };
 }
 
 /// Fewer where one draw is long, so that all of them take a second.
@@ -103,14 +111,7 @@ std::string table(const std::vector<GatedCell>& cells) {
   return text;
 }
 
-}  // namespace
-
-const char* to_string(Inputs inputs) {
-  if (inputs == Inputs::kCentred) return "centred";
-  return inputs == Inputs::kShifted ? "shifted" : "heavy-tailed";
-}
-
-std::vector<GatedCell> gated_cells(const KappaRelation& says, std::uint64_t seed) {
+std::vector<GatedCell> cells_of(const MomentRelation& says, std::uint64_t seed) {
   Random random(seed);
   std::vector<GatedCell> cells;
   for (const auto inputs : {Inputs::kCentred, Inputs::kShifted, Inputs::kHeavyTailed}) {
@@ -127,8 +128,7 @@ std::vector<GatedCell> gated_cells(const KappaRelation& says, std::uint64_t seed
   return cells;
 }
 
-Verdict check_gated_share(const KappaRelation& says, std::uint64_t seed) {
-  const auto cells = gated_cells(says, seed);
+Verdict share_verdict(const std::vector<GatedCell>& cells) {
   const auto all = count(cells, [](const GatedCell&) { return true; });
   Verdict verdict;
   verdict.outcome = Outcome::kMeasured;
@@ -149,6 +149,29 @@ Verdict check_gated_share(const KappaRelation& says, std::uint64_t seed) {
   }
   verdict.witness = table(cells);
   return verdict;
+}
+
+}  // namespace
+
+const char* to_string(Inputs inputs) {
+  if (inputs == Inputs::kCentred) return "centred";
+  return inputs == Inputs::kShifted ? "shifted" : "heavy-tailed";
+}
+
+std::vector<GatedCell> gated_cells(const KappaRelation& says, std::uint64_t seed) {
+  return cells_of(of_kappas(says), seed);
+}
+
+Verdict check_gated_share(const KappaRelation& says, std::uint64_t seed) {
+  return share_verdict(gated_cells(says, seed));
+}
+
+Verdict check_mean_share(const MeanRelation& says, std::uint64_t seed) {
+  return share_verdict(cells_of(
+      [&](const Matrix<double>& sigma, const Vector<double>& mu) {
+        return says(mu.squared_norm(), eigenvalues(sigma).back());
+      },
+      seed));
 }
 
 }  // namespace kappascope::theory

@@ -29,6 +29,8 @@ struct GatedCell {
 
 /// What is said of κ(Σ+μμᵀ) and κ(Σ).
 using KappaRelation = std::function<bool(double second_moment, double covariance)>;
+/// What is said of ‖μ‖², the eigenvalue of μμᵀ, and λmax(Σ).
+using MeanRelation = std::function<bool(double squared_mean, double top)>;
 
 /// d in {4, 16, 64}, n/d in {2, 10, 100} and the three inputs; 120 draws a cell, down to 4 in the
 /// largest. O(n d²) a draw, about a second in all.
@@ -38,5 +40,7 @@ std::vector<GatedCell> gated_cells(const KappaRelation& says, std::uint64_t seed
 /// d in words, between whose classes no seed moves it: "in about half of the draws"; the witness
 /// gives the counts of every cell. Outcome: measured.
 Verdict check_gated_share(const KappaRelation& says, std::uint64_t seed);
+/// The same for the mean and the top of the spectrum.
+Verdict check_mean_share(const MeanRelation& says, std::uint64_t seed);
 
 }  // namespace kappascope::theory

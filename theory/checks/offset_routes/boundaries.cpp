@@ -56,6 +56,54 @@ Values added(const TwoLayers& pair, Place place, const Vector<Rational>& x) {
   return pre_activations(pair, place, x) - pre_activations(without, place, x);
 }
 
+GatedLayer draw_relu(Index d, Index d_model, Random& random) {
+  return draw_layer(Gate::kRelu, d, random.integer(1, 3), d_model, random);
+}
+
+std::vector<Perturbation> drawn_perturbations(std::uint64_t seed) {
+  constexpr int kDraws = 1500;
+  Random random(seed);
+  std::vector<Perturbation> drawn;
+  for (int i = 0; i < kDraws; ++i) {
+    const auto d = random.integer(1, 2), middle = random.integer(1, 2);
+    Perturbation one{draw_relu(d, middle, random),
+                     without_bias(draw_relu(middle, 1, random)),
+                     draw_vector(d, 2, random),
+                     draw_vector(d, 2, random),
+                     0,
+                     0};
+    drawn.push_back(std::move(one));
+  }
+  return drawn;
+}
+
+/// The output of ReLU layers, which is a fraction.
+Vector<Rational> output(const GatedLayer& layer, const Vector<Rational>& x) {
+  const auto values = layer(x);
+  Vector<Rational> out(static_cast<Index>(values.size()));
+  for (Index k = 0; k < out.size(); ++k) {
+    for (const auto& [symbol, coefficient] : values[static_cast<std::size_t>(k)].terms()) {
+      out(k) += coefficient;
+    }
+  }
+  return out;
+}
+
+Rational size(const Vector<Rational>& change) {
+  Rational sum = 0;
+  for (const auto& entry : change) sum += entry < 0 ? -entry : entry;
+  return sum;
+}
+
+Rational own_change(const Perturbation& one, const GatedLayer& first) {
+  return size(output(first, one.to) - output(first, one.from));
+}
+
+Rational next_change(const Perturbation& one, const GatedLayer& first) {
+  return size(output(one.second, output(first, one.to)) -
+              output(one.second, output(first, one.from)));
+}
+
 std::string place_text(Place place) {
   return place == Place::kOwn ? "its own gates" : "the next layer's gates";
 }
@@ -125,6 +173,71 @@ Verdict check_boundary_moves(const BoundaryMoves& says, Place place, std::uint64
   }
   const auto verdict = tally.verdict("what b adds to the pre-activations (norm)", "‖b‖", "exact");
   return place == Place::kNext ? sides.demand(verdict) : verdict;
+}
+
+std::string Perturbation::text() const {
+  return fmt::format("{}; then {}; x from {} to {}",
+                     first.text(),
+                     second.text(),
+                     theory::text(from),
+                     theory::text(to));
+}
+
+Verdict check_own_change(const OwnChange& says, std::uint64_t seed) {
+  Tally tally;
+  for (const auto& one : drawn_perturbations(seed)) {
+    const Rational without = own_change(one, without_bias(one.first));
+    tally.compare(own_change(one, one.first), says(without), [&] {
+      return fmt::format("{}: without b the output changes by {}", one.text(), without.text());
+    });
+  }
+  return tally.verdict("|change| of the layer's own output", "as stated", "exact");
+}
+
+std::vector<Perturbation> perturbations() {
+  const auto one = rows({{1}});
+  const GatedLayer plain{Gate::kRelu, one, one, column({0}), one};
+  auto raised = plain, lowered = plain;
+  raised.bias = column({1});
+  lowered.bias = column({-1});
+  return {{raised, plain, column({1}), column({2}), 21, 15},
+          {lowered, plain, column({1}), column({2}), 9, 15}};
+}
+
+Verdict check_perturbations(const std::vector<Perturbation>& says) {
+  Tally tally;
+  for (const auto& one : says) {
+    const Rational with = next_change(one, one.first);
+    const Rational without = next_change(one, without_bias(one.first));
+    tally.record(with == one.with && without == one.without, [&] {
+      return Witness{
+          fmt::format("{}: {} with b and {} without", one.text(), with.text(), without.text()),
+          with.to_double(),
+          one.with.to_double()};
+    });
+  }
+  return tally.verdict("|change| of the next output with b", "as stated", "exact");
+}
+
+Verdict check_softens(const Softens& says, std::uint64_t seed) {
+  Tally tally;
+  auto cases = perturbations();
+  for (auto& one : drawn_perturbations(seed)) cases.push_back(std::move(one));
+  for (const auto& one : cases) {
+    const Rational with = next_change(one, one.first);
+    const Rational without = next_change(one, without_bias(one.first));
+    const auto stated = says(one);
+    if (!stated) continue;
+    tally.record((with <= without) == *stated, [&] {
+      return Witness{fmt::format("{}: the output changes by {} with b and by {} without",
+                                 one.text(),
+                                 with.text(),
+                                 without.text()),
+                     with.to_double(),
+                     without.to_double()};
+    });
+  }
+  return tally.verdict("|change| with b", "without b", "exact");
 }
 
 }  // namespace kappascope::theory

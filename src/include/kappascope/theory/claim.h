@@ -28,6 +28,12 @@ struct StudyRuns {
   std::vector<study::RunEnd> runs;
 };
 
+enum class Standing {
+  kPublished,  ///< a statement of a document
+  kNote,       ///< one too, whose outcome turns on wording or on a degenerate case
+  kOurs,       ///< a corrected statement, or one beside the documents
+};
+
 /// One statement of the four documents, as data and a check.
 struct Claim {
   std::string id;         ///< "P-L2a"; a corrected statement has a prime: "P-L2a'"
@@ -35,6 +41,9 @@ struct Claim {
   std::string statement;  ///< as published, in our words and symbols
   std::string assumptions;
   std::string derivation;  ///< how it is decided, in short
+  /// kOurs is set for every claim whose source says "ours" or "corrects".
+  Standing standing = Standing::kPublished;
+  std::string open{};  ///< what would decide it, where no check and no study here does
   bool needs_run = false;
   /// The studies in experiments/ that measure it, for a statement about trainings. Such a claim has
   /// a check of its own only where a part of it can be decided without them.

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements about trainings that the studies measure beside their main claims, and statements that
+// nothing here decides: each says what would.
+#include <utility>
+
+#include "kappascope/store/schema/series.h"
+#include "theory/checks/studies/contrasts.h"
+#include "theory/families/families.h"
+
+namespace kappascope::theory {
+namespace {
+
+using enum Direction;
+
+constexpr const char* kAsStudied = "as in the study";
+constexpr const char* kTrainings = "a statement about trainings, paired by seed";
+
+/// In every condition of a study the arm has more, or less, of a quantity than its control.
+Claim measured(std::string id,
+               std::string source,
+               std::string statement,
+               std::string derivation,
+               std::vector<std::string> studies,
+               DirectionQuestion question) {
+  return {.id = std::move(id),
+          .source = std::move(source),
+          .statement = std::move(statement),
+          .assumptions = kAsStudied,
+          .derivation = std::move(derivation),
+          .studies = std::move(studies),
+          .measure = [question = std::move(question)](const StudyRuns& study) {
+            return check_direction(study, question);
+          }};
+}
+
+Claim open(std::string id, std::string source, std::string statement, std::string what) {
+  return {.id = std::move(id),
+          .source = std::move(source),
+          .statement = std::move(statement),
+          .assumptions = kTrainings,
+          .derivation = "No run and no study here decides it.",
+          .open = std::move(what)};
+}
+
+std::vector<Claim> measured_claims() {
+  const std::string attacked(store::id::kAccuracyDocumentAttack.name());
+  const std::string loss(store::id::kLossTest.name());
+  return {
+      measured("P-X3t",
+               "Post-gating bias, 4.3 and figure 4",
+               "PGB keeps a clear advantage in adversarial accuracy throughout training.",
+               "Accuracy under the document's attack, its median over training, paired by seed.",
+               {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
+               {.claimed = {{store::median_over_steps(attacked), "PGB", "no bias", kHigher}},
+                .beside = {{attacked, "PGB", "no bias", kHigher}}}),
+      measured("A-BEST",
+               "ASGER, 5.2",
+               "Of the ranges 0.25, 0.5 and 1, α = 0.5 is the best.",
+               "Test loss at the end, paired by seed. The document prints no loss for α = 1.",
+               {"asger-ablation"},
+               {.claimed = {{loss, "alpha 0.5", "alpha 0.25", kLower},
+                            {loss, "alpha 0.5", "alpha 1", kLower}}}),
+      measured("I-LOSS",
+               "Isotropy GMLP, 6.1",
+               "The layer with the branch ends at a higher loss than SwiGLU: 4.997 against 4.9266.",
+               "Test loss at the end, paired by seed, with the branch and without it beside.",
+               {"isogmlp"},
+               {.claimed = {{loss, "IsoGMLP", "SwiGLU", kHigher}},
+                .beside = {{loss, "IsoGMLP", "GEGLU", kHigher}}}),
+      measured("I-ORTH",
+               "Isotropy GMLP, 6.3 and 7.1",
+               "Orthogonal initialisation is crucial for training the combined layer: without it "
+               "the loss is higher.",
+               "Test loss at the end, paired by seed, with the orthogonal start and without.",
+               {"isogmlp-ablation"},
+               {.claimed = {{loss, "all", "no orthogonal start", kLower}}}),
+  };
+}
+
+std::vector<Claim> undecided_claims() {
+  return {
+      open("P-LR",
+           "Post-gating bias, abstract",
+           "PGB makes training stable at higher learning rates.",
+           "pgb-vitvae over a grid of learning rates up to where the control diverges: steps in "
+           "spikes and diverged runs of either arm, 20 seeds"),
+      open("P-DOMr",
+           "Post-gating bias, variance control",
+           "On the features of a training μμᵀ dominates the spectrum of Σ + μμᵀ.",
+           "‖μ‖² and λmax(Σ) of each layer and step, which no run stores so far; random features "
+           "are P-DOM"),
+      open(
+          "P-KWm",
+          "Post-gating bias, 3.2",
+          "Without PGB training ends with a worse conditioned W_d.",
+          "the singular values of every W_d at the end of the pgb studies, with b and without, and "
+          "with an output bias as control"),
+      open("P-X3e",
+           "Post-gating bias, 4.3 (grokking)",
+           "Adversarial accuracy begins to rise earlier with PGB.",
+           "the first step at which accuracy under the document's attack passes a level fixed in "
+           "advance, with and without b, 10 seeds, in runs as long as figures 4 to 6"),
+      open("P-C100",
+           "Post-gating bias, section 4",
+           "The gated MLPs were tested on CIFAR-100 too: the document announces it and shows no "
+           "result.",
+           "pgb-mlp-cifar on CIFAR-100's binary files, with 100 classes"),
+      open("P-EARLY",
+           "Post-gating bias, section 5",
+           "Instabilities are most visible early, at a large rate, and vanish once it decays.",
+           "pgb-vitvae with the cosine schedule of the document: the share of spikes before and "
+           "after the rate has halved; the study as it is has a constant rate"),
+      open("A-INIT",
+           "ASGER, section 6",
+           "Expanded gating ranges require careful initialisation.",
+           "asger-ablation over a grid of initial standard deviations at α = 0, 0.5 and 1: the "
+           "range of them that trains, for each α"),
+      open(
+          "I-ROWS",
+          "Isotropy GMLP, Table 1",
+          "The branch, then orthogonal initialisation, then LayerNorm each lower the loss.",
+          "four cumulative arms, base GLU and one change more each, in place of isogmlp-ablation's "
+          "arms that leave one change out"),
+  };
+}
+
+}  // namespace
+
+std::vector<Claim> open_claims() {
+  auto claims = measured_claims();
+  for (auto& claim : undecided_claims()) claims.push_back(std::move(claim));
+  return claims;
+}
+
+}  // namespace kappascope::theory
