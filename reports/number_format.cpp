@@ -63,12 +63,6 @@ std::string percent(double share) {
   return (value < 0 ? "−" : "") + text + " %";
 }
 
-std::string verdict_words(const std::string& outcome) {
-  if (outcome == "holds under a condition" || outcome == "holds") return "holds here";
-  if (outcome == "refuted") return "not so here";
-  return outcome == "measured" ? outcome : "not decided";
-}
-
 std::string listed(const std::vector<std::string>& items) {
   std::string text;
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -19,9 +19,6 @@ std::string grouped(double count);
 std::string counted(std::size_t count, const std::string& what);
 /// A share as "12 %"; two digits below ten, so that 1.8 % is not 2 %.
 std::string percent(double share);
-/// What a verdict on a study's runs says of them: "holds here", "not so here", "not decided",
-/// "measured".
-std::string verdict_words(const std::string& outcome);
 /// "A", "A and B", "A, B and C".
 std::string listed(const std::vector<std::string>& items);
 /// "95 %: 3.1 % to 5.2 %" of a share, or "" without an interval.

@@ -30,7 +30,7 @@ std::string field(const nlohmann::json& json, const char* key) {
 struct Row {
   std::string claim{}, outcome{}, statement{}, condition{};
   std::string left{}, measured{}, lower{}, upper{}, right{}, predicted{};
-  std::string witness{}, route{}, cases{}, seed{};
+  std::string witness{}, route{}, proof{}, sizes{}, cases{}, seed{};
   std::string from{};  ///< the run or the study that it was decided on
 };
 
@@ -49,8 +49,11 @@ std::string numbers(const Row& row) {
 }
 
 std::string how_decided(const Row& row) {
-  std::string how = row.route;
-  if (!row.cases.empty()) how += ", " + row.cases + " cases";
+  std::string how = study::how_sure({.outcome = row.outcome,
+                                     .proof = row.proof,
+                                     .sizes = row.sizes,
+                                     .route = row.route,
+                                     .cases = row.cases});
   if (!row.seed.empty()) how += ", seed " + row.seed;
   return how;
 }
@@ -104,6 +107,8 @@ Row row_of(const store::VerdictRow& verdict, const std::string& run) {
           .predicted = field(json, "predicted"),
           .witness = field(json, "witness"),
           .route = field(json, "route"),
+          .proof = field(json, "proof"),
+          .sizes = field(json, "sizes"),
           .cases = field(json, "cases"),
           .seed = field(json, "seed"),
           .from = run};
@@ -128,6 +133,8 @@ Row row_of(const study::ClaimVerdict& claim) {
           .predicted = number(v.predicted),
           .witness = v.witness,
           .route = v.route,
+          .proof = v.proof,
+          .sizes = v.sizes,
           .cases = std::to_string(v.cases),
           .from = claim.study};
 }

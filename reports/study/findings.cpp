@@ -23,7 +23,7 @@ std::string beginning(const std::string& text) {
 
 void find_verdicts(const StudyView& study, Findings& out) {
   for (const auto& claim : study.verdicts) {
-    std::string outcome = verdict_words(to_string(claim.verdict.outcome));
+    std::string outcome = to_string(claim.verdict.outcome);
     outcome[0] = static_cast<char>(outcome[0] - 'a' + 'A');
     out.push_back({"verdict",
                    fmt::format("{}: {}{}",

@@ -25,12 +25,12 @@ constexpr const char* kHead =
     "by Student's t, p-values corrected for the number of comparisons in their table (Holm). A "
     "verdict speaks of these runs,\n"
     "at their size and on their data:\n\n"
-    "- *holds here*: what the document says is seen, with less than {:g} % chance of seeing it by "
-    "accident;\n"
-    "- *not so here*: the contrary is seen, equally surely, or an effect of the document's size "
-    "would "
+    "- *holds under a condition*: what the document says is seen, with less than {:g} % chance of "
+    "seeing it by accident; the\n"
+    "  condition is that these runs are what it means;\n"
+    "- *refuted*: the contrary is seen, equally surely, or an effect of the document's size would "
     "have been seen and is not;\n"
-    "- *not decided*: the runs are too few or too small to tell, and the text says what they would "
+    "- *undecided*: the runs are too few or too small to tell, and the text says what they would "
     "have shown;\n"
     "- *measured*: a number without a yes or no.\n";
 
@@ -88,7 +88,7 @@ std::string summary(const std::vector<StudyResult>& studies) {
                          seen ? interval(verdict.lower, verdict.upper) : "–",
                          seen ? number(verdict.predicted) : "–",
                          study.seeds,
-                         verdict_words(to_string(verdict.outcome)));
+                         to_string(verdict.outcome));
     }
   }
   return out;
@@ -103,7 +103,7 @@ std::string verdicts_table(const StudyResult& study) {
                        markdown_cell(claim.claim),
                        markdown_cell(claim.statement),
                        markdown_cell(claim.source),
-                       verdict_words(to_string(claim.verdict.outcome)),
+                       to_string(claim.verdict.outcome),
                        markdown_cell(claim.verdict.condition));
   }
   return out;

@@ -137,6 +137,8 @@ ClaimVerdict claim_verdict_of(const Json& json, const std::string& study) {
   v.cases = to_count(json, "cases");
   v.witness = json.value("witness", "");
   v.route = json.value("route", "study");
+  v.proof = json.value("proof", "");
+  v.sizes = json.value("sizes", "");
   return out;
 }
 
@@ -144,26 +146,29 @@ ClaimVerdict claim_verdict_of(const Json& json, const std::string& study) {
 
 Json json_of(const ClaimVerdict& verdict) {
   const auto& v = verdict.verdict;
-  return {{"claim", verdict.claim},
-          {"source", verdict.source},
-          {"statement", verdict.statement},
-          {"assumptions", verdict.assumptions},
-          {"derivation", verdict.derivation},
-          {"outcome", to_string(v.outcome)},
-          {"condition", v.condition},
-          {"left", v.left},
-          {"right", v.right},
-          {"measured", number(v.measured)},
-          {"predicted", number(v.predicted)},
-          {"lower", number(v.lower)},
-          {"upper", number(v.upper)},
-          {"margin", number(v.margin)},
-          {"tolerance", number(v.tolerance)},
-          {"cases", v.cases},
-          {"seed", v.seed},
-          {"witness", v.witness},
-          {"route", v.route},
-          {"seconds", number(v.seconds)}};
+  Json json = {{"claim", verdict.claim},
+               {"source", verdict.source},
+               {"statement", verdict.statement},
+               {"assumptions", verdict.assumptions},
+               {"derivation", verdict.derivation},
+               {"outcome", to_string(v.outcome)},
+               {"condition", v.condition},
+               {"left", v.left},
+               {"right", v.right},
+               {"measured", number(v.measured)},
+               {"predicted", number(v.predicted)},
+               {"lower", number(v.lower)},
+               {"upper", number(v.upper)},
+               {"margin", number(v.margin)},
+               {"tolerance", number(v.tolerance)},
+               {"cases", v.cases},
+               {"seed", v.seed},
+               {"witness", v.witness},
+               {"route", v.route},
+               {"seconds", number(v.seconds)}};
+  if (!v.proof.empty()) json["proof"] = v.proof;
+  if (!v.sizes.empty()) json["sizes"] = v.sizes;
+  return json;
 }
 
 // In the order of the alphabet, as results have been written from the first on.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/study/verdict.h"
 
+#include <string>
+
 #include "study/json.h"
 
 namespace kappascope::study {
@@ -19,6 +21,29 @@ const char* to_string(Outcome outcome) {
       return "undecided";
   }
   return "?";
+}
+
+std::string how_sure(const Evidence& evidence) {
+  if (evidence.route.empty()) return "";
+  std::string cases = evidence.route;
+  if (!evidence.cases.empty()) cases += ", " + evidence.cases + " cases";
+  if (!evidence.sizes.empty()) cases += ", " + evidence.sizes;
+  const bool holds = evidence.outcome == to_string(Outcome::kHolds) ||
+                     evidence.outcome == to_string(Outcome::kHoldsUnder);
+  if (holds && evidence.route != "study") {
+    if (evidence.proof.empty()) return "searched: " + cases;
+    return "proved (" + evidence.proof + "); " + cases;
+  }
+  if (evidence.outcome == to_string(Outcome::kRefuted)) return "witness: " + cases;
+  return cases;
+}
+
+Evidence evidence_of(const Verdict& verdict) {
+  return {.outcome = to_string(verdict.outcome),
+          .proof = verdict.proof,
+          .sizes = verdict.sizes,
+          .route = verdict.route,
+          .cases = std::to_string(verdict.cases)};
 }
 
 std::string verdict_json(const ClaimVerdict& verdict) {

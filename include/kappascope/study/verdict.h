@@ -30,8 +30,19 @@ struct Verdict {
   std::uint64_t seed = 0;
   std::string witness;  ///< numbers small enough to check by hand; empty when it holds
   std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run" | "study"
+  std::string proof{};  ///< where what holds is proved: "theory/PROOFS.md 4"; empty: searched
+  std::string sizes{};  ///< what a search ran over: "d <= 5"
   double seconds = 0;
 };
+
+/// How sure a verdict is, and by what: "proved (theory/PROOFS.md 4); exact, 2200 cases, d <= 5",
+/// "searched: exact, 2200 cases, d <= 5", "witness: exact, 2200 cases", or for what is measured its
+/// route and cases. `outcome` is a word of to_string(); without a route nothing.
+struct Evidence {
+  std::string outcome{}, proof{}, sizes{}, route{}, cases{};
+};
+std::string how_sure(const Evidence& evidence);
+Evidence evidence_of(const Verdict& verdict);
 
 /// A verdict with the texts of its claim: everything that a reader of a result needs.
 struct ClaimVerdict {

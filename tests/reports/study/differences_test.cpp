@@ -179,10 +179,10 @@ TEST_CASE("verdicts come first, in words", "[study]") {
                                     verdict("P-4", kMeasured, "")}});
   const auto found = found_in(folder / "s");
   REQUIRE(found.size() > 4);
-  CHECK(found[0].text == "Holds here: P-1 – b helps");
+  CHECK(found[0].text == "Holds under a condition: P-1 – b helps");
   CHECK(found[0].certainty == "on four seeds");
-  CHECK(found[1].text == "Not so here: P-2.");
-  CHECK(found[2].text == "Not decided: P-3.");
+  CHECK(found[1].text == "Refuted: P-2.");
+  CHECK(found[2].text == "Undecided: P-3.");
   CHECK(found[3].text == "Measured: P-4.");
   CHECK(found[4].id == "told_apart");
 }

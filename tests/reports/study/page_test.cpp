@@ -135,7 +135,7 @@ TEST_CASE("a study's verdicts stand in the ledger, names stay text", "[study]") 
   std::string page = page_of_study(folder / "s");
   page.erase(page.find(plotly_js()), plotly_js().size());
   CHECK(holds(page, "id=\"ledger\""));
-  CHECK(holds(page, "Not so here: P-1 – &lt;b&gt;"));
+  CHECK(holds(page, "Refuted: P-1 – &lt;b&gt;"));
   CHECK(holds(page, "a&lt;img&gt;b"));
   CHECK(!holds(page, "<img"));
   CHECK(!holds(page, "<i>"));
