@@ -3,21 +3,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/theory/claim.h"
+#include "theory/documents/documents.h"
 #include "theory/families/families.h"
 
 namespace kappascope::theory {
 namespace {
 
-/// Refuses to decide a measured claim without a run, notes seed and time, and marks what is ours.
-Claim with_bookkeeping(Claim claim) {
+/// Refuses to decide a measured claim without a run, and notes seed, time and support.
+Claim with_bookkeeping(Claim claim, const std::string& family) {
   if (claim.source.starts_with("ours") || claim.source.starts_with("corrects ")) {
     claim.standing = Standing::kOurs;
   }
+  claim.quote = quote_of(claim.id);
+  claim.code = "theory/families/" + family + ".cpp";
   if (!claim.check) return claim;
   claim.check = [id = claim.id, needs_run = claim.needs_run, check = std::move(claim.check)](
                     const CheckContext& context) {
@@ -26,6 +30,9 @@ Claim with_bookkeeping(Claim claim) {
             id);
     const double start = monotonic_seconds();
     auto verdict = check(context);
+    const auto support = support_of(id);
+    verdict.proof = support.proof;
+    verdict.sizes = support.sizes;
     verdict.seed = context.seed;
     verdict.seconds = monotonic_seconds() - start;
     return verdict;
@@ -33,24 +40,31 @@ Claim with_bookkeeping(Claim claim) {
   return claim;
 }
 
+struct Family {
+  const char* name;
+  std::vector<Claim> (*claims)();
+};
+
 std::vector<Claim> gather() {
   std::vector<Claim> claims;
-  for (auto* family : {&dichotomy_claims,
-                       &offsets_claims,
-                       &offset_routes_claims,
-                       &proposition1_claims,
-                       &descent_claims,
-                       &variance_control_claims,
-                       &lemma2_claims,
-                       &centring_claims,
-                       &bias_redundancy_claims,
-                       &asger_claims,
-                       &asger_results_claims,
-                       &isotropy_claims,
-                       &costs_claims,
-                       &study_claims,
-                       &open_claims}) {
-    for (auto& claim : family()) claims.push_back(with_bookkeeping(std::move(claim)));
+  for (const auto& family : {Family{"dichotomy", &dichotomy_claims},
+                             Family{"offsets", &offsets_claims},
+                             Family{"offset_routes", &offset_routes_claims},
+                             Family{"proposition1", &proposition1_claims},
+                             Family{"descent", &descent_claims},
+                             Family{"variance_control", &variance_control_claims},
+                             Family{"lemma2", &lemma2_claims},
+                             Family{"centring", &centring_claims},
+                             Family{"bias_redundancy", &bias_redundancy_claims},
+                             Family{"asger", &asger_claims},
+                             Family{"asger_results", &asger_results_claims},
+                             Family{"isotropy", &isotropy_claims},
+                             Family{"costs", &costs_claims},
+                             Family{"studies", &study_claims},
+                             Family{"open/open", &open_claims}}) {
+    for (auto& claim : family.claims()) {
+      claims.push_back(with_bookkeeping(std::move(claim), family.name));
+    }
   }
   return claims;
 }

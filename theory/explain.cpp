@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "kappascope/core/wrap.h"
+#include "theory/documents/documents.h"
 
 namespace kappascope::theory {
 namespace {
@@ -29,44 +31,76 @@ std::string sides(const Verdict& verdict) {
 }
 
 std::string evidence(const Verdict& verdict) {
-  auto text = fmt::format("{}, {} cases", verdict.route, verdict.cases);
+  auto text = study::how_sure(study::evidence_of(verdict));
   if (verdict.outcome == Outcome::kHolds || verdict.outcome == Outcome::kHoldsUnder) {
     text += verdict.tolerance > 0
-                ? fmt::format(", largest deviation {:.2g} (rounding allows {:.2g})",
+                ? fmt::format("; largest deviation {:.2g} (rounding allows {:.2g})",
                               verdict.margin,
                               verdict.tolerance)
-                : ", no deviation in exact arithmetic";
+                : "; no deviation in exact arithmetic";
   }
-  return text + fmt::format(", seed {}, {:.2g} s", verdict.seed, verdict.seconds);
+  return text + fmt::format("; seed {}, {:.2g} s", verdict.seed, verdict.seconds);
 }
 
 std::string decided(const Verdict& verdict) {
   return paragraph("verdict", to_string(verdict.outcome)) +
          paragraph("condition", verdict.condition) + paragraph("numbers", sides(verdict)) +
-         paragraph("evidence", evidence(verdict)) + paragraph("witness", verdict.witness);
+         paragraph("how sure", evidence(verdict)) + paragraph("witness", verdict.witness);
 }
 
-constexpr const char* kNextWitness = " | ";  // between the witnesses of a conjunction
-
-std::string first_witness(const Verdict& verdict) {
-  return verdict.witness.substr(0, verdict.witness.find(kNextWitness));
+/// A witness as lines: parted at " | ", ": " and "; " outside brackets.
+std::vector<std::string> steps_of(const std::string& witness) {
+  std::vector<std::string> lines{""};
+  int depth = 0;
+  for (std::size_t i = 0; i < witness.size(); ++i) {
+    const char c = witness[i];
+    if (c == '[' || c == '(' || c == '{') ++depth;
+    if (c == ']' || c == ')' || c == '}') --depth;
+    const bool blank = i + 1 < witness.size() && witness[i + 1] == ' ';
+    if (depth == 0 && blank && (c == ':' || c == ';')) {
+      lines.emplace_back();
+      ++i;
+    } else if (witness.compare(i, 3, " | ") == 0) {
+      lines.emplace_back();
+      i += 2;
+    } else {
+      lines.back() += c;
+    }
+  }
+  return lines;
 }
 
-std::string other_witnesses(const Verdict& verdict) {
-  const auto next = verdict.witness.find(kNextWitness);
-  return next == std::string::npos ? "" : verdict.witness.substr(next + 3);
+/// The lines under one label.
+std::string listing(const std::string& label, const std::vector<std::string>& lines) {
+  std::string out;
+  for (const auto& line : lines) out += paragraph(out.empty() ? label : "", line);
+  return out;
 }
 
-/// The verdict with its example first; its condition is left to the corrected statement where the
-/// two are the same.
-std::string for_reviewer(const Claim& claim, const Verdict& verdict, const Claim* corrected) {
-  const bool said_below = corrected != nullptr && corrected->statement == verdict.condition;
-  return paragraph("verdict", to_string(verdict.outcome)) +
-         paragraph("example", first_witness(verdict)) + paragraph("source", claim.source) +
-         paragraph("assumptions", claim.assumptions) + paragraph("decided by", claim.derivation) +
-         paragraph("condition", said_below ? "" : verdict.condition) +
-         paragraph("numbers", sides(verdict)) + paragraph("evidence", evidence(verdict)) +
-         paragraph("more", other_witnesses(verdict));
+/// The outcome as a sentence, with what is so instead or under which condition it is so.
+std::string sentence(const Claim& claim, const std::optional<Verdict>& verdict) {
+  if (!verdict) {
+    if (claim.needs_run) return "Not decided yet: kappascope verify --run RUN decides it on a run.";
+    if (!claim.open.empty()) return "Undecided. It would take: " + claim.open + ".";
+    return "Decided by studies.";
+  }
+  const auto with = [&](const char* head, const char* between) {
+    return verdict->condition.empty() ? std::string(head) + "."
+                                      : std::string(head) + between + verdict->condition + ".";
+  };
+  switch (verdict->outcome) {
+    case Outcome::kHolds:
+      return with("Holds", ": ");
+    case Outcome::kHoldsUnder:
+      return with("Holds under a condition", ": ");
+    case Outcome::kRefuted:
+      return with("Refuted", "; what is so: ");
+    case Outcome::kMeasured:
+      return with("Measured", ": ");
+    case Outcome::kUndecided:
+      return with("Undecided", ": ");
+  }
+  return "";
 }
 
 }  // namespace
@@ -74,26 +108,30 @@ std::string for_reviewer(const Claim& claim, const Verdict& verdict, const Claim
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
                     const Claim* corrected) {
-  auto text = paragraph(claim.id, claim.statement);
-  if (verdict) {
-    text += for_reviewer(claim, *verdict, corrected);
-  } else {
-    text += paragraph("source", claim.source) + paragraph("assumptions", claim.assumptions) +
-            paragraph("decided by", claim.derivation) +
-            paragraph("verdict",
-                      claim.needs_run ? "needs a stored run: kappascope verify --run RUN"
-                                      : "decided by studies");
+  const auto* finding = find_finding(claim.id);
+  auto text = paragraph(claim.id, claim.source);
+  if (!claim.quote.empty()) text += paragraph("claimed", "“" + claim.quote + "”");
+  text += paragraph(claim.quote.empty() ? "stated" : "read as", claim.statement) +
+          paragraph("given", claim.assumptions) + paragraph("verdict", sentence(claim, verdict));
+  if (finding != nullptr) {
+    text += listing("witness", finding->witness().lines);
+  } else if (verdict) {
+    if (!verdict->witness.empty()) text += listing("witness", steps_of(verdict->witness));
   }
+  if (verdict) text += paragraph("numbers", sides(*verdict));
+  text += paragraph("decided by", claim.derivation);
+  if (corrected != nullptr) {
+    text += paragraph("corrected", corrected->id + ": " + corrected->statement) +
+            paragraph("because", corrected->derivation);
+  }
+  if (finding != nullptr) text += paragraph("in training", finding->meaning);
+  if (verdict) text += paragraph("how sure", evidence(*verdict));
   if (!claim.studies.empty()) {
     text += paragraph("studies",
                       fmt::format("{}: kappascope sweep experiments/small/STUDY.ini",
                                   fmt::join(claim.studies, ", ")));
   }
-  if (corrected != nullptr) {
-    text += paragraph("corrected", corrected->id + ": " + corrected->statement) +
-            paragraph("because", corrected->derivation);
-  }
-  return text;
+  return text + paragraph("code", claim.code);
 }
 
 std::string table_row(const Claim& claim, const Verdict& verdict) {

@@ -120,14 +120,23 @@ TEST_CASE("verify explains a claim for a reviewer") {
   const Workplace work;
   const auto refuted = work.run("verify P-P1e --explain");
   CHECK(refuted.status == 0);
-  for (const auto* part :
-       {"source", "A.3", "assumptions", "decided by", "example", "corrected     P-P1e'"})
+  for (const auto* part : {"A.3",
+                           "claimed       “",
+                           "read as",
+                           "verdict       Refuted",
+                           "witness",
+                           "decided by",
+                           "corrected     P-P1e'",
+                           "how sure",
+                           "theory/families/proposition1.cpp"})
     CHECK_THAT(refuted.out, Contains(part));
-  // The condition of P-P1f is the statement of P-P1f', and is printed as that.
+  // One of the ten findings: its witness is worked out, and the exact condition is printed once.
   const auto once = work.run("verify P-P1f --explain").out;
   CHECK(once.find("exactly when λ_d") == once.rfind("exactly when λ_d"));
-  CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("needs a stored run"));
-  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("decided by studies"));
+  CHECK_THAT(once, Contains("κ(Σ) = 2, κ(Σ + μμᵀ) = 1.") && Contains("in training"));
+  CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("verify --run RUN"));
+  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("Decided by studies"));
+  CHECK_THAT(work.run("verify P-LR --explain").out, Contains("Undecided. It would take: "));
 }
 
 TEST_CASE("verify tells a verdict that is not the expected one by its exit status") {

@@ -34,32 +34,42 @@ Verdict refutation() {
 
 }  // namespace
 
-TEST_CASE("an explanation holds statement, source, derivation, numbers, witness and correction") {
-  const auto claim = claim_named("P-X"), corrected = claim_named("P-X'");
-  const auto text = explain(claim, refutation(), &corrected);
-  for (const auto* part : {"κ of P-X\n",
-                           "a document",
+TEST_CASE("an explanation holds quote, reading, verdict, witness, correction and place") {
+  auto claim = claim_named("P-X");
+  const auto corrected = claim_named("P-X'");
+  claim.quote = "κ always grows";
+  claim.code = "theory/families/a.cpp";
+  auto verdict = refutation();
+  verdict.condition = "for Σ = I";
+  verdict.cases = 12;
+  const auto text = explain(claim, verdict, &corrected);
+  for (const auto* part : {"P-X           a document\n",
+                           "claimed       “κ always grows”\n",
+                           "read as       κ of P-X\n",
+                           "verdict       Refuted; what is so: for Σ = I.\n",
                            "derivation of P-X\n",
-                           "refuted",
                            "λmax: 2 [1.5, 2.5]; bound: 3",
-                           "Σ = [2 0; 0 1]",
                            "P-X': κ of P-X'",
-                           "derivation of P-X'"})
+                           "derivation of P-X'",
+                           "how sure      witness: Monte Carlo, 12 cases",
+                           "code          theory/families/a.cpp\n"})
     CHECK_THAT(text, Contains(part));
 }
 
-TEST_CASE("an explanation begins with an example, and prints a condition once") {
-  const auto claim = claim_named("P-X");
-  auto corrected = claim_named("P-X'");
+TEST_CASE("a witness is worked line by line, and brackets stay whole") {
   auto verdict = refutation();
-  verdict.witness += " | Σ = 0";
-  verdict.condition = corrected.statement;
-  const auto text = explain(claim, verdict, &corrected);
-  CHECK(text.find("example       Σ = [2 0; 0 1]\n") < text.find("source"));
-  CHECK_THAT(text, Contains("more          Σ = 0\n"));
-  CHECK(text.find(verdict.condition) == text.rfind(verdict.condition));
-  verdict.condition = "another";
-  CHECK_THAT(explain(claim, verdict, &corrected), Contains("condition     another\n"));
+  verdict.witness = "Σ = [2 0; 0 1], μ = 1: κ = 2; then 1 | Σ = 0";
+  CHECK_THAT(explain(claim_named("P-X"), verdict, nullptr),
+             Contains("witness       Σ = [2 0; 0 1], μ = 1\n              κ = 2\n              "
+                      "then 1\n              Σ = 0\n"));
+}
+
+TEST_CASE("one of the ten findings is explained with its worked witness and its meaning") {
+  const auto* claim = find_claim("P-P1f");
+  REQUIRE(claim != nullptr);
+  const auto text = explain(*claim, {}, nullptr);
+  CHECK_THAT(text, Contains("κ(Σ) = 2, κ(Σ + μμᵀ) = 1."));
+  CHECK_THAT(text, Contains("in training"));
 }
 
 TEST_CASE("a claim without a verdict says what it waits for") {
@@ -69,6 +79,10 @@ TEST_CASE("a claim without a verdict says what it waits for") {
   claim.needs_run = false;
   claim.studies = {"a-study", "another"};
   CHECK_THAT(explain(claim, {}, nullptr), Contains("a-study, another"));
+  claim.studies.clear();
+  claim.open = "a run on CIFAR-100";
+  CHECK_THAT(explain(claim, {}, nullptr),
+             Contains("Undecided. It would take: a run on CIFAR-100."));
 }
 
 TEST_CASE("a row of the table is one line, and says where it leaves off") {

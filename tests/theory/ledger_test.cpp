@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "support/catch.h"
+#include "theory/documents/documents.h"
 
 using namespace kappascope::theory;
 
@@ -28,8 +29,10 @@ TEST_CASE("the ledger in the repository is what the checks find") {
       entry->studies.push_back({study.at("study"), verdict.at("outcome")});
     }
   }
-  const std::string found = "# The ledger of claims\n\nGenerated, see README.md: do not edit.\n\n" +
-                            ledger_markdown(entries);
+  const std::string found =
+      "# The ledger of claims\n\n"
+      "Generated, see README.md: do not edit. Proofs are in [PROOFS.md](PROOFS.md).\n\n" +
+      ledger_markdown(entries);
 
   if (const char* approve = std::getenv("KAPPASCOPE_APPROVE");
       approve != nullptr && std::string(approve) == "1") {
@@ -54,4 +57,37 @@ TEST_CASE("a bar in a statement does not end its cell, and a waiting claim says 
   const LedgerEntry entry{.claim = trained, .studies = {{"another", "undecided"}}};
   CHECK(ledger_markdown({entry}).find("study a-study: not run; study another: undecided") !=
         std::string::npos);
+}
+
+TEST_CASE("every witness that is worked out contradicts a claim that is refuted") {
+  CHECK(findings().size() == 10);
+  for (const auto& finding : findings()) {
+    CAPTURE(finding.claim);
+    const auto witness = finding.witness();
+    CHECK(witness.contradicts);
+    CHECK(witness.lines.size() >= 2);
+    const auto* claim = find_claim(finding.claim);
+    REQUIRE(claim != nullptr);
+    CHECK(claim->check({}).outcome == Outcome::kRefuted);
+    CHECK(find_claim(finding.claim + "'") != nullptr);
+  }
+}
+
+TEST_CASE("a ledger parts what is published from what is ours, and says how sure it is") {
+  Claim ours;
+  ours.id = "P-X'";
+  ours.standing = Standing::kOurs;
+  Verdict proved;
+  proved.outcome = Outcome::kHolds;
+  proved.route = "exact";
+  proved.proof = "theory/PROOFS.md 1";
+  proved.cases = 7;
+  Claim open;
+  open.id = "P-Y";
+  open.open = "a study";
+  const auto text = ledger_markdown({{.claim = open}, {.claim = ours, .verdict = proved}});
+  CHECK(text.find("| P-Y |  | undecided | would decide it: a study |") != std::string::npos);
+  CHECK(text.find("## Ours") < text.find("| P-X' |"));
+  CHECK(text.find("## Published") < text.find("| P-Y |"));
+  CHECK(text.find("| proved (theory/PROOFS.md 1); exact | 7 |") != std::string::npos);
 }

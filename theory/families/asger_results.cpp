@@ -45,6 +45,7 @@ std::vector<Claim> asger_results_claims() {
        .statement = "The data set of 2.9B tokens suffices for the 399 steps of 4M tokens.",
        .assumptions = "4M is any batch that rounds to it (2²² too), 2.9B likewise",
        .derivation = "The product, within what the printed digits stand for.",
+       .standing = Standing::kNote,
        .check =
            [](const CheckContext&) {
              return with_condition(check_tokens_suffice(published_budget()),

@@ -25,6 +25,9 @@ constexpr const char* kQueryCondition =
     "not redundant exactly when no u has xu = 1 for every input x and b_QᵀW_Kᵀ(x-x') ≠ 0 for some "
     "inputs; otherwise W_Q + u b_Qᵀ (or W_Q) replaces it. Behind LayerNorm with shift β and gain "
     "γ ≠ 0 such a u exists exactly when Σ β_j/γ_j ≠ 0; behind RMSNorm without β never";
+constexpr const char* kPreNormShort =
+    "b_V goes into b_O where the rows of P sum to one; a bias that reads a LayerNorm with shift β "
+    "goes into its weights where Σ β_j/γ_j ≠ 0. Behind RMSNorm without β only b_V goes";
 constexpr const char* kPreNormCondition =
     "b_V: redundant with b_O exactly when b_V W_O = 0 for every head, or neither dropout on P nor "
     "a sink keeps the rows of P from summing to one. A bias that reads the norm (Q, V, FFN's "
@@ -185,7 +188,7 @@ std::vector<Claim> attention_claims() {
                      "because the rows of P sum to one. The witnesses in this order.",
        .check =
            [](const CheckContext& context) {
-             return with_condition(decide_pre_norm_as_published(context.seed), kPreNormCondition);
+             return with_condition(decide_pre_norm_as_published(context.seed), kPreNormShort);
            }},
       {.id = "Z-PRE'",
        .source = "corrects Z-PRE",

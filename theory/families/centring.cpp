@@ -100,6 +100,7 @@ std::vector<Claim> centring_claims() {
        .statement = "E‖U'‖_F² = E‖U‖_F² - ‖μ̄W_u‖², and the same for G.",
        .assumptions = kTokens,
        .derivation = "P-CENa for XW_u, whose mean row is μ̄W_u. The factor n is missing.",
+       .standing = Standing::kNote,
        .check =
            [](const CheckContext& context) {
              return with_condition(check_projected_drop(once, context.seed),
@@ -120,6 +121,7 @@ std::vector<Claim> centring_claims() {
        .assumptions = "silu(x) = x/(1 + e^{-x})",
        .derivation = "Its slope is more than one around x = 2.4, and negative for x < x0. One pair "
                      "of points refutes each, with e enclosed between fractions.",
+       .standing = Standing::kNote,
        .check = decide_published_silu},
       {.id = "P-CENc'",
        .source = "corrects P-CENc",

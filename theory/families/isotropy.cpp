@@ -240,7 +240,10 @@ std::vector<Claim> table_claims() {
 std::vector<Claim> isotropy_claims() {
   auto claims = branch_claims();
   for (auto& claim : result_claims()) claims.push_back(std::move(claim));
-  for (auto& claim : table_claims()) claims.push_back(std::move(claim));
+  for (auto& claim : table_claims()) {
+    if (claim.id == "I-SUMd" || claim.id == "I-SUMe") claim.standing = Standing::kNote;
+    claims.push_back(std::move(claim));
+  }
   return claims;
 }
 

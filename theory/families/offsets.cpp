@@ -73,6 +73,7 @@ std::vector<Claim> fit_claims() {
        .assumptions = "Δ of any shape [m, n]",
        .derivation = "Compared with the solution of the optimality conditions of the strictly "
                      "convex problem. The witness: b_in = 0, with which nothing but 0 fits.",
+       .standing = Standing::kNote,
        .check = decide_least_fit},
       {.id = "P-L1'",
        .source = "corrects P-L1",
@@ -118,6 +119,7 @@ std::vector<Claim> error_claims() {
        .assumptions = kNoise,
        .derivation = "Compared with a least-squares fit to all outcomes of a finite law of x. The "
                      "witness: a singular H, which Σ >= 0 allows.",
+       .standing = Standing::kNote,
        .check = decide_least_error},
       {.id = "P-MSEa'",
        .source = "corrects P-MSEa",

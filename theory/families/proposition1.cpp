@@ -32,6 +32,9 @@ constexpr const char* kKappaCondition =
     "range: "
     "the same on the range (κ over nonzero eigenvalues), always (κ = λmax/λmin, ∞ = ∞). For μ "
     "outside the range: always, but with κ = λmax/λmin not when the nullity is one";
+constexpr const char* kKappaShort =
+    "where the smallest eigenvalue gains no larger a share than the largest; for d = 2 and Σ > 0 "
+    "exactly when (1 + |μ|²/tr Σ)² >= 1 + μᵀΣ⁻¹μ, in general as P-P1f' says";
 constexpr const char* kSchurCondition =
     "as what is left for W_d once an intercept is eliminated: always for a free intercept c on Z; "
     "for c = bW_d at a b with ∂L/∂b = 0, exactly when rank W_d = d_model (so d_ff >= d_model), or "
@@ -218,7 +221,7 @@ std::vector<Claim> spectrum_claims() {
                      "witnesses: Σ > 0, Σ > 0 for strictness, then singular Σ under both readings.",
        .check =
            [](const CheckContext& context) {
-             return with_condition(decide_kappa(context), kKappaCondition);
+             return with_condition(decide_kappa(context), kKappaShort);
            }},
       {.id = "P-P1f'",
        .source = "corrects P-P1f",

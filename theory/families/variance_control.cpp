@@ -40,6 +40,9 @@ constexpr const char* kInflation =
     "M independent of S: Var(MS) > Var(S) exactly when p < 1 and pμ² > σ² for a mask {0, 1}, never "
     "at μ = 0; for {0, 1/p} exactly when p < 1 and E S² > 0. The mean is pμ for {0, 1}, μ for "
     "{0, 1/p}";
+constexpr const char* kReductionShort =
+    "E[r²] > 0 and b brings the mean that it is added to nearer to zero, |c + b| < |c|; centred at "
+    "b = -c alone. Training goes there only where the mean output overshoots the target (P-L2s')";
 constexpr const char* kReduction =
     "with M, S and γ independent: a feature's variance falls exactly when E[r²] > 0 and |c + b| < "
     "|c|, the sum over features exactly when E[r²] > 0 and ‖c + b‖ < ‖c‖, with c = μ E M for y = "
@@ -227,7 +230,7 @@ std::vector<Claim> masking_claims() {
            "not the regressor on zero: the last two witnesses.",
        .check =
            [](const CheckContext& context) {
-             return holds_exactly_under(kReduction, decide_reduction(context));
+             return holds_exactly_under(kReductionShort, decide_reduction(context));
            }},
       {.id = "P-L2s'",
        .source = "corrects P-L2s",

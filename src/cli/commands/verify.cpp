@@ -59,9 +59,10 @@ std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted)
 
 void print_list(const std::vector<const theory::Claim*>& claims) {
   for (const auto* claim : claims) {
-    const std::string needs = claim->needs_run ? " (needs --run)"
-                              : claim->check   ? ""
-                                               : " (studies)";
+    const std::string needs = claim->needs_run      ? " (needs --run)"
+                              : claim->check        ? ""
+                              : claim->open.empty() ? " (studies)"
+                                                    : " (undecided)";
     fmt::print("{:<9} {} [{}]{}\n", claim->id, claim->statement, claim->source, needs);
   }
 }
@@ -120,9 +121,12 @@ void say_what_waits(const std::vector<const theory::Claim*>& claims,
     return std::count_if(claims.begin(), claims.end(), kind);
   };
   const auto runs = count([&](const auto* claim) { return claim->needs_run && !context.run; });
-  const auto studies = count([](const auto* claim) { return !claim->check; });
+  const auto studies =
+      count([](const auto* claim) { return !claim->studies.empty() && !claim->check; });
+  const auto open = count([](const auto* claim) { return !claim->open.empty(); });
   if (runs > 0) notice("{} claims about training need a run: pass --run RUN\n", runs);
   if (studies > 0) notice("{} claims are decided by studies: --list names them\n", studies);
+  if (open > 0) notice("{} claims are undecided: --explain says what would decide them\n", open);
 }
 
 }  // namespace
@@ -154,8 +158,8 @@ int run_verify(const Arguments& arguments) {
       "seed of searches and Monte Carlo")(
       "explain",
       po::bool_switch(),
-      "print each claim for a reviewer: example, statement, source, derivation, numbers, "
-      "correction")("list", po::bool_switch(), "list the claims without deciding them")(
+      "print each claim as a referee's report: quote, verdict, witness, correction, how sure")(
+      "list", po::bool_switch(), "list the claims without deciding them")(
       "json", po::bool_switch(), "print one JSON object per line")(
       "expect",
       po::value(&expected)->value_name("FILE"),

@@ -43,7 +43,9 @@ struct Claim {
   std::string derivation;  ///< how it is decided, in short
   /// kOurs is set for every claim whose source says "ours" or "corrects".
   Standing standing = Standing::kPublished;
-  std::string open{};  ///< what would decide it, where no check and no study here does
+  std::string quote{};  ///< the document's words, at most fifteen; empty for ours
+  std::string code{};   ///< the file of its family
+  std::string open{};   ///< what would decide it, where no check and no study here does
   bool needs_run = false;
   /// The studies in experiments/ that measure it, for a statement about trainings. Such a claim has
   /// a check of its own only where a part of it can be decided without them.

@@ -8,11 +8,10 @@
 
 namespace kappascope::theory {
 
-/// What a reviewer needs to check one claim by hand, in lines of at most 96 characters: the
-/// statement, the verdict and its first witness as an example; then source, assumptions,
-/// derivation, condition, both sides, evidence, further witnesses and the corrected statement. A
-/// condition that is the corrected statement is printed once. `verdict` is empty where the claim
-/// needs a run or studies; `corrected` is null where there is none.
+/// A referee's report on one claim, in lines of at most 96 characters: the document's words and how
+/// they are read, the verdict as a sentence, the witness line by line, the corrected statement, how
+/// sure it is, and where the code is. `verdict` is empty where the claim needs a run, studies or
+/// more than there is; `corrected` is null where there is none.
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
                     const Claim* corrected);

@@ -21,9 +21,10 @@ struct LedgerEntry {
   std::vector<StudyVerdict> studies{};
 };
 
-/// The ledger as a Markdown table: claim, statement, outcome, condition. It holds nothing that
-/// depends on the seed, the machine or the time; what studies found has its numbers in
-/// experiments/RESULTS.md.
+/// The ledger as Markdown: the ten findings with their witnesses worked out, the notation, then a
+/// table each of published statements, of notes and of what is ours. It holds nothing that depends
+/// on the machine or the time; cases and measured numbers are those of the verdicts' seed. What
+/// studies found has its numbers in experiments/RESULTS.md.
 std::string ledger_markdown(const std::vector<LedgerEntry>& entries);
 
 }  // namespace kappascope::theory

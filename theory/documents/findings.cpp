@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "theory/documents/documents.h"
+#include "theory/documents/witnesses.h"
+
+namespace kappascope::theory {
+
+const std::vector<KeyFinding>& findings() {
+  static const std::vector<KeyFinding> all{
+      {"P-ODD",
+       "Sections 3.1 and 3.2, attention against gating",
+       &odd_attention,
+       "An attention block without biases cannot give a feature a constant level, a gated layer "
+       "can. If you drop biases everywhere, the attention output is where one is missed: keep b_O "
+       "or the norm's shift before you think of the MLP."},
+      {"P-MSEb",
+       "Section 3.1, minimum-MSE remark",
+       &vanishing_noise,
+       "How weights make up for a missing intercept depends on the shape of the noise however "
+       "small it is: they read the offset in the quiet features. Lemma 1 says nothing about what "
+       "training with a little noise ends at."},
+      {"P-KW",
+       "Section 3.2, ill-conditioning",
+       &rank_one_correction,
+       "A rank-one change of W_d can worsen its conditioning or repair it. Measure the singular "
+       "values of W_d before you add a bias on this ground."},
+      {"P-DIM",
+       "Section 3.2, no orthogonal subspace",
+       &constant_units,
+       "A bias-free gated layer behind an RMS norm can make any constant, but from 2d of its "
+       "units, "
+       "half or more of a layer of the usual width. Possible without a bias, and dear."},
+      {"P-P1f",
+       "Proposition 1, the condition number",
+       &kappa_falls,
+       "The mean can improve the conditioning, where it fills a direction in which the features "
+       "hardly vary. Look at both numbers of your layer, kappa/sigma and kappa/second_moment, "
+       "before you centre."},
+      {"P-P1d",
+       "Appendix A.3, proof of Proposition 1",
+       &top_stays,
+       "The largest eigenvalue, and with it the largest stable step, changes only if the mean "
+       "points along the strong directions of Σ or is long beside the gap to them."},
+      {"P-JOINT",
+       "Proposition 1, implication",
+       &joint_problem,
+       "A trainable bias does not give the optimiser the Hessian Σ: it sees W and b together, "
+       "which is never better conditioned than W alone. Explicit centring gives Σ. What a bias "
+       "does give is a short way to a constant target."},
+      {"P-VCc",
+       "Section 3.2, variance control",
+       &covariance_grows,
+       "The best bias puts the output's mean on the target's; it does not centre the features. "
+       "Where the target has a mean the gradient's covariance can grow with it."},
+      {"P-L2a",
+       "Lemma 2",
+       &lemma2_by_hand,
+       "Expect p(1-p)μ² more gradient variance than the lemma says, which no bias removes; the "
+       "place of the best bias, -pμ, is right for dropout without rescaling; with the "
+       "rescaled one of the frameworks it is -μ."},
+      {"P-EXP",
+       "Sections 5 and 6, expressivity",
+       &bias_at_zero,
+       "With inputs that can be zero a bias adds functions that no width replaces. On normalised "
+       "inputs it is worth 2d units. An output bias on Z does the same: compare with it."},
+  };
+  return all;
+}
+
+const KeyFinding* find_finding(const std::string& id) {
+  const auto found = std::ranges::find(findings(), id, &KeyFinding::claim);
+  return found == findings().end() ? nullptr : &*found;
+}
+
+}  // namespace kappascope::theory
