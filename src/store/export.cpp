@@ -101,8 +101,11 @@ void require_written(std::ostream& out) {
   require(out.good(), "cannot write the export: the output refused the data; is the disk full?");
 }
 
-/// The name of a series as the path of an archive's member that leads nowhere else: what would (a
-/// part "." or "..", a root, a backslash, a control character) is written as %HH, and % as %25.
+constexpr std::string_view kArrays = "arrays/";
+
+/// The name of a series as the path of an archive's member that leads nowhere else, and is no other
+/// series': what would (a part "." or "..", a root, a backslash, a control character, an @ before
+/// the one that begins the layer) is written as %HH, and % as %25.
 std::string member_name(const SeriesKey& key) {
   const std::string name = key.layer.empty() ? key.name : key.name + "@" + key.layer;
   std::string path;
@@ -110,10 +113,11 @@ std::string member_name(const SeriesKey& key) {
     const std::size_t end = std::min(name.find('/', begin), name.size());
     const std::string part = name.substr(begin, end - begin);
     const bool moves = part.empty() || part == "." || part == "..";
-    for (const char c : part) {
-      const bool hides = c == '%' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20;
-      path += hides || moves ? fmt::format("%{:02X}", static_cast<unsigned char>(c))
-                             : std::string(1, c);
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto c = static_cast<unsigned char>(name[i]);
+      const bool hides = c == '%' || c == '\\' || c == ':' || c < 0x20;
+      const bool misleads = c == '@' && i < key.name.size();
+      path += hides || moves || misleads ? fmt::format("%{:02X}", c) : std::string(1, name[i]);
     }
     if (end < name.size()) path += moves && part.empty() ? "%2F" : "/";
     begin = end + 1;
@@ -121,8 +125,15 @@ std::string member_name(const SeriesKey& key) {
   return path;
 }
 
+/// The same of a series of scalars: none lies in the folder of the arrays.
+std::string scalar_member_name(const SeriesKey& key) {
+  std::string name = member_name(key);
+  if (name.starts_with(kArrays)) name.replace(kArrays.size() - 1, 1, "%2F");
+  return name;
+}
+
 void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& rows) {
-  const std::string name = member_name(key);
+  const std::string name = scalar_member_name(key);
   const auto count = static_cast<std::int64_t>(rows.size());
   const auto column = [&](auto&& get) {
     std::vector<double> numbers(rows.size());
@@ -155,7 +166,7 @@ void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& r
 void add_arrays(Npz& npz,
                 const SeriesKey& key,
                 const std::vector<std::pair<std::int64_t, Array>>& rows) {
-  const std::string name = "arrays/" + member_name(key);
+  const std::string name = std::string(kArrays) + member_name(key);
   const std::vector<std::int64_t>& shape = rows.front().second.shape;
   const bool same_shape = std::all_of(
       rows.begin(), rows.end(), [&](const auto& row) { return row.second.shape == shape; });

@@ -44,6 +44,33 @@ inline Snapshot snapshot(std::int64_t step) {
   return result;
 }
 
+/// A run with everything that is hard to export.
+inline RunReader awkward_run(const std::filesystem::path& dir) {
+  auto writer = RunWriter::create(dir, {{"label", "a \"quoted\"\nname"}});
+  for (const int step : {10, 20}) {
+    writer.write(
+        {.step = step,
+         .scalars = {{.name = "loss/train", .layer = "", .value = 0.1 * step},
+                     {.name = "features/products",
+                      .value = 3.0 * step,
+                      .attributes = {{"route", "factorisation"}}},
+                     {.name = "kappa/sigma",
+                      .layer = "a, \"b\"",
+                      .value = step == 10 ? kInfinity : kNan,
+                      .lower = 1.0 / 3,
+                      .upper = kInfinity,
+                      .n = 100.0,
+                      .status = "not_resolvable"}},
+         .arrays = {{"user/density", "", {2, 2}, {1, -kInfinity, kNan, 1.0 * step}},
+                    {"user/ritz", "blocks.0", {step / 10}, std::vector<double>(step / 10, 5.0)}},
+         .events = {{"odd", "not utf-8: \xff"}}});
+  }
+  writer.write_verdict({"P-L2", "holds", "", R"({"margin": 0.5})"});
+  writer.write_verdict({"P-P1", "refuted", "d = 1", "no json"});
+  writer.set_state("finished");
+  return RunReader(dir);
+}
+
 /// Makes of the run in `dir` what schema version 2 would have written: rows without checksums.
 inline void make_version2(const std::filesystem::path& dir) {
   SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE);

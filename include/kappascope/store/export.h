@@ -33,7 +33,8 @@ void export_jsonl(const RunReader& run, std::ostream& out);
 /// (bytes); where any row has attributes, NAME.attributes (bytes, a JSON object or empty). A series
 /// of arrays is arrays/NAME.step and arrays/NAME.value of shape [steps, shape...] or, where the
 /// shape changes over the run, one arrays/NAME.value.STEP each. The first is "kappascope", the
-/// version that wrote the file.
+/// version that wrote the file. What would lead out of a folder, or make two series one, is written
+/// as %HH: an @ in NAME as %40, the % itself as %25.
 /// Written to a temporary name and renamed; holds the whole run in memory.
 void export_npz(const RunReader& run, const std::filesystem::path& file);
 
