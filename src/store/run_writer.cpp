@@ -161,18 +161,19 @@ struct RunWriter::Impl {
       body(sql);
       transaction.commit();
     });
-    if (monotonic_seconds() - durable_since > kDurableSeconds) make_durable();
+    if (clock() - durable_since > kDurableSeconds) make_durable();
   }
 
   void make_durable() {
     database.make_durable();
-    durable_since = monotonic_seconds();
+    durable_since = clock();
   }
 
   fs::path dir;
   WriterLock lock;  // before the database: given back after that is closed
   Database database;
-  double durable_since = monotonic_seconds();
+  std::function<double()> clock = monotonic_seconds;
+  double durable_since = clock();
 };
 
 RunWriter::RunWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -265,6 +266,11 @@ void RunWriter::set_state(const std::string& state) {
 
 void RunWriter::make_durable() {
   impl_->make_durable();
+}
+
+void RunWriter::use_clock(std::function<double()> seconds) {
+  impl_->clock = std::move(seconds);
+  impl_->durable_since = impl_->clock();
 }
 
 fs::path RunWriter::rescued() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,8 @@ class RunWriter {
   /// Returns when all that was written is on the disk, where a power cut leaves it: before a file
   /// is saved that goes with it (a checkpoint), or a user is told that it is stored. Cost: a flush.
   void make_durable();
+  /// Counts the half minute on this clock, in seconds that never go back, from now on: for tests.
+  void use_clock(std::function<double()> seconds);
 
   [[nodiscard]] const std::filesystem::path& dir() const;
   /// The run that holds what this one held, once this one was removed or replaced; else empty.
