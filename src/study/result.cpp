@@ -107,6 +107,15 @@ bool has_result(const fs::path& folder) {
   return fs::exists(dir / "run.sqlite") && store::RunReader(dir).fact("kind") == "study";
 }
 
+bool holds_more(const fs::path& folder, const StudyResult& result) {
+  if (result.ended == result.runs) return false;
+  try {
+    return has_result(folder) && read_result(folder).ended > result.ended;
+  } catch (const Error&) {
+    return false;  // what cannot be read is no loss
+  }
+}
+
 StudyResult read_result(const fs::path& folder) {
   if (!has_result(folder)) {
     throw Error(folder.string() +

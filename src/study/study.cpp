@@ -86,7 +86,8 @@ StudyResult conclude(const StudyDefinition& definition,
   result.runs = std::ssize(runs);
   if (options.decide) result.verdicts = options.decide(definition, ends);
   for (auto& verdict : result.verdicts) verdict.study = definition.name;
-  write_result(study_folder(definition, options), result);
+  const auto folder = study_folder(definition, options);
+  if (!holds_more(folder, result)) write_result(folder, result);
   return result;
 }
 

@@ -139,6 +139,36 @@ TEST_CASE("one failure does not stop the rest, and a run that diverged is counte
   CHECK_THAT(blocked.err, Contains("in the way"));
 }
 
+TEST_CASE("a sweep that cannot read a run keeps the result and the page of all of them") {
+  const Workplace work;
+  write_study(work);
+  REQUIRE(work.run("sweep study.ini --seeds 1").status == 0);
+  const auto folder = work.path() / "runs/study";
+  const auto page = kappascope::testing::slurp(folder / "RESULTS.md");
+  const auto stored = RunReader(folder / "study").fact("result");
+  fs::resize_file(folder / "PGB_dropout-0_seed-1/run.sqlite", 600);
+  const auto again = work.run("sweep study.ini --seeds 1");
+  CHECK(again.status == 1);
+  CHECK_THAT(again.err, Contains("truncated") && Contains("4 of 4 runs") && Contains("is kept"));
+  CHECK_THAT(again.out, Contains("3 of 4 runs"));
+  CHECK(kappascope::testing::slurp(folder / "RESULTS.md") == page);
+  CHECK(RunReader(folder / "study").fact("result") == stored);
+}
+
+TEST_CASE("a sweep replaces no RESULTS.md that no sweep has written, and says so before it trains") {
+  const Workplace work;
+  write_study(work);
+  fs::create_directories(work.path() / "mine");
+  write_bytes(work.path() / "mine/RESULTS.md", "my own words");
+  const auto refused = work.run("sweep study.ini --seeds 1 --out mine");
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.err, Contains("mine/RESULTS.md") && Contains("--force"));
+  CHECK(kappascope::testing::slurp(work.path() / "mine/RESULTS.md") == "my own words");
+  CHECK_FALSE(fs::exists(work.path() / "mine/PGB_dropout-0_seed-1"));
+  CHECK(work.run("sweep study.ini --seeds 1 --out mine --force").status == 0);
+  CHECK_THAT(kappascope::testing::slurp(work.path() / "mine/RESULTS.md"), Contains("## study"));
+}
+
 TEST_CASE("a sweep decides its study's claims, in its result and in its store") {
   const Workplace work;
   write_bytes(work.path() / "hessian-evolution.ini",

@@ -118,6 +118,37 @@ TEST_CASE("a run that fails is named and tried again, a diverged one is counted"
   CHECK(run.scalars({"loss/test", ""}).front().scalar.value != 77);
 }
 
+TEST_CASE("a result is not replaced by one that misses runs which it has") {
+  const TemporaryFolder folder;
+  const StudyOptions options{.folder = folder.path()};
+  const auto whole = run_study(kDefinition, train, options).result;
+  const auto file = folder.path() / "shifted_seed-2/run.sqlite";
+  std::filesystem::resize_file(file, 600);
+  const auto less = run_study(kDefinition, train, options);
+  REQUIRE(less.failures.size() == 1);
+  CHECK_THAT(less.failures.front().why, Contains("truncated"));
+  CHECK(less.result.ended == 7);
+  CHECK(holds_more(folder.path(), less.result));
+  CHECK(result_json(read_result(folder.path())) == result_json(whole));
+
+  // Once the run is made again, its result takes the place of the old one.
+  std::filesystem::remove_all(file.parent_path());
+  const auto again = run_study(kDefinition, train, options).result;
+  CHECK(again.ended == 8);
+  CHECK_FALSE(holds_more(folder.path(), again));
+  CHECK(result_json(read_result(folder.path())) == result_json(again));
+
+  // A smaller study that is whole is no loss.
+  auto smaller = kDefinition;
+  smaller.seeds = 3;
+  CHECK(run_study(smaller, train, options).result.runs == 6);
+  CHECK(read_result(folder.path()).runs == 6);
+
+  // A result that cannot be read protects nothing.
+  std::filesystem::resize_file(folder.path() / "study/run.sqlite", 600);
+  CHECK_FALSE(holds_more(folder.path(), less.result));
+}
+
 TEST_CASE("a study of which no run ended says why") {
   const TemporaryFolder folder;
   const auto never = [](const StudyRun&) { throw std::runtime_error("no such data"); };

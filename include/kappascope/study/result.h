@@ -64,6 +64,10 @@ StudyResult read_result(const std::filesystem::path& folder);
 /// Is there a result in this folder?
 bool has_result(const std::filesystem::path& folder);
 
+/// Whether the folder holds a result of more runs than this one, which misses some of its own: then
+/// a run was lost since, or cannot be read, and the stored result is not to be replaced.
+bool holds_more(const std::filesystem::path& folder, const StudyResult& result);
+
 /// Results as one JSON object {"studies": [...]}, as `kappascope results` writes them. `indent` -1:
 /// in one line.
 std::string results_json(const std::vector<StudyResult>& results, int indent = -1);

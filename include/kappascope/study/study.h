@@ -44,8 +44,9 @@ struct StudyOutcome {
 };
 
 /// Trains every run of the study that has not ended, one after the other, compares the arms, and
-/// stores the result in the folder. Called again it trains only what is missing. Throws UsageError
-/// when plan_runs() does, and Error when no run has ended.
+/// stores the result in the folder. Called again it trains only what is missing. A stored result of
+/// more runs stays (holds_more). Throws UsageError when plan_runs() does, and Error when no run has
+/// ended.
 StudyOutcome run_study(const StudyDefinition& definition,
                        const TrainRun& train,
                        const StudyOptions& options = {});
@@ -64,8 +65,9 @@ std::filesystem::path study_folder(const StudyDefinition& definition, const Stud
 std::vector<RunEnd> ended_runs(const std::vector<StudyRun>& runs,
                                const std::vector<RunFailure>& failures);
 
-/// Compares the arms on the runs that have ended, decides the claims, and stores the result. Throws
-/// Error when no run has ended, with the first failure.
+/// Compares the arms on the runs that have ended, decides the claims, and stores the result unless
+/// one of more runs is stored (holds_more). Throws Error when no run has ended, with the first
+/// failure.
 StudyResult conclude(const StudyDefinition& definition,
                      const std::vector<StudyRun>& runs,
                      const std::vector<RunFailure>& failures,

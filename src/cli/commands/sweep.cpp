@@ -103,6 +103,7 @@ int run_sweep(const Arguments& arguments) {
       po::bool_switch(),
       "list the runs without training; with --json also the parameter count of language models")(
       "json", po::bool_switch(), "print the result as JSON");
+  add_force(usage);
   usage.positional = "study";
   usage.positional_count = 1;
   po::variables_map values;
@@ -125,6 +126,8 @@ int run_sweep(const Arguments& arguments) {
     print_list(runs, name, values["json"].as<bool>());
     return 0;
   }
+  const auto page = folder / "RESULTS.md";
+  check_output(page, reports::kMarkdownMark, values);
   study::find_progress(runs, [&](const study::StudyRun& run, const std::string& stored) {
     return difference(run, stored, name);
   });
@@ -141,7 +144,17 @@ int run_sweep(const Arguments& arguments) {
   }
   warn_of_damage(ended);
   const auto result = study::conclude(definition, runs, trained.failures, options);
-  write_text_atomically(folder / "RESULTS.md", reports::study_markdown({result}));
+  if (study::holds_more(folder, result)) {
+    const auto kept = study::read_result(folder);
+    notice("kappascope: {} is kept, of {} of {} runs: this result has {} of {}\n",
+           page.string(),
+           kept.ended,
+           kept.runs,
+           result.ended,
+           result.runs);
+  } else {
+    write_text_atomically(page, reports::study_markdown({result}));
+  }
   if (values["json"].as<bool>()) {
     fmt::print("{}\n", study::result_json(result));
   } else {
