@@ -19,8 +19,7 @@ void require_read(const std::string& text) {
   constexpr std::string_view kCode = "error code";
   const auto found = text.find(kCode);
   if (found == std::string::npos) return;
-  const auto digits = text.find_first_of("0123456789", found);
-  const int code = digits == std::string::npos ? 0 : std::atoi(text.c_str() + digits);
+  const int code = std::atoi(text.c_str() + found + kCode.size() + 1);  // behind "=" or a blank
   if ((code & 0xFF) == SQLITE_IOERR || (code & 0xFF) == SQLITE_NOMEM)
     throw SQLite::Exception(text, code);
 }

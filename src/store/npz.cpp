@@ -5,7 +5,6 @@
 #include <zip.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "kappascope/core/atomic_file.h"
@@ -72,8 +71,8 @@ void Npz::add(const std::string& name,
 }
 
 void Npz::add(const std::string& name, const std::vector<std::int64_t>& integers) {
-  std::string bytes(integers.size() * sizeof(std::int64_t), '\0');
-  if (!integers.empty()) std::memcpy(bytes.data(), integers.data(), bytes.size());
+  const std::string bytes(reinterpret_cast<const char*>(integers.data()),
+                          integers.size() * sizeof(std::int64_t));
   const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(integers.size())};
   members_.emplace_back(name + ".npy", npy_header("<i8", shape) + bytes);
 }

@@ -247,8 +247,10 @@ TEST_CASE("what a kill leaves of a run that was being made is known as such, and
     std::ofstream(dir / name) << "x";
     CHECK(RunWriter::is_half_made(dir));
   }
-  RunWriter::create(dir, {});
-  CHECK_FALSE(RunWriter::is_half_made(dir));
+  {
+    const auto writer = RunWriter::create(dir, {});
+    CHECK_FALSE(RunWriter::is_half_made(dir));
+  }
   CHECK_FALSE(fs::exists(dir / "run.sqlite.new"));
   fs::create_directories(scratch / "notes");
   std::ofstream(scratch / "notes/thesis.txt") << "x";

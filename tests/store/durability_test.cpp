@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half minute within which what is committed reaches the disk, on a clock that the test sets.
-#include <sqlite3.h>
-
-#include <algorithm>
 #include <string>
-#include <string_view>
 
+#include "store/disk.h"
 #include "store/fixture.h"
 #include "support/catch.h"
 
@@ -15,60 +12,32 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// As long as it lives, each flush of a run's log copies the run to `image`: what a power cut would
-/// leave from then on, if it took all that was not flushed.
-class Disk {
+/// Each flush of a run's log copies the run to `image`: what a power cut would leave from then on,
+/// if it took all that was not flushed.
+class Image {
  public:
-  explicit Disk(const fs::path& image) : vfs_(*sqlite3_vfs_find(nullptr)) {
-    system_ = sqlite3_vfs_find(nullptr);
-    image_ = image;
-    flushes_ = 0;
-    vfs_.zName = "a disk that is watched";
-    vfs_.xOpen = open;
-    sqlite3_vfs_register(&vfs_, 1);
+  explicit Image(const fs::path& image)
+      : image_(image), disk_([this](const Disk::Asked& asked) { return look(asked); }) {
+    fs::create_directories(image);
   }
-  ~Disk() {
-    sqlite3_vfs_unregister(&vfs_);
-    sqlite3_vfs_register(system_, 1);
-  }
-  Disk(const Disk&) = delete;
-  Disk& operator=(const Disk&) = delete;
-
   [[nodiscard]] int flushes() const { return flushes_; }
   [[nodiscard]] std::int64_t last_step() const { return RunReader(image_).last_step(); }
 
  private:
-  static int open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* opened) {
-    const int code = system_->xOpen(system_, name, file, flags, opened);
-    const bool other = fs::path(name == nullptr ? "" : name).parent_path() == image_;
-    if (code != SQLITE_OK || (flags & SQLITE_OPEN_WAL) == 0 || other) return code;
-    log_ = name;
-    flush_ = file->pMethods->xSync;
-    methods_ = *file->pMethods;
-    methods_.xSync = flush;
-    file->pMethods = &methods_;
-    return code;
-  }
-
-  static int flush(sqlite3_file* file, int flags) {
-    const int code = flush_(file, flags);
-    if (code != SQLITE_OK) return code;
+  int look(const Disk::Asked& asked) {
+    const bool flushed = asked.call == Disk::Call::kSync && asked.file.extension() == ".sqlite-wal";
+    if (!flushed || asked.file.parent_path() == image_) return SQLITE_OK;
     ++flushes_;
-    fs::create_directories(image_);
-    for (const auto* ending : {"", "-wal"}) {
-      const fs::path from = log_.substr(0, log_.size() - std::string_view("-wal").size()) + ending;
-      fs::copy_file(from, image_ / from.filename(), fs::copy_options::overwrite_existing);
+    for (const auto* name : {"run.sqlite", "run.sqlite-wal"}) {
+      fs::copy_file(
+          asked.file.parent_path() / name, image_ / name, fs::copy_options::overwrite_existing);
     }
-    return code;
+    return SQLITE_OK;
   }
 
-  inline static sqlite3_vfs* system_ = nullptr;
-  inline static sqlite3_io_methods methods_{};
-  inline static int (*flush_)(sqlite3_file*, int) = nullptr;
-  inline static std::string log_;
-  inline static fs::path image_;
-  inline static int flushes_ = 0;
-  sqlite3_vfs vfs_;
+  fs::path image_;
+  int flushes_ = 0;
+  Disk disk_;
 };
 
 constexpr double kHalfMinute = 30;
@@ -77,7 +46,7 @@ constexpr double kHalfMinute = 30;
 
 TEST_CASE("a snapshot is on the disk half a minute after it was written, while others follow") {
   const TemporaryFolder scratch;
-  const Disk disk(scratch / "image");
+  const Image disk(scratch / "image");
   double now = 1000;
   auto writer = RunWriter::create(scratch / "run", {{"seed", "7"}});
   if (RunReader(scratch / "run").fact("journal_mode") != "wal") {
@@ -102,7 +71,7 @@ TEST_CASE("a snapshot is on the disk half a minute after it was written, while o
 
 TEST_CASE("the first commit after a silence reaches the disk with all that came before it") {
   const TemporaryFolder scratch;
-  const Disk disk(scratch / "image");
+  const Image disk(scratch / "image");
   double now = 0;
   auto writer = RunWriter::create(scratch / "run", {{"seed", "7"}});
   if (RunReader(scratch / "run").fact("journal_mode") != "wal") return;

@@ -70,7 +70,7 @@ Npy parse_npy(const std::string& file) {
 TEST_CASE("no member of an npz leads out of the folder that it is unpacked in") {
   const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch / "run", {});
-  for (const char* layer : {"x/../../../a", "/./b", "C:\\c", "50%", "x//y"})
+  for (const char* layer : {"x/../../../a", "/./b", "C:\\c", "50%", "x//y", "a\nb"})
     writer.write({.step = 1, .scalars = {{.name = "user/x", .layer = layer, .value = 1}}});
   export_npz(RunReader(scratch / "run"), scratch / "run.npz");
   const auto members = unzip(scratch / "run.npz");
@@ -78,6 +78,7 @@ TEST_CASE("no member of an npz leads out of the folder that it is unpacked in") 
                            "user/x@/%2E/b",
                            "user/x@C%3A%5Cc",
                            "user/x@50%25",
+                           "user/x@a%0Ab",
                            "user/x@x/%2Fy"}) {
     CAPTURE(name);
     CHECK(members.count(std::string(name) + ".value.npy") == 1);
@@ -173,6 +174,21 @@ TEST_CASE("an array of more dimensions than a NumPy header holds is an error") {
   writer.write({.step = 1, .arrays = {{"user/v", "", std::vector<std::int64_t>(40'000, 1), {1}}}});
   CHECK_THROWS_WITH(export_npz(RunReader(scratch / "run"), scratch / "run.npz"),
                     Contains("40001 dimensions"));
+}
+
+TEST_CASE("a series of which every row is damaged is no member of an npz") {
+  const TemporaryFolder scratch;
+  static_cast<void>(awkward_run(scratch / "run"));
+  SQLite::Database sql((scratch / "run/run.sqlite").string(), SQLite::OPEN_READWRITE);
+  sql.exec("UPDATE scalars SET value = 99 WHERE name = 'loss/train'");
+  sql.exec("UPDATE arrays SET step = step + 1 WHERE name = 'user/ritz'");
+  const RunReader run(scratch / "run");
+  export_npz(run, scratch / "run.npz");
+  CHECK(run.damaged().size() == 4);
+  const auto members = unzip(scratch / "run.npz");
+  CHECK_FALSE(members.contains("loss/train.value.npy"));
+  CHECK_FALSE(members.contains("arrays/user/ritz@blocks.0.step.npy"));
+  CHECK(members.contains("arrays/user/density.value.npy"));
 }
 
 TEST_CASE("a run without a snapshot exports to files that open") {

@@ -9,6 +9,7 @@
 
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
+#include "store/database/connection.h"
 #include "store/database/row_checksum.h"
 #include "store/schema/version1.h"
 
@@ -17,7 +18,6 @@ namespace fs = std::filesystem;
 namespace kappascope::store {
 namespace {
 
-constexpr int kBusyTimeoutMs = 10'000;
 constexpr std::uintmax_t kSmallestDatabase = 512;  // one page of the smallest size
 
 constexpr const char* kSchema = R"sql(
@@ -38,27 +38,6 @@ constexpr const char* kSchema = R"sql(
     claim TEXT PRIMARY KEY, outcome TEXT NOT NULL, condition TEXT NOT NULL,
     json TEXT NOT NULL, time TEXT NOT NULL, crc INTEGER);
 )sql";
-
-/// A file name as a URI in which SQLite takes parameters.
-std::string immutable_uri(const fs::path& file) {
-  std::string uri = "file:";
-  for (const char c : fs::absolute(file).string()) {
-    if (c == '%' || c == '?' || c == '#') {
-      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
-    } else {
-      uri += c;
-    }
-  }
-  return uri + "?immutable=1";
-}
-
-/// The file may be a stranger's: nothing that stands in its schema is run.
-void run_nothing_of(SQLite::Database& sql) {
-  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-}
 
 /// What a writer leaves that is killed while it makes a run; nobody else makes one at this moment.
 void remove_leftovers(const fs::path& dir) {
@@ -128,24 +107,17 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
     // A reader opens for writing too, because the first one after a crash has to roll back or
     // replay the journal; query_only keeps it from anything else. Where the file is write-protected
     // SQLite itself falls back to reading.
-    SQLite::Database sql(file.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMs);
-    run_nothing_of(sql);
-    if (access == Access::kWrite) return sql;
-    sql.exec("PRAGMA query_only = ON");
     try {
+      auto sql = connect(file);
+      if (access == Access::kRead) sql.exec("PRAGMA query_only = ON");
       read_pragma(sql, "schema_version");
       return sql;
     } catch (const SQLite::Exception& exception) {
-      // In a directory that may not be written there is no place for the memory that readers of a
-      // write-ahead log share. Without a log nobody is writing, and the file alone is the run.
-      std::error_code ignored;
-      const bool has_log = fs::exists(file.string() + "-wal", ignored);
-      const int code = exception.getErrorCode();
-      if ((code != SQLITE_CANTOPEN && code != SQLITE_READONLY) || has_log) throw;
-      SQLite::Database alone(immutable_uri(file), SQLite::OPEN_READONLY | SQLite::OPEN_URI);
-      run_nothing_of(alone);
-      return alone;
+      if (!cannot_share(exception)) throw;
+      if (access == Access::kRead) return connect_to_read_alone(file, exception);
     }
+    leave_log(file);
+    return connect(file);
   } catch (const SQLite::Exception& exception) {
     fail(file, "open", exception);
   }
@@ -235,12 +207,14 @@ void Database::choose_journal() {
   std::string mode;
   try {
     mode = sql_.execAndGet("PRAGMA journal_mode = WAL").getString();
+    read_pragma(sql_, "schema_version");  // asks for the memory that its readers share
   } catch (const SQLite::Exception& exception) {
-    // Some file systems refuse the log only when its shared memory is asked for.
-    if (exception.getErrorCode() != SQLITE_IOERR && exception.getErrorCode() != SQLITE_CANTOPEN) {
-      throw;
-    }
-    mode = sql_.execAndGet("PRAGMA journal_mode = DELETE").getString();
+    if (!cannot_share(exception)) throw;
+    sql_ = SQLite::Database(":memory:");  // nobody may have the file open
+    leave_log(file_);
+    sql_ = connect(file_);
+    add_row_crc(sql_);
+    mode = sql_.execAndGet("PRAGMA journal_mode").getString();
   }
   // A log is whole without a flush a commit, and make_durable() makes it last; a rollback journal
   // needs its flushes, also that of its end, without which the last commit would be rolled back.
