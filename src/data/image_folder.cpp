@@ -60,8 +60,12 @@ std::map<std::string, int> read_partition(const fs::path& file) {
   std::ifstream in(file);
   std::string name;
   int part = 0;
-  while (in >> name >> part) parts[name] = part;
-  require(in.eof() && !parts.empty(),
+  bool known = true;
+  while (in >> name >> part) {
+    parts[name] = part;
+    known = known && part >= 0 && part <= 2;
+  }
+  require(in.eof() && known && !parts.empty(),
           "{} is damaged: each of its lines must be a file name and 0, 1 or 2",
           file.string());
   return parts;

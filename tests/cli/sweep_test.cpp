@@ -155,7 +155,8 @@ TEST_CASE("a sweep that cannot read a run keeps the result and the page of all o
   CHECK(RunReader(folder / "study").fact("result") == stored);
 }
 
-TEST_CASE("a sweep replaces no RESULTS.md that no sweep has written, and says so before it trains") {
+TEST_CASE(
+    "a sweep replaces no RESULTS.md that no sweep has written, and says so before it trains") {
   const Workplace work;
   write_study(work);
   fs::create_directories(work.path() / "mine");

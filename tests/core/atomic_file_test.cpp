@@ -101,6 +101,45 @@ TEST_CASE("a writer that is killed leaves the old file, and the next writer succ
   CHECK(entries(scratch.path()) == 1);
 }
 
+TEST_CASE("of what looks like a leftover only files are cleared away, and through no link") {
+  const TemporaryFolder scratch;
+  put(scratch / ".file.notes", "mine");
+  put(scratch / "target", "precious");
+  fs::create_symlink("target", scratch / ".file.12345678.partial");
+  write_text_atomically(scratch / "file", "text");
+  CHECK(get(scratch / ".file.notes") == "mine");
+  CHECK(get(scratch / "target") == "precious");
+  CHECK(fs::is_symlink(scratch / ".file.12345678.partial"));
+}
+
+TEST_CASE("a name without a directory is a file of the present one") {
+  const TemporaryFolder scratch;
+  const auto report = Child([&] {
+                        fs::current_path(scratch.path());
+                        write_text_atomically("file", "text");
+                        make_directories("deep/er");
+                        return get(scratch / "file");
+                      }).report();
+  CHECK(report == "text");
+  CHECK(fs::is_directory(scratch / "deep/er"));
+}
+
+TEST_CASE("a directory that may not be read is written into, a file that may not be is an error") {
+  const TemporaryFolder scratch;
+  fs::permissions(scratch.path(), static_cast<fs::perms>(0777));
+  fs::create_directory(scratch / "drop");
+  fs::permissions(scratch / "drop", static_cast<fs::perms>(0333));
+  const auto report = Child([&] {
+                        kappascope::testing::drop_root();
+                        write_text_atomically(scratch / "drop/file", "text");
+                        ::umask(0777);
+                        write_text_atomically(scratch / "drop/other", "text");
+                        return std::string("written");
+                      }).report();
+  CHECK_THAT(report, Contains("other") && Contains("Permission denied"));
+  CHECK(get(scratch / "drop/file") == "text");
+}
+
 TEST_CASE("what another writer of the same file is writing is left alone") {
   const TemporaryFolder scratch;
   const fs::path file = scratch / "checkpoint.bin";

@@ -34,4 +34,13 @@ TEST_CASE("bytes that are no UTF-8 are printed as numbers") {
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
   CHECK(printable("\xf0\x9f\x98") == "\\xf0\\x9f\\x98");
+  CHECK(printable("\xf0\x80\x80\xaf") == "\\xf0\\x80\\x80\\xaf");
+  CHECK(printable("\xe1\x80") == "\\xe1\\x80");
+}
+
+TEST_CASE("the first and the last character of each length are printed as they are") {
+  for (const char* text :
+       {"\u0800", "\uD7FF", "\uE000", "\uFFFF", "\U00010000", "\U0003FFFF", "\U0010FFFF"}) {
+    CHECK(printable(text) == text);
+  }
 }

@@ -65,4 +65,19 @@ TEST_CASE("CIFAR-100 is told by its fine labels") {
   CHECK(train->classes() == 100);
   CHECK(torch::equal(train->labels(torch::arange(3)), torch::tensor({40, 41, 42})));
   CHECK(train->images(torch::tensor({1}))[0][0][0][0].item<float>() == 1.0F / 255);
+  const auto test = data::open_images(folder.path(), data::Split::kTest);
+  CHECK(torch::equal(test->labels(torch::arange(2)), torch::tensor({90, 91})));
+}
+
+TEST_CASE("a set is known by its test part alone, and says which training part it lacks") {
+  const TemporaryFolder ten, hundred;
+  testing::write_bytes(ten.path() / "test_batch.bin", records(2, 8));
+  CHECK(data::open_images(ten.path(), data::Split::kTest)->classes() == 10);
+  CHECK_THROWS_WITH(data::open_images(ten.path(), data::Split::kTrain),
+                    Contains("data_batch_1.bin"));
+  std::filesystem::rename(ten.path() / "test_batch.bin", ten.path() / "test_batch.bin.gz");
+  CHECK(data::open_images(ten.path(), data::Split::kTest)->size() == 2);
+  testing::write_bytes(hundred.path() / "test.bin", records(2, 8, true));
+  CHECK(data::open_images(hundred.path(), data::Split::kTest)->classes() == 100);
+  CHECK_THROWS_WITH(data::open_images(hundred.path(), data::Split::kTrain), Contains("train.bin"));
 }

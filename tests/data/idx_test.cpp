@@ -47,8 +47,13 @@ TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   fs::remove(folder.path() / "train-images-idx3-ubyte");
   CHECK(torch::equal(data::open_images(folder.path(), data::Split::kTrain)->images(all), images));
 
-  // A gzip file cut in the middle is named too.
+  // A gzip file cut in the middle is named too, and one that is damaged there.
   const auto packed = read_bytes(zipped);
+  auto damaged = packed;
+  for (std::size_t i = packed.size() / 2; i < packed.size() / 2 + 20; ++i) damaged[i] = '\xff';
+  testing::write_bytes(zipped, damaged);
+  CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
+                    Contains("truncated or damaged") && Contains(".gz"));
   testing::write_bytes(zipped, packed.substr(0, packed.size() / 2));
   CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
                     Contains("truncated") && Contains(".gz"));
@@ -60,6 +65,9 @@ TEST_CASE("each way a data set can be broken is named with its file") {
   CHECK_THROWS_WITH(data::open_images(folder.path() / "nowhere", data::Split::kTest),
                     Contains("does not exist"));
   CHECK_THROWS_WITH(load(), Contains("holds no data set") || Contains("image-size"));
+  testing::write_bytes(folder.path() / "words.txt", "In the beginning");
+  CHECK_THROWS_WITH(data::open_images(folder.path() / "words.txt", data::Split::kTest),
+                    Contains("--model.kind language"));
   testing::write_image_set(folder.path());
   REQUIRE(load()->size() == 90);
   const auto images = folder.path() / "t10k-images-idx3-ubyte",

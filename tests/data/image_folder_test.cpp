@@ -4,6 +4,8 @@
 #include <torch/types.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "kappascope/core/error.h"
@@ -97,6 +99,46 @@ TEST_CASE("without a part of its own every tenth file is held out, or as CelebA'
   CHECK(rows(data::Split::kTest) == 3);
   testing::write_bytes(folder.path() / "list_eval_partition.txt", "f10.png 0\n");
   CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("does not name") && Contains("f11.png"));
+  // Nobody would miss an image of a part that there is not.
+  for (const auto* damaged :
+       {"", "f10.png", "f10.png zero\n", "f10.png 3\nf11.png 0\n", "f10.png -1\n"}) {
+    CAPTURE(damaged);
+    testing::write_bytes(folder.path() / "list_eval_partition.txt", damaged);
+    CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("0, 1 or 2"));
+  }
+  testing::write_bytes(folder.path() / "list_eval_partition.txt", list);
+  for (int i = 0; i < 12; ++i) {
+    if (i > 0) fs::remove(folder.path() / fmt::format("f{}.png", 10 + i));
+  }
+  CHECK_THROWS_WITH(rows(data::Split::kTest), Contains("too few images"));
+}
+
+TEST_CASE("a test part without a training part is refused, and letters of any case are an ending") {
+  const TemporaryFolder folder;
+  const auto open = [&] {
+    return data::open_images(folder.path(), data::Split::kTrain, {.size = 4});
+  };
+  write_picture(folder.path() / "val/1.png", 8, 8, 10);
+  CHECK_THROWS_WITH(open(), Contains("a folder val but no train"));
+  write_picture(folder.path() / "train/1.png", 8, 8, 10);
+  fs::rename(folder.path() / "train/1.png", folder.path() / "train/1.PNG");
+  write_picture(folder.path() / "train/2.jpeg", 8, 8, 10);
+  CHECK(open()->size() == 2);
+  CHECK_FALSE(open()->labels(torch::tensor({0})).defined());
+}
+
+TEST_CASE("a picture that ends in its header or in its pixels is an error with its name") {
+  const TemporaryFolder folder;
+  write_picture(folder.path() / "a.png", 40, 40, 10);
+  std::string bytes(fs::file_size(folder.path() / "a.png"), '\0');
+  std::ifstream(folder.path() / "a.png").read(bytes.data(), std::ssize(bytes));
+  for (const auto length : {std::size_t{10}, bytes.size() / 2}) {
+    CAPTURE(length);
+    testing::write_bytes(folder.path() / "a.png", bytes.substr(0, length));
+    const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 4});
+    CHECK_THROWS_WITH(set->images(torch::tensor({0})),
+                      Contains("cannot decode") && Contains("a.png"));
+  }
 }
 
 TEST_CASE("an image folder says what it lacks, and a broken file which it is") {
@@ -135,4 +177,8 @@ TEST_CASE("an image that would take gigabytes is refused by its name and size") 
   CHECK_THROWS_WITH(first_image(2'000), Contains("0.png is 32768 x 1 pixels"));
   write_picture(folder.path() / "train/0.png", 32'769, 1, 10);
   CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32769 x 1 pixels"));
+  // Of allowed sides: the header alone, before which nothing is reserved.
+  const std::string header("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x80\0\0\0\x80\0\x8\0\0\0\0", 29);
+  testing::write_bytes(folder.path() / "train/0.png", header + std::string(100, '\0'));
+  CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32768 x 32768 pixels"));
 }

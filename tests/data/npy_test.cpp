@@ -69,6 +69,57 @@ TEST_CASE("an invalid NPY file is an error that says why") {
   CHECK_THROWS_WITH(load(npy("10, 2, 2", 40).substr(0, 40)), Contains("truncated"));
 }
 
+TEST_CASE("an NPY file of version 2 says the length of its header in four bytes") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "faces.npy";
+  const auto old = npy("10, 2, 2", 40);
+  auto bytes = old;
+  bytes[6] = '\2';
+  bytes.insert(10, 2, '\0');
+  testing::write_bytes(file, bytes);
+  const auto all = torch::arange(9);
+  const auto images = data::open_images(file, data::Split::kTrain)->images(all);
+  testing::write_bytes(file, old);
+  CHECK(torch::equal(images, data::open_images(file, data::Split::kTrain)->images(all)));
+  bytes[10] = '\1';  // 65,536 bytes more
+  testing::write_bytes(file, bytes);
+  CHECK_THROWS_WITH(data::open_images(file, data::Split::kTrain), Contains("its header has"));
+}
+
+TEST_CASE("a header without one of its entries, or of no images, is refused") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "faces.npy";
+  const auto good = npy("10, 2, 2", 40);
+  const auto refused = [&](std::string bytes, const std::string& why) {
+    testing::write_bytes(file, bytes);
+    CHECK_THROWS_WITH(data::open_images(file, data::Split::kTrain), Contains(why));
+  };
+  const auto with = [&](const std::string& entry, const std::string& other) {
+    auto bytes = good;
+    return bytes.replace(bytes.find(entry), entry.size(), other);
+  };
+  refused(good.substr(0, 8), "magic");
+  refused(good.substr(0, 11), "magic");
+  refused("\x93NUMPX" + good.substr(6), "magic");
+  refused(with("'descr'", "'desxr'"), "unsigned bytes");
+  refused(with("'fortran_order'", "'fortran_0rder'"), "C order");
+  refused(with("False", "True "), "C order");
+  refused(with("'shape'", "'shapX'"), "has no shape");
+  refused(with("(10", "[10"), "has no shape");
+  refused(with("2)", "2]"), "has no shape");
+  refused(npy("", 40), "[n, height, width]");
+  refused(npy("10, ", 40), "[n, height, width]");
+  refused(npy("0, 2, 2", 40), "[n, height, width]");
+  refused(npy("10, 2, 2, 1, 1", 40), "[n, height, width]");
+  refused(npy("4000000000, 4000000000, 4", 40), "fewer than its header announces");
+  testing::write_bytes(file, npy("10, 2, 2,", 40));
+  CHECK(data::open_images(file, data::Split::kTrain)->size() == 9);
+  testing::write_bytes(file, npy("10, 1, 2, 2", 40));
+  CHECK(data::open_images(file, data::Split::kTrain)->shape() == data::ImageShape{1, 2, 2});
+  testing::write_bytes(file, npy("10, 2, 2, 1", 40));
+  CHECK(data::open_images(file, data::Split::kTrain)->shape() == data::ImageShape{1, 2, 2});
+}
+
 TEST_CASE("a header as long as headers may be is read without a deep recursion") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "faces.npy";

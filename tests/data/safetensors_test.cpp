@@ -186,6 +186,7 @@ TEST_CASE("a module is saved and filled by name, also from a folder of several f
     data::write_safetensors(folder / "parts" / (std::to_string(part++) + ".safetensors"),
                             {{name, file.read(name)}});
   }
+  std::ofstream(folder / "parts" / "model.index.json") << "{}";  // others put one beside them
   auto again = make();
   data::load_safetensors(*again, folder / "parts");
   again->eval();
@@ -216,6 +217,25 @@ TEST_CASE("what does not fit a module is listed in one error, and nothing is cha
       {{"bias", torch::zeros({4})}, {"weight", torch::zeros({4, 3})}, {"more", torch::zeros({1})}});
   CHECK_NOTHROW(data::load_safetensors(*layer, folder / "o", /*ignore_unexpected=*/true));
   CHECK(layer->weight.abs().max().item<float>() == 0);
+
+  // Of many names eight are shown.
+  data::NamedTensors many;
+  for (int i = 0; i < 9; ++i) many.emplace_back("more" + std::to_string(i), torch::zeros({1}));
+  data::write_safetensors(folder / "p", many);
+  CHECK_THROWS_WITH(data::load_safetensors(*layer, folder / "p"),
+                    Catch::Contains("9 that the model does not have") &&
+                        Catch::Contains("more7, ...") && !Catch::Contains("more8"));
+}
+
+TEST_CASE("a module takes tensors from memory by name, or tells why not") {
+  torch::nn::Linear layer(2, 1);
+  const auto weight = torch::tensor({{1.5F, -2.0F}}), bias = torch::tensor({3.0F});
+  data::load_tensors(*layer, {{"weight", weight}, {"bias", bias}}, "what was saved");
+  CHECK(torch::equal(layer->weight, weight));
+  CHECK(torch::equal(layer->bias, bias));
+  CHECK_THROWS_WITH(data::load_tensors(*layer, {{"weight", weight}}, "what was saved"),
+                    Catch::Contains("what was saved does not fit the model") &&
+                        Catch::Contains("1 missing: bias"));
 }
 
 TEST_CASE("a name that stands twice in the header is refused, whichever a reader would take") {
@@ -235,7 +255,7 @@ TEST_CASE("a file that was written here knows whether it is whole, another's doe
   const data::SafetensorsFile file(folder / "a");
   CHECK_NOTHROW(file.require_whole());
   CHECK(file.metadata().at("epoch") == "7");
-  const auto header = R"({"__metadata__":{"format":"pt"}})";
+  const auto header = R"({"__metadata__":{"format":"pt","and":"as long as a checksum would be"}})";
   CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "b", header, "")).require_whole(),
                     Catch::Contains("holds no checksum"));
   CHECK_THROWS_WITH(data::SafetensorsFile(put(folder / "b", "{}", "")).require_whole(),

@@ -71,6 +71,10 @@ TEST_CASE(
                      torch::tensor({{5, 40000, 65535, 7, 8, 9}})));
   CHECK_THROWS_WITH(open(40000).windows(torch::tensor({0})), Contains("token 65535"));
   CHECK_THROWS_WITH(open(0), Contains("data.vocabulary"));
+  CHECK_THROWS_WITH(open(65537), Contains("at most 65536"));
+  CHECK_THROWS_WITH(open(100, 0), Contains("at least one token"));
+  CHECK(data::TokenSource(folder.path(), data::Split::kTest, {.length = 5, .vocabulary = 65536})
+            .tokens() == 6);
   CHECK_THROWS_WITH(open(100, 6), Contains("too few"));
   testing::write_bytes(folder.path() / "train.bin", bytes + "x");
   CHECK_THROWS_WITH(open(100), Contains("odd number"));
@@ -85,4 +89,13 @@ TEST_CASE("a text that is missing, empty or packed is an error that says what to
   CHECK_THROWS_WITH(open(), Contains("empty"));
   testing::write_bytes(file, "\x1f\x8b packed");
   CHECK_THROWS_WITH(open(), Contains("gunzip"));
+  testing::write_bytes(file, "\x1f" + std::string(1000, 'x'));
+  const auto with = [&](int64_t vocabulary) {
+    return data::TokenSource(file, data::Split::kTrain, {.length = 5, .vocabulary = vocabulary})
+        .vocabulary();
+  };
+  CHECK(with(0) == 256);
+  CHECK(with(256) == 256);
+  CHECK(with(50257) == 50257);
+  CHECK_THROWS_WITH(with(255), Contains("256 tokens"));
 }

@@ -56,10 +56,18 @@ TEST_CASE("a study file that is none is refused with its name and the fault") {
   refused("[arms]\na =\n[grid]\nx =\n", "no values");
   refused("[arms]\na =\n[study]\nseeds = 0\n", "at least 1");
   refused("[arms]\na =\n[study]\nseeds = 3.7\n", "whole number");
+  refused("[arms]\na =\n[study]\nseeds = 99999999999999999999\n", "whole number");
   refused("[arms]\na =\n[study]\nseeds = 100000001\n", "the study has 100000001 runs");
   refused("[arms]\na =\n[study]\nseed = 3\n", "no 'seed'");
   CHECK_THROWS_AS(read_definition("/nowhere/study.ini"), UsageError);
   CHECK_THROWS_AS(read_definition(std::filesystem::temp_directory_path()), UsageError);
+}
+
+TEST_CASE("a study compares the test loss where it names no metric, and something in any case") {
+  CHECK(read("[arms]\na =\n[study]\nmetrics =\n").metrics == std::vector<std::string>{"loss/test"});
+  auto study = read("[arms]\na =\n");
+  study.metrics.clear();
+  CHECK_THROWS_WITH(validate(study), Contains("at least one metric"));
 }
 
 TEST_CASE("every study in experiments/ is read") {

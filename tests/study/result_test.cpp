@@ -97,6 +97,39 @@ TEST_CASE("a stored result reads back as the same value") {
   CHECK(result_json(read_result(folder.path())) == result_json(result));
 }
 
+TEST_CASE("numbers that JSON has not, and what no run recorded, come back as they were") {
+  auto result = small_result();
+  result.arms.push_back({.arm = "of which no run ended"});
+  auto& verdict = result.verdicts.front().verdict;
+  verdict.measured = std::numeric_limits<double>::infinity();
+  verdict.lower = std::numeric_limits<double>::quiet_NaN();
+  const auto text = results_json({result});
+  const auto back = parse_results(text).front();
+  CHECK(results_json({back}) == text);
+  CHECK(back.verdicts.front().verdict.measured == std::numeric_limits<double>::infinity());
+  REQUIRE(back.arms.size() == 3);
+  CHECK(back.arms[2].runs == 0);
+  CHECK(std::isnan(back.arms[2].memory));
+  CHECK_THAT(comparisons_json(result.comparisons), Contains("\"arm\":\"PGB\""));
+
+  // An earlier version left out what was not recorded.
+  auto json = nlohmann::ordered_json::parse(text);
+  json["studies"][0]["arms"][0].erase("memory");
+  json["studies"][0]["comparisons"][0].erase("unpaired");
+  const auto older = parse_results(json.dump()).front();
+  CHECK(std::isnan(older.arms[0].memory));
+  CHECK(older.comparisons[0].unpaired == 0);
+}
+
+TEST_CASE("a number of parameters that is none is not recorded") {
+  for (const auto* text : {"110 and more", "many", ""}) {
+    auto end = end_of("none", 1, 1);
+    for (auto& [key, value] : end.facts)
+      if (key == "parameters") value = text;
+    CHECK_FALSE(summarise({end}, {}, {"loss/test"}).arms.front().parameters);
+  }
+}
+
 TEST_CASE("a result takes the place of another when it is whole, and clears what a kill left") {
   const TemporaryFolder folder;
   auto result = small_result();
@@ -129,7 +162,7 @@ TEST_CASE("what is no result is refused") {
   auto json = nlohmann::ordered_json::parse(results_json({small_result()}));
   json["studies"][0]["verdicts"][0]["outcome"] = "maybe";
   CHECK_THROWS_WITH(parse_results(json.dump()), Contains("maybe"));
-  for (const auto* number : {"2.5", "true", "1e30", "18446744073709551615"}) {
+  for (const auto* number : {"2.5", "true", "1e30", "18446744073709551615", "\"7\""}) {
     CAPTURE(number);
     auto changed = nlohmann::ordered_json::parse(results_json({small_result()}));
     changed["studies"][0]["seeds"] = nlohmann::ordered_json::parse(number);

@@ -42,6 +42,7 @@ TEST_CASE("a setting in one word, and the first line in which two files differ")
   CHECK(first_difference("a = 1\nb = 2\n", "a = 1\nb = 2\n").empty());
   CHECK(first_difference("a = 1\nb = 2\n", "a = 1\nb = 3\n") == "'b = 2' there, 'b = 3' now");
   CHECK(first_difference("a = 1\n", "a = 1\nb = 3\n") == "nothing there, 'b = 3' now");
+  CHECK(first_difference("a = 1\nb = 3\n", "a = 1\n") == "'b = 3' there, nothing now");
 }
 
 TEST_CASE("a setting that an INI file would give back as another is refused") {

@@ -79,6 +79,7 @@ TEST_CASE("a series is found by its name or by its family") {
                            "hessian/lambda_0",
                            "hessian/lambda_01",
                            "hessian/lambda_x",
+                           "hessian/lambda_1.5",
                            "cost/",
                            "spectrum/ggn/top",
                            "spectrum/other/*/top",
