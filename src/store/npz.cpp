@@ -48,18 +48,20 @@ struct ZipError : zip_error_t {
 
 using Source = std::unique_ptr<zip_source_t, Discard>;
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& cause) {
-  throw Error(fmt::format("cannot write {}: {}", file.string(), cause));
+void require_done(bool done, const std::filesystem::path& file, zip_error_t* error) {
+  require(done, "cannot write {}: {}", file.string(), zip_error_strerror(error));
 }
 
 /// The bytes of an archive in memory.
-std::string bytes_of(zip_source_t* source) {
-  zip_source_seek(source, 0, SEEK_END);
-  std::string bytes(static_cast<std::size_t>(std::max<zip_int64_t>(zip_source_tell(source), 0)),
-                    '\0');
-  zip_source_seek(source, 0, SEEK_SET);
-  const auto read = zip_source_read(source, bytes.data(), bytes.size());
-  return read == static_cast<zip_int64_t>(bytes.size()) ? bytes : std::string();
+std::string bytes_of(zip_source_t* source, const std::filesystem::path& file) {
+  auto* error = zip_source_error(source);
+  require_done(zip_source_open(source) == 0, file, error);
+  require_done(zip_source_seek(source, 0, SEEK_END) == 0, file, error);
+  const auto size = zip_source_tell(source);
+  require_done(size >= 0 && zip_source_seek(source, 0, SEEK_SET) == 0, file, error);
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  require_done(zip_source_read(source, bytes.data(), bytes.size()) == size, file, error);
+  return bytes;
 }
 
 }  // namespace
@@ -93,29 +95,26 @@ void Npz::write(const std::filesystem::path& file) const {
   // In memory: given a name, libzip makes a temporary file of its own, which a kill would leave.
   ZipError error;
   const Source whole(zip_source_buffer_create(nullptr, 0, 0, &error));
-  if (!whole) fail(file, zip_error_strerror(&error));
+  require_done(whole != nullptr, file, &error);
   std::unique_ptr<zip_t, Discard> archive(
       zip_open_from_source(whole.get(), ZIP_CREATE | ZIP_TRUNCATE, &error));
-  if (!archive) fail(file, zip_error_strerror(&error));
+  require_done(archive != nullptr, file, &error);
   zip_source_keep(whole.get());  // one is the archive's
   // Midnight of 1 January 1980, the first moment that a zip file knows.
   constexpr zip_uint16_t kTime = 0;
   constexpr zip_uint16_t kDate = (1U << 5U) | 1U;
   for (const auto& [name, content] : members_) {
     Source source(zip_source_buffer(archive.get(), content.data(), content.size(), 0));
+    require_done(source != nullptr, file, zip_get_error(archive.get()));
     const zip_int64_t index =
-        source ? zip_file_add(archive.get(), name.c_str(), source.get(), ZIP_FL_ENC_UTF_8) : -1;
-    if (index < 0) fail(file, zip_strerror(archive.get()));
+        zip_file_add(archive.get(), name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
+    require_done(index >= 0, file, zip_get_error(archive.get()));
     static_cast<void>(source.release());  // the archive's by now
     zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), kTime, kDate, 0);
   }
-  if (zip_close(archive.get()) != 0) fail(file, zip_strerror(archive.get()));
+  require_done(zip_close(archive.get()) == 0, file, zip_get_error(archive.get()));
   static_cast<void>(archive.release());  // zip_close has freed it
-  if (zip_source_open(whole.get()) != 0)
-    fail(file, zip_error_strerror(zip_source_error(whole.get())));
-  const auto bytes = bytes_of(whole.get());
-  if (bytes.empty()) fail(file, "the archive could not be packed");
-  write_text_atomically(file, bytes);
+  write_text_atomically(file, bytes_of(whole.get(), file));
 }
 
 }  // namespace kappascope::store
