@@ -84,7 +84,7 @@ Sums on_host(const cuda::Group& group, std::vector<double>& w, int blocks) {
     return block_sum(room);
   };
   Sums sums{.columns = {}, .square = total(squares.data())};
-  for (int i = 0; i < group.count; ++i) sums.columns.push_back(total(&products[i * pieces]));
+  for (int i = 0; i < group.count; ++i) sums.columns.push_back(total(products.data() + i * pieces));
   return sums;
 }
 
