@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -19,7 +20,8 @@ void require_read(const std::string& text) {
   constexpr std::string_view kCode = "error code";
   const auto found = text.find(kCode);
   if (found == std::string::npos) return;
-  const int code = std::atoi(text.c_str() + found + kCode.size() + 1);  // behind "=" or a blank
+  const auto digits = std::min(found + kCode.size() + 1, text.size());  // behind "=" or a blank
+  const int code = std::atoi(text.c_str() + digits);
   if ((code & 0xFF) == SQLITE_IOERR || (code & 0xFF) == SQLITE_NOMEM)
     throw SQLite::Exception(text, code);
 }
