@@ -94,7 +94,7 @@ std::string sentence(const Claim& claim, const std::optional<Verdict>& verdict) 
     case Outcome::kHoldsUnder:
       return with("Holds under a condition", ": ");
     case Outcome::kRefuted:
-      return with("Refuted", "; what is so: ");
+      return with("Refuted", ". What is true: ");
     case Outcome::kMeasured:
       return with("Measured", ": ");
     case Outcome::kUndecided:

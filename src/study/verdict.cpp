@@ -34,7 +34,8 @@ std::string how_sure(const Evidence& evidence) {
     if (evidence.proof.empty()) return "searched: " + cases;
     return "proved (" + evidence.proof + "); " + cases;
   }
-  if (evidence.outcome == to_string(Outcome::kRefuted)) return "witness: " + cases;
+  const bool named = cases.find("witness") != std::string::npos;
+  if (evidence.outcome == to_string(Outcome::kRefuted) && !named) return "witness: " + cases;
   return cases;
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("an explanation holds quote, reading, verdict, witness, correction and
   for (const auto* part : {"P-X           a document\n",
                            "claimed       “κ always grows”\n",
                            "read as       κ of P-X\n",
-                           "verdict       Refuted; what is so: for Σ = I.\n",
+                           "verdict       Refuted. What is true: for Σ = I.\n",
                            "derivation of P-X\n",
                            "λmax: 2 [1.5, 2.5]; bound: 3",
                            "P-X': κ of P-X'",

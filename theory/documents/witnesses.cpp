@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "theory/checks/descent/joint.h"
+#include "theory/checks/descent/offset_target.h"
 #include "theory/checks/offset_routes/constant_makers.h"
 #include "theory/checks/offset_routes/gated_layer.h"
 #include "theory/checks/offsets/vanishing_noise.h"
@@ -123,6 +124,7 @@ WorkedWitness joint_problem() {
   one.mu = one.lambda = one.mean = column({1});
   const Matrix<Rational> joint = joint_hessian_of(one);
   const Enclosure kappa = kappa_enclosure(joint);
+  const auto target = offset_targets().front();
   const Rational trace = joint.trace(), det = joint(0, 0) * joint(1, 1) - joint(0, 1) * joint(1, 0);
   return {{"One feature with Σ = 1 and μ = 1, Z = wφ + c.",
            format("Without c the Hessian is Σ + μ² = {}: κ = 1.", one.second_moment()(0, 0).text()),
@@ -133,8 +135,12 @@ WorkedWitness joint_problem() {
            format("κ = {}; centred features give {}: κ = 1.",
                   kappa.text(3),
                   text_of(centred_problem(one))),
-           "The other side: towards T = 1 from zero, Σ = diag(1, 1/1000), μ = (0, 3/100), descent "
-           "takes 1 step with c and 1,211 without (P-JOINT')."},
+           format("The other side: towards T = 1 from zero, Σ = {}, μ = {}, descent takes {} step "
+                  "with c and {} without (P-JOINT').",
+                  text_of(target.sigma),
+                  text_of(target.mu),
+                  target.with,
+                  target.without)},
           kappa.lower > 1 && trace == 3 && det == 1};
 }
 

@@ -3,8 +3,7 @@
 
 #include "theory/documents/documents.h"
 
-/// The counterexamples of the ten findings, each computed where it is written down: no number in
-/// their lines is typed in but those of the example itself.
+/// The counterexamples of the ten findings, each computed where it is written down.
 namespace kappascope::theory {
 
 WorkedWitness odd_attention();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <utility>
 
 #include "theory/checks/descent/joint.h"
@@ -52,13 +53,16 @@ Rational derived_share_bound(const Rational& eta, int k) {
 }
 
 Verdict check_share_bound(const ShareBound& bound, std::uint64_t seed) {
+  constexpr std::size_t kSmall = 500, kStride = 8;
   Tally tally;
+  std::size_t index = 0;
   for (const auto& one : gram_cases(seed)) {
+    if (++index > kSmall && index % kStride != 0) continue;
     const Matrix<Rational> joint = joint_hessian_of(one);
     const Rational eta = 1 / joint.trace();
     Vector<Rational> error = joint_error(one.dimension());
     int done = 0;
-    for (const int k : {0, 1, 2, 4, 8, 16}) {
+    for (const int k : {0, 1, 2, 4, 8}) {
       for (; done < k; ++done) error -= joint * error * eta;
       const Rational share = quadratic_form(joint, error), stated = bound(eta, k);
       tally.record(share <= stated, [&] {

@@ -20,8 +20,8 @@ namespace kappascope::theory {
 /// A bound of the share after k steps of size η <= 1/λmax(J).
 using ShareBound = std::function<Rational(const Rational& eta, int k)>;
 Rational derived_share_bound(const Rational& eta, int k);  ///< 1/(η(2k+1))
-/// With the intercept, on every case of gram_cases() (Σ >= 0), η = 1/tr J, after 0, 1, 2, 4, 8 and
-/// 16 steps. Exact.
+/// With the intercept, on the small cases of gram_cases() (Σ >= 0) and an eighth of the others,
+/// η = 1/tr J, after 0, 1, 2, 4 and 8 steps. Exact.
 Verdict check_share_bound(const ShareBound& bound, std::uint64_t seed);
 
 /// A moment pair, and how many steps at 1/λmax bring the excess loss to 1 % of the first one.
