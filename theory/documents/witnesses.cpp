@@ -42,15 +42,19 @@ WorkedWitness odd_attention() {
   const Rational forward = x.dot(weight), backward = (-x).dot(weight);
   const auto layer = mirrored_units(Gate::kSilu, column({1}), 2);
   const auto at = layer(x), at_negative = layer(-x);
+  const std::string attention =
+      "Attention on one token has P = 1, so A(x) = x·w with w = W_VW_O: A(1, 1) = w1 + w2 and "
+      "A(-1, -1) = -(w1 + w2).";
+  const std::string units =
+      "Gated layer: units (u, g) = (e1, e1), (-e1, -e1), (e2, e2), (-e2, -e2), down weights 1/2. "
+      "As silu(t) - silu(-t) = t, Z(x) = (x1² + x2²)/2.";
   return {{format("Inputs: one token, x = {} or its negative; ‖x‖² = 2 = d.", text_of(x)),
-           "Attention on one token has P = 1, so A(x) = x·w with w = W_VW_O: "
-           "A(1, 1) = w1 + w2 and A(-1, -1) = -(w1 + w2).",
+           attention,
            format("With w = {}: {} and {}. No w gives one constant but zero.",
                   text_of(weight),
                   forward.text(),
                   backward.text()),
-           "Gated layer: units (u, g) = (e1, e1), (-e1, -e1), (e2, e2), (-e2, -e2), down weights "
-           "1/2. As silu(t) - silu(-t) = t, Z(x) = (x1² + x2²)/2.",
+           units,
            format("Z(1, 1) = {} and Z(-1, -1) = {}.", text(at), text(at_negative))},
           forward == -backward && at == at_negative && at[0] == FormalSum(Rational(1))};
 }
