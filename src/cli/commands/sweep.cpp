@@ -140,7 +140,8 @@ int run_sweep(const Arguments& arguments) {
     notice("kappascope: run {} failed: {}\n", run, why);
   std::vector<std::filesystem::path> ended;
   for (const auto& run : runs) {
-    if (store::RunWriter::holds_run(run.dir)) ended.push_back(run.dir);
+    if (run.progress != study::Progress::kConflict && store::RunWriter::holds_run(run.dir))
+      ended.push_back(run.dir);
   }
   warn_of_damage(ended);
   const auto result = study::conclude(definition, runs, trained.failures, options);
