@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 
 #include "cli/help.h"
@@ -80,8 +82,8 @@ void parse_config(const std::string& file,
       }
     }
     po::store(parsed, values);
-  } catch (const po::error& error) {
-    throw UsageError(file + ": " + error.what());
+  } catch (po::error& error) {
+    throw UsageError(file + ": " + message_of(error));
   }
 }
 
@@ -97,6 +99,25 @@ std::optional<std::string> help_asked(const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::string message_of(po::error& error) {
+  // The texts are for derived classes, and can be set by all.
+  struct Texts : po::error_with_option_name {
+    static const std::map<std::string, std::string>& of(const po::error_with_option_name& named) {
+      return named.*(&Texts::m_substitutions);
+    }
+  };
+  auto* named = dynamic_cast<po::error_with_option_name*>(&error);
+  if (named == nullptr) return error.what();
+  for (auto [placeholder, text] : Texts::of(*named)) {
+    for (std::size_t i = 1; i < text.size(); ++i) {
+      if (text[i - 1] == '%' && std::isalpha(static_cast<unsigned char>(text[i])) != 0)
+        text.insert(i, " ");
+    }
+    named->set_substitute(placeholder, text);
+  }
+  return error.what();
+}
 
 std::string closest(const std::string& word, const std::vector<std::string>& known) {
   std::string best;
@@ -140,19 +161,19 @@ bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& va
     unknown(error.get_option_name(), "", options);
   } catch (const po::too_many_positional_options_error&) {
     throw UsageError("too many arguments; usage: " + usage.synopsis);
-  } catch (const po::error& error) {
-    throw UsageError(error.what());
+  } catch (po::error& error) {
+    throw UsageError(message_of(error));
   }
   if (usage.takes_config && values.count("config") != 0) {
     parse_config(values["config"].as<std::string>(), options, values);
   }
   try {
     po::notify(values);
-  } catch (const po::required_option& error) {
-    if (error.get_option_name() != "--" + usage.positional) throw UsageError(error.what());
+  } catch (po::required_option& error) {
+    if (error.get_option_name() != "--" + usage.positional) throw UsageError(message_of(error));
     throw UsageError(positional_name(usage) + " is missing; usage: " + usage.synopsis);
-  } catch (const po::error& error) {
-    throw UsageError(error.what());
+  } catch (po::error& error) {
+    throw UsageError(message_of(error));
   }
   return true;
 }

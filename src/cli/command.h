@@ -44,6 +44,11 @@ void check_output(const std::filesystem::path& file,
 /// unknown option, on the command line and in the file.
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values);
 
+/// What the library says of an error. It puts the user's text into a template until no placeholder
+/// is left, without an end where the text holds one ("%value%"): here a % before a letter is
+/// printed with a blank behind it.
+std::string message_of(po::error& error);
+
 /// Says on stderr what is damaged in the databases of these runs, and is therefore left out. One
 /// pass over the files.
 void warn_of_damage(const std::vector<std::filesystem::path>& runs);

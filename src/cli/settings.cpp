@@ -71,8 +71,8 @@ Settings from_ini(const std::string& text) {
   try {
     po::store(po::parse_config_file(in, options), values);
     po::notify(values);
-  } catch (const po::error& error) {
-    throw Error(std::string("the stored configuration cannot be read: ") + error.what());
+  } catch (po::error& error) {
+    throw Error(std::string("the stored configuration cannot be read: ") + message_of(error));
   }
   return settings;
 }
@@ -101,8 +101,8 @@ Settings settings_with(const std::vector<std::pair<std::string, std::string>>& c
   try {
     po::store(po::parse_config_file(text, options), values);
     po::notify(values);
-  } catch (const po::error& error) {
-    throw UsageError(where + ": " + error.what());
+  } catch (po::error& error) {
+    throw UsageError(where + ": " + message_of(error));
   }
   return settings;
 }

@@ -28,6 +28,20 @@ TEST_CASE("help teaches: the program, and each subcommand with an example") {
   CHECK_THAT(work.run("--version").out, StartsWith("kappascope 0."));
 }
 
+TEST_CASE("a text with a placeholder of error messages in it is refused as any other") {
+  const Workplace work;
+  // The library puts each text into its message until no placeholder is left.
+  for (const std::string text :
+       {"%value%", "%canonical_option%", "%original_token%", "%prefix%", "100%", "%%value%%"}) {
+    CAPTURE(text);
+    const auto value = work.run("train --train.learning-rate " + text);
+    CHECK(value.status == 2);
+    CHECK_THAT(value.err, Contains("learning-rate") && Contains("%"));
+    CHECK(work.run("train --" + text + " 1").status == 2);
+    CHECK(work.run("train --train.steps=" + text).status == 2);
+  }
+}
+
 TEST_CASE("help is readable: arguments, defaults, lines of a terminal's width, files that exist") {
   const Workplace work;
   CHECK_THAT(work.run("report --help").out, Contains("Arguments\n  RUN...") && !Contains("--run"));
