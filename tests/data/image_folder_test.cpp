@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,23 @@ TEST_CASE("an image folder says what it lacks, and a broken file which it is") {
   CHECK_THROWS_WITH(open(0), Contains("data.image-size"));
   CHECK_THROWS_WITH(open(8)->images(torch::tensor({1})),
                     Contains("cannot decode") && Contains("broken2.png"));
+}
+
+TEST_CASE("a JPEG file that uses a table which it has not is decoded without what memory held") {
+  const TemporaryFolder folder;
+  const auto table = std::string("\xff\xdb\0\x43\0", 5) + std::string(64, '\x8');
+  const std::string frame("\xff\xc2\0\xb\x8\0\x10\0\x10\1\1\x11\0", 13);
+  const std::string scan("\xff\xda\0\x8\1\1\0\1\x3f\0", 10);  // no Huffman table before it
+  testing::write_bytes(folder.path() / "a.jpg",
+                       "\xff\xd8" + table + frame + scan + std::string(64, 'E') + "\xff\xd9");
+  const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 16});
+  for (const auto byte : {'\xff', '\x7f'}) {
+    std::vector<std::unique_ptr<std::string>> memory;
+    for (int i = 0; i < 100; ++i) memory.push_back(std::make_unique<std::string>(20'000, byte));
+    memory.clear();
+    const auto image = set->images(torch::tensor({0}));
+    CHECK(image.min().item<float>() == image.max().item<float>());
+  }
 }
 
 TEST_CASE("an image of another format under the name of a PNG is refused") {
