@@ -92,7 +92,7 @@ class NanoGPT(unittest.TestCase):
         ends = np.linalg.eigvalsh(np.cov(x.T, bias=True))
         # Sums of √n times the rounding of float (tensor/moments.h), beside the smallest eigenvalue.
         delta = np.sqrt(len(x)) * 2**-24 * ends.sum() / ends[0]
-        self.assertLess(delta, 0.01)
+        self.assertLess(delta, 0.02)
         self.assertAlmostEqual(self.kappa(run, len(x)) / (ends[-1] / ends[0]), 1, delta=delta)
 
 
