@@ -35,7 +35,6 @@ class RunningProbe {
   [[nodiscard]] bool observes(std::int64_t step) const;
   /// Whether it ends there.
   [[nodiscard]] bool emits(std::int64_t step) const;
-  [[nodiscard]] std::int64_t parts() const { return parts_; }
   void observe(const StepView& view, const LayerPlaces& places);
   /// Ends the window. `group`: null for this process alone.
   void emit(const Progress& progress, tensor::Group* group, store::Snapshot& out);

@@ -177,9 +177,6 @@ class Autocast(Loop):
 
     alone = True
 
-    def baseline(self) -> Loop:
-        return Autocast()
-
     def prepare(self, model: nn.Module) -> nn.Module:
         return model.float()
 
