@@ -8,9 +8,9 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/wrap.h"
-#include "reports/arms.h"
 #include "reports/findings/ratio.h"
 #include "reports/number_format.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 namespace {

@@ -91,6 +91,8 @@ void thin(std::vector<Figure>& figures, std::size_t max_numbers) {
       keep(series.lower, kept);
       keep(series.upper, kept);
       keep(series.shade, kept);
+      keep(series.shown, kept);
+      keep(series.until, kept);
       keep(series.hollow, kept);
       keep(series.hover, kept);
     }
@@ -180,6 +182,9 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   std::vector<Figure> figures = {loss_and_kappa(arms)};
   // Most runs have no images to be right about: nothing is missing there.
   if (auto figure = accuracies(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  if (auto figure = kappa_map(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  if (auto figure = kappa_layers(arms); figure.panels.size() > 1)
+    figures.push_back(std::move(figure));
   for (auto* draw : {condition_numbers, intercept_absorption, hessian_eigenvalues, hessian_density})
     figures.push_back(draw(arms));
   const auto groups = spectrum_groups(arms);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/arms.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 
@@ -45,7 +45,9 @@ struct Series {
   bool faint = false;                    ///< background, such as the loss of every step
   std::vector<double> x{}, y{};          ///< y: NaN is a gap, ±infinity is drawn at the edge
   std::vector<double> lower{}, upper{};  ///< the band, or the error bars of points
-  std::vector<double> shade{};           ///< of cells, 0 to 1: the number that they show
+  std::vector<double> shade{};           ///< of cells, 0 to 1: how dark they are
+  std::vector<double> shown{};           ///< of cells: the number that they show; empty: shade
+  std::vector<double> until{};           ///< of cells on an axis of numbers: where each ends on x
   std::vector<std::uint8_t> hollow{};    ///< 1: the number is not resolved
   std::vector<std::string> hover{};      ///< beside the numbers: status, n
 };
@@ -59,6 +61,7 @@ struct ReferenceLine {
 /// A rectangle with a y axis of its own; the x axis belongs to the figure.
 struct Panel {
   std::string title{};
+  std::string layer{};  ///< of one layer alone: the page hides it where the layer is not picked
   Axis y{};
   double height = 1;  ///< relative to the other rows
 };
@@ -71,6 +74,7 @@ struct Figure {
   std::vector<std::string> notes{};  ///< sentences of their own between caption and plot
   std::string missing{};             ///< why there is nothing to draw; panels are empty then
   Axis x{};
+  bool about_documents = false;  ///< compares with a document: it stands on the page of claims
   std::size_t columns = 1;
   bool share_rows = false;              ///< one logarithmic y scale a row
   bool share_panels = false;            ///< one y scale for all panels, as the first has it
@@ -82,10 +86,10 @@ struct Figure {
 
 /// Colours of the arms after Okabe and Ito (2008), told apart by the colour-blind; the dark ones
 /// are lightened to keep 4.5:1 contrast. More arms begin again, with another marker.
-inline constexpr std::array<const char*, 6> kLightColours = {
-    "#0072b2", "#d55e00", "#00805d", "#b0508a", "#7a6300", "#444444"};
-inline constexpr std::array<const char*, 6> kDarkColours = {
-    "#56b4e9", "#ff9550", "#2ed3a5", "#e79bc4", "#e6c229", "#d0d0d0"};
+inline constexpr std::array<const char*, 8> kLightColours = {
+    "#0072b2", "#d55e00", "#00805d", "#b0508a", "#7a6300", "#444444", "#5e3c99", "#8c2d19"};
+inline constexpr std::array<const char*, 8> kDarkColours = {
+    "#56b4e9", "#ff9550", "#2ed3a5", "#e79bc4", "#e6c229", "#d0d0d0", "#b8a1e3", "#e0846f"};
 
 /// Values, steps and bounds in a page under 8 MB.
 inline constexpr std::size_t kMaxNumbers = 220'000;

@@ -3,25 +3,62 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 
 #include "reports/findings/rules.h"
 
 namespace kappascope::reports {
+namespace {
+
+constexpr const char* kLemma2 = "Lemma 2";
+
+}  // namespace
+
+std::string in_words(const std::string& id) {
+  static const std::map<std::string, std::string> kWords = {
+      {"damaged", "Damaged values"},
+      {"nan_loss", "Loss that is no number"},
+      {"probe_skipped", "Skipped probes"},
+      {"hessian_failed", "Hessian spectra that failed"},
+      {"hessian_stopped", "Hessian spectra that were stopped"},
+      {"hessian_budget", "Hessian spectra that the budget cut"},
+      {"unfinished", "Runs that did not end"},
+      {"test_loss", "Test losses against the first arm"},
+      {"spikes", "Spikes of the loss"},
+      {"arm_kappa", "κ against the first arm"},
+      {"kappa_ratio", "What the mean costs"},
+      {"kappa_left", "What the bias leaves"},
+      {"absorption", "What the bias absorbed"},
+      {"bias_choice", "Gradient variance by choice of bias"},
+      {"sharpness", "Sharpness"},
+      {"spectrum", "Spectra at a checkpoint"},
+      {"gradient_variance", "Lemma 2 against the measurement"},
+      {"unresolved", "Estimates that are not resolved"},
+      {"broken_features", "Dead or constant features"},
+      {"cost", "Cost of probing"}};
+  const auto found = kWords.find(id);
+  return found == kWords.end() ? id : found->second;
+}
+
+bool is_about_documents(const Finding& finding) {
+  return finding.topic == kLemma2;
+}
 
 std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
   struct Part {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 12> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 13> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
+                                                   {"Loss", find_spike_findings},
                                                    {"Conditioning", find_arm_kappas},
                                                    {"Conditioning", find_kappa_ratio},
                                                    {"Bias", find_absorption},
                                                    {"Bias", find_bias_choice},
                                                    {"Curvature", find_curvature},
                                                    {"Curvature", find_spectra},
-                                                   {"Lemma 2", find_gradient_variance},
+                                                   {kLemma2, find_gradient_variance},
                                                    {"Reliability", find_unresolved},
                                                    {"Reliability", find_broken_features},
                                                    {"Cost", find_cost}}};

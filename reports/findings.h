@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/arms.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 
@@ -16,6 +16,12 @@ struct Finding {
   bool warning = false;   ///< something a reader should not overlook
   std::string topic{};    ///< the heading that it stands under; neighbours share it
 };
+
+/// What a kind of finding is about, for the line that stands for several of them: "Skipped probes".
+std::string in_words(const std::string& id);
+
+/// Whether it is about what a document states, not about the runs: the page of claims has it.
+bool is_about_documents(const Finding& finding);
 
 /// In the order of importance: what went wrong, the loss, conditioning, bias, curvature, gradients,
 /// what could not be resolved, what probing cost.

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/reports/report.h"
 
+#include <fmt/format.h>
+
 #include "reports/html/ledger.h"
 #include "reports/html/page.h"
+#include "reports/html/summary.h"
 #include "reports/html/tables.h"
+#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {
 
 std::string title_of(const std::vector<Arm>& arms) {
-  std::string title;
-  for (const Arm& arm : arms) title += (title.empty() ? "" : " · ") + arm.label;
-  return title;
+  constexpr std::size_t kNamed = 3;
+  if (arms.size() == 1) return arms.front().label;
+  std::vector<std::string> labels;
+  for (std::size_t a = 1; a < arms.size() && a < kNamed; ++a) labels.push_back(arms[a].label);
+  if (arms.size() > kNamed) labels.push_back(fmt::format("{} more", arms.size() - kNamed));
+  return listed(labels) + " against " + arms.front().label;
 }
 
 }  // namespace
@@ -19,12 +26,15 @@ std::string title_of(const std::vector<Arm>& arms) {
 std::string html_report(const std::vector<std::filesystem::path>& runs) {
   const std::vector<Arm> arms = read_arms(runs);
   return page_of({.title = title_of(arms),
+                  .summary = summary_html(summarise(arms), arms),
                   .heading = "What happened",
                   .findings = find_findings(arms),
                   .figures = build_figures(arms),
-                  .sections = {{"ledger", "The ledger of claims", ledger_html(arms)},
-                               {"estimates", "How good each estimate is", estimates_html(arms)},
-                               {"facts", "The facts of the runs", facts_html(arms)}}},
+                  .tables = {{"arms-table", "The arms", arms_html(arms)},
+                             {"layers-table", "The layers", layers_html(arms)}},
+                  .facts = {{"estimates", "How good each estimate is", estimates_html(arms)},
+                            {"facts", "The facts of the runs", facts_html(arms)}},
+                  .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}}},
                  arms);
 }
 

@@ -241,6 +241,7 @@ void set_axes(Figure& figure) {
   Range x;
   for (const Series& series : figure.series) {
     for (const double v : series.x) x.add(v);
+    for (const double v : series.until) x.add(v);
   }
   set_linear(figure.x, x);
   if (!x.empty() && x.max > x.min) {

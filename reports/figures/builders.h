@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "reports/figures.h"
-#include "reports/spectra.h"
+#include "reports/runs/spectra.h"
 
 namespace kappascope::reports {
 
 // One function a figure; build_figures() lists them in the order of the page.
 Figure loss_and_kappa(const std::vector<Arm>& arms);
+/// Small multiples, a panel a layer; empty without one.
+Figure kappa_layers(const std::vector<Arm>& arms);
+/// Steps by layers as cells, a panel an arm; empty up to kManyLayers.
+Figure kappa_map(const std::vector<Arm>& arms);
 Figure accuracies(const std::vector<Arm>& arms);
 Figure condition_numbers(const std::vector<Arm>& arms);
 Figure intercept_absorption(const std::vector<Arm>& arms);
@@ -55,6 +59,9 @@ bool add_series(Figure& figure,
 /// κ(Σ+(μ+b)(μ+b)ᵀ) where the arm has it in this layer, else κ(Σ+μμᵀ): the regressor of W_d at
 /// b = 0.
 std::string block_kappa(const Arm& arm, const std::string& layer);
+
+/// More layers than this are a map first, and small multiples of those that are picked.
+inline constexpr std::size_t kManyLayers = 6;
 
 inline constexpr const char* kBlockKappaTitle = "κ of the W_d block";
 

@@ -1,11 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of the loss, the condition numbers and the intercept.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "reports/figures/builders.h"
+#include "reports/number_format.h"
+#include "reports/summary.h"
 
 namespace kappascope::reports {
+namespace {
+
+/// The worst layer of the arm that stands worst.
+std::string worst_of(const std::vector<Arm>& arms) {
+  std::string layer;
+  double most = -1;
+  for (const Arm& arm : arms) {
+    const auto worst = worst_layer_of(arm);
+    if (worst.point == nullptr || !(worst.point->scalar.value > most)) continue;
+    most = worst.point->scalar.value;
+    layer = worst.layer;
+  }
+  return layer;
+}
+
+void add_block_kappas(Figure& figure,
+                      std::size_t panel,
+                      const std::vector<Arm>& arms,
+                      const std::string& layer) {
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    add_series(
+        figure, panel, series_of(arms, a, block_kappa(arms[a], layer), layer, kBlockKappaTitle));
+  }
+}
+
+}  // namespace
 
 std::string block_kappa(const Arm& arm, const std::string& layer) {
   return arm.series(id::kKappaWithBias, layer).empty() ? id::kKappaSecondMoment
@@ -13,36 +46,97 @@ std::string block_kappa(const Arm& arm, const std::string& layer) {
 }
 
 Figure loss_and_kappa(const std::vector<Arm>& arms) {
-  Figure figure{.id = "loss_and_kappa", .title = "Loss and conditioning, step by step"};
+  Figure figure{.id = "loss_and_kappa", .title = "Loss, and κ of the worst layer"};
   figure.x.title = "step";
-  figure.panels.push_back(
-      {.title = "loss", .y = {.title = "loss", .may_log = true}, .height = 1.5});
+  figure.panels.push_back({.title = "loss", .y = {.title = "loss", .may_log = true}});
   bool any_loss = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     any_loss |=
         add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
     any_loss |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
   }
-  const auto layers = layers_of(arms, id::kKappas);
-  for (const auto& layer : layers) {
+  const std::string layer = worst_of(arms);
+  if (!layer.empty()) {
     figure.panels.push_back(
         {.title = std::string(kBlockKappaTitle) + ", " + layer, .y = {.title = "κ", .log = true}});
-    for (std::size_t a = 0; a < arms.size(); ++a) {
-      add_series(figure,
-                 figure.panels.size() - 1,
-                 series_of(arms, a, block_kappa(arms[a], layer), layer, kBlockKappaTitle));
-    }
+    add_block_kappas(figure, 1, arms, layer);
   }
   figure.caption =
       "Loss, and below it on the same steps the condition number of the problem that the optimiser "
-      "solves for each down-projection W_d: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has a "
-      "post-gating bias b, κ(Σ+μμᵀ) where it has none; lower is easier.";
-  if (!any_loss && layers.empty()) {
+      "solves for the worst conditioned down-projection W_d; lower is easier.";
+  if (!any_loss && layer.empty()) {
     figure.panels.clear();
     figure.missing = "No loss and no condition number was recorded.";
-  } else if (layers.empty()) {
-    figure.caption += " No condition number was recorded: the feature probe did not run.";
+  } else if (layer.empty()) {
+    figure.caption += " No condition number was recorded: the features probe did not run.";
   }
+  return figure;
+}
+
+Figure kappa_layers(const std::vector<Arm>& arms) {
+  Figure figure{.id = "kappa_layers", .title = "κ of every layer"};
+  figure.x.title = "step";
+  figure.share_panels = true;
+  const auto layers = layers_of(arms, id::kKappas);
+  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
+  for (const auto& layer : layers) {
+    figure.panels.push_back({.title = layer, .layer = layer, .y = {.title = "κ", .log = true}});
+    add_block_kappas(figure, figure.panels.size() - 1, arms, layer);
+  }
+  figure.caption =
+      "The condition number of the W_d block: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has a post-gating "
+      "bias b, κ(Σ+μμᵀ) where it has none. All panels share a scale.";
+  return figure;
+}
+
+Figure kappa_map(const std::vector<Arm>& arms) {
+  Figure figure{.id = "kappa_map", .title = "κ of every layer at a glance"};
+  const auto layers = layers_of(arms, id::kKappas);
+  if (layers.size() <= kManyLayers) return figure;
+  figure.x.title = "step";
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    Axis rows{.title = "layer", .categories = true};
+    const auto row_of = [&](std::size_t l) { return static_cast<double>(layers.size() - 1 - l); };
+    for (std::size_t l = 0; l < layers.size(); ++l) rows.ticks.push_back({row_of(l), layers[l]});
+    figure.panels.push_back(
+        {.title = arms[a].label, .y = rows, .height = 0.1 * static_cast<double>(layers.size())});
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      auto cells = series_of(arms, a, block_kappa(arms[a], layers[l]), layers[l], kBlockKappaTitle);
+      if (!cells) continue;
+      cells->draw = Draw::kCells;
+      cells->panel = a;
+      cells->shown = cells->y;
+      cells->lower.clear();
+      cells->upper.clear();
+      for (const double v : cells->shown) {
+        if (!(v > 0) || !std::isfinite(v)) continue;
+        low = std::min(low, v);
+        high = std::max(high, v);
+      }
+      const auto& x = cells->x;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double before = i > 0 ? x[i] - x[i - 1] : 1;
+        cells->until.push_back(i + 1 < x.size() ? x[i + 1] : x[i] + before);
+      }
+      std::fill(cells->y.begin(), cells->y.end(), row_of(l));  // the first on top
+      figure.series.push_back(std::move(*cells));
+    }
+  }
+  if (!(high > 0)) low = high = 1;
+  const double decades = std::max(1e-9, std::log10(high / low));
+  for (Series& cells : figure.series) {
+    for (const double v : cells.shown)
+      cells.shade.push_back(std::isnan(v) ? 0
+                            : v >= high   ? 1
+                                          : std::max(0.0, std::log10(v / low)) / decades);
+  }
+  figure.caption = fmt::format(
+      "One row a layer: the darker, the worse conditioned its W_d block, from κ = {} to {} on a "
+      "logarithmic scale. Click a row to draw its layer in the figures below.",
+      words(low),
+      words(high));
   return figure;
 }
 
@@ -58,7 +152,8 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
   figure.share_rows = true;
   for (const auto& layer : layers_of(arms, id::kKappas)) {
     for (const auto& [name, label] : kKinds) {
-      figure.panels.push_back({.title = layer + ": " + label, .y = {.title = "κ", .log = true}});
+      figure.panels.push_back(
+          {.title = layer + ": " + label, .layer = layer, .y = {.title = "κ", .log = true}});
       for (std::size_t a = 0; a < arms.size(); ++a) {
         add_series(figure, figure.panels.size() - 1, series_of(arms, a, name, layer, label));
       }
@@ -81,8 +176,10 @@ Figure intercept_absorption(const std::vector<Arm>& arms) {
   figure.columns = 2;
   for (const auto& layer : layers_of(arms, id::kBias)) {
     const std::size_t at = figure.panels.size();
-    figure.panels.push_back({.title = layer + ": cos(b, −μ)", .y = {.title = "cosine"}});
-    figure.panels.push_back({.title = layer + ": ‖μ+b‖/‖μ‖", .y = {.title = "ratio"}});
+    figure.panels.push_back(
+        {.title = layer + ": cos(b, −μ)", .layer = layer, .y = {.title = "cosine"}});
+    figure.panels.push_back(
+        {.title = layer + ": ‖μ+b‖/‖μ‖", .layer = layer, .y = {.title = "ratio"}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       add_series(figure, at, series_of(arms, a, id::kBiasCos, layer, "cos(b, −μ)"));
       add_series(figure, at + 1, series_of(arms, a, id::kBiasResidual, layer, "‖μ+b‖/‖μ‖"));

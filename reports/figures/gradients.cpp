@@ -24,10 +24,12 @@ Figure gradient_variance(const std::vector<Arm>& arms) {
       {{id::kVarianceMeasured, "measured", Dash::kSolid},
        {id::kVarianceDerived, "derived for the dropout that ran", Dash::kDash},
        {id::kVariancePublished, "Lemma 2 as published", Dash::kDot}}};
-  Figure figure{.id = "gradient_variance", .title = "Gradient variance: measured against theory"};
+  Figure figure{.id = "gradient_variance", .title = "Gradient variance: measured against Lemma 2"};
+  figure.about_documents = true;
   figure.x.title = "step";
   for (const auto& layer : layers_of(arms, id::kVarianceMeasured)) {
-    figure.panels.push_back({.title = layer, .y = {.title = "variance", .log = true}});
+    figure.panels.push_back(
+        {.title = layer, .layer = layer, .y = {.title = "variance", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       for (const Kind& kind : kKinds) {
         add_series(figure,
@@ -64,7 +66,8 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
   const auto layers = layers_of(arms, id::kVarianceAtBias);
   figure.columns = std::min<std::size_t>(3, std::max<std::size_t>(1, layers.size()));
   for (const auto& layer : layers) {
-    figure.panels.push_back({.title = layer, .y = {.title = "variance", .log = true}});
+    figure.panels.push_back(
+        {.title = layer, .layer = layer, .y = {.title = "variance", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       Series series{.arm = a,
                     .layer = layer,

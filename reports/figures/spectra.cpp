@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of the spectra that were stored at a checkpoint: eigenvalues with their bars, density
 // with outliers.
-#include "reports/spectra.h"
+#include "reports/runs/spectra.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "reports/figures/builders.h"
-#include "reports/spectra.h"
+#include "reports/runs/spectra.h"
 
 namespace kappascope::reports {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "reports/findings/rules.h"
-#include "reports/spectra.h"
+#include "reports/runs/spectra.h"
 
 namespace kappascope::reports {
 namespace {

@@ -33,11 +33,12 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
     if (!arm.has(id::kKappaSigma)) continue;
     const auto ratio = worst_ratio(arm, id::kKappaSecondMoment, id::kKappaSigma);
     if (!ratio) {
-      out.push_back({"kappa_ratio",
-                     arm.label + ": the cost of the feature mean is not known, because κ(Σ) or "
-                                 "κ(Σ+μμᵀ) is not resolved in any layer.",
-                     "More tokens per snapshot would resolve it.",
-                     true});
+      out.push_back(
+          {"kappa_ratio",
+           arm.label + ": the cost of the feature mean is not known, because κ(Σ) or "
+                       "κ(Σ+μμᵀ) is not resolved in any layer.",
+           "More rows a window would resolve it: raise probes.window (window= in Python).",
+           true});
       continue;
     }
     out.push_back(
@@ -66,16 +67,21 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
   for (std::size_t a = 1; a < arms.size(); ++a) {
     std::vector<std::string> parts;
     std::vector<std::string> certain;
+    bool any = false;
     for (const auto& layer : layers_of({arms[0], arms[a]}, id::kKappas)) {
       const auto ratio = ratio_of(arms[a].last(block_kappa(arms[a], layer), layer),
                                   arms[0].last(block_kappa(arms[0], layer), layer));
-      if (!ratio) continue;
+      if (!ratio) {
+        parts.push_back("not resolved in " + layer);
+        continue;
+      }
+      any = true;
       parts.push_back(words(ratio->value) + "× in " + layer);
       if (ratio->lower) {
         certain.push_back(words(*ratio->lower) + "–" + words(*ratio->upper) + " in " + layer);
       }
     }
-    if (parts.empty()) continue;
+    if (!any) continue;
     out.push_back({"arm_kappa",
                    fmt::format("κ of the W_d block at the end, {} against {}: {}.",
                                arms[a].label,

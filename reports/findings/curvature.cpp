@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gradients and the Hessian say.
+#include "reports/findings/curvature.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,22 +14,18 @@
 namespace kappascope::reports {
 namespace {
 
-/// The learning rate that was in force at `step`: the last one stored at or before it.
-double rate_at(const Arm& arm, std::int64_t step) {
-  const auto& rates = arm.series(id::kLearningRate);
-  const auto after = std::upper_bound(
-      rates.begin(), rates.end(), step, [](std::int64_t s, const store::StepValue& p) {
-        return s < p.step;
-      });
-  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
-}
-
 std::string bound_of(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "No error bound was recorded.";
   return fmt::format("Residual bound: {} to {}{}.",
                      words(*scalar.lower),
                      words(*scalar.upper),
                      is_resolved(scalar) ? "" : ", not converged (" + status_text(scalar) + ")");
+}
+
+/// An eigenvalue whose bounds hold zero, or a value of twice its size.
+bool is_unknown(const store::Scalar& scalar) {
+  if (!scalar.lower || !scalar.upper) return false;
+  return *scalar.lower <= 0 ? *scalar.upper >= 0 : *scalar.upper > 2 * std::abs(scalar.value);
 }
 
 /// What the top eigenvalues carry of the trace, where both were measured at the same step.
@@ -42,9 +40,21 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
     ++count;
   }
   if (count == 0) return;
-  finding.text += fmt::format(" The {} largest eigenvalues sum to {} of the trace.",
+  // More than all of it: negative eigenvalues cancel the rest.
+  if (count == 1 && sum <= trace->scalar.value) {
+    finding.text += fmt::format(" The largest eigenvalue is {} of the trace.",
+                                percent(sum / trace->scalar.value));
+  } else {
+    finding.text += sum > trace->scalar.value
+                        ? fmt::format(
+                              " The {} largest sum to more than the trace: the negative ones "
+                              "take away {} at least.",
                               count,
-                              percent(sum / trace->scalar.value));
+                              words(sum - trace->scalar.value))
+                        : fmt::format(" The {} largest eigenvalues sum to {} of the trace.",
+                                      count,
+                                      percent(sum / trace->scalar.value));
+  }
   const std::string bounds = interval(trace->scalar);
   finding.certainty += fmt::format(" The trace {} is an estimate from random vectors{}.",
                                    words(trace->scalar.value),
@@ -53,6 +63,15 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
 
 }  // namespace
 
+double rate_at(const Arm& arm, std::int64_t step) {
+  const auto& rates = arm.series(id::kLearningRate);
+  const auto after = std::upper_bound(
+      rates.begin(), rates.end(), step, [](std::int64_t s, const store::StepValue& p) {
+        return s < p.step;
+      });
+  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
+}
+
 void find_curvature(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     const auto& points = arm.series(id::kHessianLambda.at(1));
@@ -60,6 +79,16 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
     if (last == nullptr) continue;
     const double rate = rate_at(arm, last->step);
     Finding finding{"sharpness", "", bound_of(last->scalar), !is_resolved(last->scalar)};
+    if (is_unknown(last->scalar)) {
+      finding.text = fmt::format(
+          "{}: the sharpest curvature at step {} is not resolved: its error "
+          "is as large as itself.",
+          arm.label,
+          last->step);
+      finding.warning = true;
+      out.push_back(std::move(finding));
+      continue;
+    }
     finding.text = fmt::format("{}: the sharpest curvature is λ1 = {} at step {}",
                                arm.label,
                                words(last->scalar.value),
@@ -142,36 +171,49 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
 
 void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const store::StepValue* zero = nullptr;  // of the layer where a bias could save most
-    double least = 2;
+    const store::StepValue* most = nullptr;   // where a bias could save most
+    const store::StepValue* least = nullptr;  // where b = −E φ costs most
+    double saved = 2;
+    double cost = 1;
     for (const auto& layer : layers_of({arm}, id::kVarianceBiasZero)) {
-      const auto* at_zero = arm.last(id::kVarianceBiasZero, layer);
+      const auto* zero = arm.last(id::kVarianceBiasZero, layer);
       const auto* best = arm.last(id::kVarianceBiasMinimiser, layer);
-      if (at_zero == nullptr || best == nullptr || !(at_zero->scalar.value > 0)) continue;
-      const double left = best->scalar.value / at_zero->scalar.value;
-      if (!(left < least)) continue;
-      least = left;
-      zero = at_zero;
+      const auto* minus_mean = arm.last(id::kVarianceBiasMinusMean, layer);
+      if (zero == nullptr || !(zero->scalar.value > 0)) continue;
+      if (best != nullptr && best->scalar.value / zero->scalar.value < saved) {
+        saved = best->scalar.value / zero->scalar.value;
+        most = zero;
+      }
+      if (minus_mean != nullptr && minus_mean->scalar.value / zero->scalar.value > cost) {
+        cost = minus_mean->scalar.value / zero->scalar.value;
+        least = zero;
+      }
     }
-    if (zero == nullptr) continue;
-    const store::Scalar& reference = zero->scalar;
+    if (most == nullptr) continue;
+    const store::Scalar& reference = most->scalar;
+    const bool has_bias = arm.last(id::kBiasResidual, reference.layer) != nullptr;
     std::vector<std::string> parts;
     for (const auto& [name, label] : {std::pair{id::kVarianceBiasLearned, "the learned b"},
                                       std::pair{id::kVarianceBiasMinusMean, "b = −E φ"},
                                       std::pair{id::kVarianceBiasMinimiser, "the best b"}}) {
       const auto* point = arm.last(name, reference.layer);
-      if (point == nullptr) continue;
+      if (point == nullptr || (name == id::kVarianceBiasLearned && !has_bias)) continue;
       const double change = point->scalar.value / reference.value - 1;
       parts.push_back(std::string(label) + (change > 0 ? " +" : " ") + percent(change));
     }
+    std::string text = fmt::format(
+        "{}: against b = 0, the gradient variance in {} changes by: {} "
+        "(the layer where a bias could save most).",
+        arm.label,
+        reference.layer,
+        fmt::join(parts, ", "));
+    if (least != nullptr)
+      text += fmt::format(
+          " In {} b = −E φ makes it {} larger.", least->scalar.layer, percent(cost - 1));
     const std::string bounds = interval(reference);
     out.push_back(
         {"bias_choice",
-         fmt::format("{}: against b = 0, the gradient variance in {} changes by: {} (the "
-                     "layer where a bias could save most).",
-                     arm.label,
-                     reference.layer,
-                     fmt::join(parts, ", ")),
+         std::move(text),
          "Same masks, everything else frozen" +
              (bounds.empty()
                   ? std::string(".")

@@ -8,8 +8,10 @@
 #include <limits>
 #include <utility>
 
+#include "kappascope/core/spikes.h"
 #include "reports/figures/builders.h"
 #include "reports/findings/rules.h"
+#include "reports/summary.h"
 
 namespace kappascope::reports {
 namespace {
@@ -35,6 +37,29 @@ std::string kappa_before(const Arm& arm, std::int64_t step) {
   }
   if (parts.empty()) return "No condition number was measured before it.";
   return fmt::format("κ of the W_d block before it (step {}): {}.", at, listed(parts));
+}
+
+/// κ of each layer before and after a spike of the loss: a description, not a cause.
+std::string kappa_across(const Arm& arm, std::int64_t begin, std::int64_t end) {
+  std::vector<std::string> parts;
+  for (const auto& layer : layers_of({arm}, id::kKappas)) {
+    const store::StepValue* before = nullptr;
+    const store::StepValue* after = nullptr;
+    for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {
+      if (!is_resolved(point.scalar)) continue;
+      if (point.step < begin) before = &point;
+      if (point.step >= end && after == nullptr) after = &point;
+    }
+    if (before == nullptr || after == nullptr) continue;
+    parts.push_back(fmt::format("{} to {} in {} (steps {} and {})",
+                                words(before->scalar.value),
+                                words(after->scalar.value),
+                                layer,
+                                before->step,
+                                after->step));
+  }
+  if (parts.empty()) return "No condition number is resolved on both sides of it.";
+  return fmt::format("Across it κ of the W_d block went from {}.", listed(parts));
 }
 
 /// How far the last few test losses of an arm lie apart: a yardstick for a difference.
@@ -135,6 +160,16 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
       }
       continue;
     }
+    if (!same_problem(*base, arm)) {
+      out.push_back({"test_loss",
+                     fmt::format("{} was trained on another problem than {}: their losses are not "
+                                 "compared.",
+                                 arm.label,
+                                 base->label),
+                     "",
+                     false});
+      continue;
+    }
     const auto* reference = base->last(id::kLossTest);
     const double difference = point->scalar.value - reference->scalar.value;
     Finding finding{
@@ -165,6 +200,32 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
   }
 }
 
+void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const auto& losses = arm.series(id::kLossTrain);
+    std::vector<double> values;
+    values.reserve(losses.size());
+    for (const auto& point : losses) values.push_back(point.scalar.value);
+    const auto spikes = find_spikes(values);
+    if (spikes.empty()) continue;
+    const auto highest = std::ranges::max_element(
+        spikes, std::ranges::less{}, [](const Spike& s) { return s.peak; });
+    const auto begin = losses[highest->begin].step;
+    const auto end = losses[std::min(highest->begin + highest->length, losses.size() - 1)].step;
+    out.push_back(
+        {"spikes",
+         fmt::format("{}: {} of the training loss, the highest at step {} ({} where {} is "
+                     "usual).",
+                     arm.label,
+                     counted(spikes.size(), "spike"),
+                     begin,
+                     words(highest->peak),
+                     words(highest->usual)),
+         kappa_across(arm, begin, end),
+         true});
+  }
+}
+
 void find_cost(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     const auto* total = arm.last(id::kCostTotal);
@@ -182,6 +243,11 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
     std::vector<std::string> parts;
     parts.reserve(shares.size());
     for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
+    double named = 0;
+    for (const auto& share : shares) named += share.first;
+    // What belongs to no probe: the hooks, and writing.
+    if (!shares.empty() && total->scalar.value - named > 5e-5)
+      parts.push_back("hooks and storing " + percent(total->scalar.value - named));
     std::string certainty = parts.empty() ? "Measured by the run itself." : listed(parts) + ".";
     if (unlimited && !shares.empty()) {
       certainty += " The run measured without a time limit (probes.budget = 0).";

@@ -193,22 +193,22 @@ void PanelScript::cells(const Series& series) {
     const double share = series.shade[i];
     const double x = series.x[i];
     const double y = series.y[i];
+    const bool map = !series.until.empty();
     row(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {}",
                     x,
                     y,
-                    x - 0.5,
-                    x + 0.5,
+                    map ? x : x - 0.5,
+                    map ? series.until[i] : x + 0.5,
                     y - 0.5,
                     y + 0.5,
-                    shade_of(colour_of(series), std::sqrt(share))));
-    if (share < 0.005) continue;
+                    shade_of(colour_of(series), map ? share : std::sqrt(share))));
+    if (map || share < 0.005) continue;
     (share >= kDark ? light : dark) +=
         fmt::format("{:.9g} {:.9g} \"{:.0f} %\"\n", x, y, 100 * share);
   }
   end_block();
-  element(block +
-          " using 1:2:3:4:5:6:7 with boxxyerror lc rgb variable fs solid 1 border lc rgb "
-          "'#ffffff' notitle");
+  element(block + " using 1:2:3:4:5:6:7 with boxxyerror lc rgb variable fs solid 1 " +
+          (series.until.empty() ? "border lc rgb '#ffffff'" : "noborder") + " notitle");
   for (const auto& [rows, colour] : {std::pair{&dark, "#1b1f24"}, std::pair{&light, "#ffffff"}}) {
     if (rows->empty()) continue;
     const std::string letters = begin_block();

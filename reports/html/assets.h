@@ -6,6 +6,7 @@
 extern "C" {
 extern const char kappascope_page_html_begin[], kappascope_page_html_end[];
 extern const char kappascope_page_css_begin[], kappascope_page_css_end[];
+extern const char kappascope_figures_js_begin[], kappascope_figures_js_end[];
 extern const char kappascope_page_js_begin[], kappascope_page_js_end[];
 extern const char kappascope_plotly_js_begin[], kappascope_plotly_js_end[];
 }
@@ -18,6 +19,9 @@ inline std::string_view page_html() {
 }
 inline std::string_view page_css() {
   return {kappascope_page_css_begin, kappascope_page_css_end};
+}
+inline std::string_view figures_js() {
+  return {kappascope_figures_js_begin, kappascope_figures_js_end};
 }
 inline std::string_view page_js() {
   return {kappascope_page_js_begin, kappascope_page_js_end};

@@ -8,7 +8,10 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+
+#include "reports/figures/builders.h"
 
 namespace kappascope::reports {
 namespace {
@@ -77,7 +80,9 @@ void append_series(std::string& out, const Series& series) {
   out += ",\"layer\":" + text(series.layer) + ",\"quantity\":" + text(series.quantity);
   append_numbers(out, "x", series.x);
   append_numbers(out, "y", series.y);
-  append_numbers(out, "shade", series.shade, 6);
+  append_numbers(out, "shade", series.shade, 4);
+  append_numbers(out, "shown", series.shown, 6);
+  append_numbers(out, "until", series.until);
   append_numbers(out, "lower", series.lower, 6);
   append_numbers(out, "upper", series.upper, 6);
   if (std::any_of(series.hollow.begin(), series.hollow.end(), [](auto h) { return h != 0; })) {
@@ -101,7 +106,9 @@ void append_figure(std::string& out, const Figure& figure) {
   append_axis(out, figure.x);
   out += fmt::format(",\"columns\":{},\"panels\":", figure.columns);
   append_list(out, figure.panels, [&](const Panel& panel) {
-    out += "{\"title\":" + text(panel.title) + fmt::format(",\"height\":{},\"y\":", panel.height);
+    out += "{\"title\":" + text(panel.title);
+    if (!panel.layer.empty()) out += ",\"layer\":" + text(panel.layer);
+    out += fmt::format(",\"height\":{},\"y\":", panel.height);
     append_axis(out, panel.y);
     out += '}';
   });
@@ -116,6 +123,32 @@ void append_figure(std::string& out, const Figure& figure) {
   out += '}';
 }
 
+/// Of many layers, those that stand worst in the figures of κ; nothing where all are drawn.
+std::vector<std::string> picked_layers(const std::vector<Figure>& figures) {
+  constexpr std::size_t kPicked = 3;
+  std::map<std::string, double> worst;
+  for (const Figure& figure : figures) {
+    for (const Panel& panel : figure.panels) {
+      if (!panel.layer.empty()) worst.emplace(panel.layer, 0);
+    }
+  }
+  if (worst.size() <= kManyLayers) return {};
+  for (const Figure& figure : figures) {
+    if (!figure.id.ends_with("kappa_layers")) continue;
+    for (const Series& series : figure.series) {
+      const auto last =
+          std::find_if(series.y.rbegin(), series.y.rend(), [](double v) { return !std::isnan(v); });
+      if (last != series.y.rend()) worst[series.layer] = std::max(worst[series.layer], *last);
+    }
+  }
+  std::vector<std::string> layers;
+  for (const auto& [layer, kappa] : worst) layers.push_back(layer);
+  std::ranges::stable_sort(layers,
+                           [&](const auto& a, const auto& b) { return worst[a] > worst[b]; });
+  layers.resize(kPicked);
+  return layers;
+}
+
 }  // namespace
 
 std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>& figures) {
@@ -126,6 +159,8 @@ std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>
   append_list(out, kLightColours, quote);
   out += ",\"dark\":";
   append_list(out, kDarkColours, quote);
+  out += ",\"picked\":";
+  append_list(out, picked_layers(figures), [&](const std::string& layer) { out += text(layer); });
   out += ",\"figures\":";
   std::vector<const Figure*> drawn;
   for (const Figure& figure : figures) {

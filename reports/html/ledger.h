@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kappascope/study/verdict.h"
-#include "reports/arms.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 

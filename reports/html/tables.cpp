@@ -61,55 +61,6 @@ std::string table(const std::string& head, const std::string& body) {
          "</tbody></table></div>";
 }
 
-std::string findings_html(const std::vector<Finding>& findings) {
-  if (findings.empty()) return "<p>Nothing was measured in these runs.</p>";
-  std::string out = "<dl class=\"findings\">";
-  std::string topic;
-  for (const Finding& finding : findings) {
-    if (finding.topic != topic) out += "<dt>" + escape_html(finding.topic) + "</dt>";
-    topic = finding.topic;
-    out += fmt::format("<dd data-finding=\"{}\"{}>",
-                       escape_html(finding.id),
-                       finding.warning ? " class=\"warning\"" : "");
-    out += "<span class=\"text\">" + escape_html(finding.text) + "</span>";
-    if (!finding.certainty.empty()) {
-      out += " <span class=\"certainty\">" + escape_html(finding.certainty) + "</span>";
-    }
-    out += "</dd>";
-  }
-  return out + "</dl>";
-}
-
-std::string figures_html(const std::vector<Figure>& figures) {
-  std::string out;
-  for (const Figure& figure : figures) {
-    out += fmt::format(
-        "<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
-        "<h2 id=\"{0}-title\">{1}</h2>",
-        figure.id,
-        escape_html(figure.title));
-    if (figure.panels.empty()) {
-      out += "<p class=\"missing\">" + escape_html(figure.missing) + "</p>";
-    } else {
-      std::string notes;
-      for (const auto& note : figure.notes) notes += "<li>" + escape_html(note) + "</li>";
-      if (!notes.empty()) notes = fmt::format("<ul class=\"notes\">{}</ul>", notes);
-      out += fmt::format(
-          "<p class=\"caption\">{1}</p>{2}<div class=\"key\" data-key=\"{0}\"></div>"
-          "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" "
-          "aria-labelledby=\"{0}-title\"></div>"
-          "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" "
-          "data-csv=\"{0}\">Data of this figure (CSV)</a> <span>Drag to zoom, double-click to go "
-          "back.</span></p>",
-          figure.id,
-          escape_html(figure.caption),
-          notes);
-    }
-    out += "</section>";
-  }
-  return out;
-}
-
 std::string estimates_html(const std::vector<Arm>& arms) {
   static constexpr std::array<Kind, 3> kKinds = {
       {{id::kKappaSigma, id::kKappaSigmaShrunk, "κ(Σ)"},

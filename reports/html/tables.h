@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/arms.h"
-#include "reports/figures.h"
-#include "reports/findings.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 
@@ -18,10 +16,6 @@ std::string table_cell(const std::string& text, const char* kind = "");
 std::string table(const std::string& head, const std::string& body);
 
 // Parts of the page that need no script, as HTML; everything that came from a user is escaped.
-std::string findings_html(const std::vector<Finding>& findings);
-/// One <section> a figure: heading, the place of the plot or the sentence why there is none,
-/// caption.
-std::string figures_html(const std::vector<Figure>& figures);
 /// How good the last estimate of each condition number is.
 std::string estimates_html(const std::vector<Arm>& arms);
 /// Every fact of every run, the configuration and the events.

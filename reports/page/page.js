@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the figures from the JSON in #data. Nothing is fetched. The page writes what a test wants to
-// know into <html data-...>: figures drawn, errors, resources requested.
+// Draws the figures from the JSON in #data as they come into view. Nothing is fetched. The page
+// writes what a test wants to know into <html data-...>: figures drawn, errors, resources requested.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -9,211 +9,50 @@
   addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective));
 
   const model = JSON.parse(document.getElementById("data").textContent);
-  const hidden = new Set();
-  const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
-  const kRow = 150, kGap = 54, kTop = 24, kBottom = 46, kLeft = 84;
-  // Plotly reads a little HTML in its texts; names are to be seen as they are.
-  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const number = (v) => {
-    if (v === null) return "not available";
-    if (v === "inf") return "∞";
-    if (v === "-inf") return "−∞";
-    const size = Math.abs(v);
-    return size !== 0 && (size < 1e-3 || size >= 1e5) ? v.toExponential(3) : String(Number(v.toPrecision(5)));
+  const layers = [...new Set(model.figures.flatMap((figure) => figure.panels.flatMap((panel) => panel.layer ?? [])))];
+  const view = {
+    hidden: new Set(),
+    layers: new Set(model.picked.length ? model.picked : layers),
+    lead: document.querySelector("#summary + .figure") ? model.figures[0] : null,
   };
-  const colour = (arm) => {
-    const list = root.dataset.theme === "dark" ? model.dark : model.light;
-    return list[arm % list.length];
-  };
-  const transparent = (hex, alpha) =>
-    "rgba(" + [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(",") + "," + alpha + ")";
-  const shape = (arm) => filled[(arm + Math.floor(arm / model.light.length)) % filled.length];
-  const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-
-  // An axis with a threshold is logarithmic on both sides of zero, which plotly is not: it is given asinh.
-  const place = (v, axis) => (axis.threshold && typeof v === "number" ? Math.asinh(v / axis.threshold) : v);
-  const drawn = (value, axis) => place(value === "inf" ? axis.max : value === "-inf" ? axis.min : value, axis);
-  const valueOf = (series, i) => (series.shade ? series.shade[i] : series.y[i]);
-  const mixed = (from, to, share) => "#" + [1, 3, 5].map((i) => {
-    const a = parseInt(from.slice(i, i + 2), 16), b = parseInt(to.slice(i, i + 2), 16);
-    return Math.round(a + (b - a) * share).toString(16).padStart(2, "0");
-  }).join("");
-
-  const nameAt = (figure, x) => figure.x.ticks[Math.round(x)][1].replace(/\n/g, ", ");
-
-  function noteOf(series, i) {
-    const note = series.notes ? series.notes[i] : series.note;
-    return note ? "<br>" + plain(note) : "";
-  }
-
-  function hoverTexts(figure, series) {
-    const name = plain(model.arms[series.arm]) + (series.layer ? ", " + plain(series.layer) : "");
-    return series.x.map((x, i) => {
-      const place = figure.x.categories ? nameAt(figure, x) : figure.x.title + " " + number(x);
-      const known = series.lower && series.lower[i] !== null && series.upper[i] !== null;
-      const band = known ? " (" + number(series.lower[i]) + " to " + number(series.upper[i]) + ")" : "";
-      return name + "<br>" + plain(series.quantity) + " = <b>" + number(valueOf(series, i)) + "</b>" + band + "<br>" +
-        plain(place) + noteOf(series, i);
-    });
-  }
-
-  // One closed outline for each stretch without a gap.
-  function bandTrace(series, axis, base) {
-    const x = [], y = [];
-    const low = (v) => (axis.log && !(v > 0) ? axis.min / 100 : drawn(v, axis));
-    let from = 0;
-    const close = (to) => {
-      for (let i = from; i < to; ++i) { x.push(series.x[i]); y.push(drawn(series.upper[i], axis)); }
-      for (let i = to - 1; i >= from; --i) { x.push(series.x[i]); y.push(low(series.lower[i])); }
-      if (to > from) { x.push(null); y.push(null); }
-    };
-    for (let i = 0; i <= series.x.length; ++i) {
-      if (i < series.x.length && series.lower[i] !== null && series.upper[i] !== null) continue;
-      close(i);
-      from = i + 1;
-    }
-    return { ...base, x, y, mode: "lines", fill: "toself", line: { width: 0 }, hoverinfo: "skip",
-             // Bands of many arms lie upon each other.
-             fillcolor: transparent(colour(series.arm), (series.faint ? 0.6 : 1) * (model.arms.length > 2 ? 0.13 : 0.2)) };
-  }
-
-  // Bars of height one, each in the shade of its number; the text takes the colour that can be read.
-  function cellsTrace(figure, series, base) {
-    const card = style("--card"), hex = colour(series.arm);
-    const shades = series.shade.map((s) => mixed(card, hex, Math.sqrt(s)));
-    const light = (shade) => [1, 3, 5].reduce((sum, i, c) => sum + [0.3, 0.59, 0.11][c] * parseInt(shade.slice(i, i + 2), 16), 0);
-    return {
-      ...base, type: "bar", x: series.x, base: series.y.map((y) => y - 0.5), y: series.y.map(() => 1), width: 1,
-      name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext: hoverTexts(figure, series),
-      marker: { color: shades, line: { width: 1, color: card } },
-      text: series.shade.map((s) => (s < 0.005 ? "" : Math.round(100 * s) + " %")), textposition: "inside",
-      insidetextanchor: "middle", textangle: 0, constraintext: "none",
-      insidetextfont: { color: shades.map((shade) => (light(shade) > 120 ? "#101419" : "#ffffff")) },
-    };
-  }
-
-  function seriesTraces(figure, series) {
-    const axis = figure.panels[series.panel].y;
-    const suffix = series.panel === 0 ? "" : String(series.panel + 1);
-    const base = { type: "scatter", xaxis: "x" + suffix, yaxis: "y" + suffix, showlegend: false,
-                   meta: series.arm, visible: !hidden.has(series.arm) };
-    if (series.shade) return [cellsTrace(figure, series, base)];
-    const mark = shape(series.arm), hex = colour(series.arm);
-    const isHollow = (i) => Boolean(series.hollow && series.hollow[i]);
-    const few = series.x.length <= 60 && series.dash === "solid";
-    const size = series.y.map((_, i) => (isHollow(i) ? 8 : few ? (series.faint ? 4 : 6) : 0));
-    const marked = series.points || size.some((s) => s > 0);
-    const hovertext = hoverTexts(figure, series);
-    const trace = {
-      ...base, x: series.x, y: series.y.map((v) => (typeof v === "string" ? null : place(v, axis))),
-      name: plain(model.arms[series.arm]), hoverinfo: "text", hovertext,
-      mode: series.points ? "markers" : marked ? "lines+markers" : "lines",
-      connectgaps: false, cliponaxis: !marked, opacity: series.faint ? 0.45 : 1,
-      line: { color: hex, dash: series.dash, width: series.faint ? 1.2 : 2 },
-    };
-    if (marked) {
-      trace.marker = { symbol: series.y.map((_, i) => (isHollow(i) ? mark + "-open" : mark)), size: series.points ? 10 : size,
-                       color: hex, opacity: 1, line: { width: series.points ? 1.5 : 1, color: hex } };
-    }
-    const traces = series.lower && !series.points ? [bandTrace(series, axis, base), trace] : [trace];
-    // A line up to infinity would look like a measured slope: a triangle at the edge stands alone.
-    const infinite = series.y.flatMap((v, i) => (typeof v === "string" ? [i] : []));
-    if (infinite.length) {
-      traces.push({ ...base, x: infinite.map((i) => series.x[i]), y: infinite.map((i) => drawn(series.y[i], axis)), mode: "markers",
-                    cliponaxis: false, hoverinfo: "text", hovertext: infinite.map((i) => hovertext[i]),
-                    marker: { symbol: infinite.map((i) => (series.y[i] === "inf" ? "triangle-up-open" : "triangle-down-open")),
-                              size: 11, color: hex, line: { width: 1.5, color: hex } } });
-    }
-    if (series.points && series.lower) {
-      // No bound, no bar: one of length 0 would look like certainty.
-      const gap = (edge, i) => (edge === null ? NaN : typeof edge === "string" || typeof series.y[i] !== "number" ? 0
-        : Math.abs(place(edge, axis) - place(series.y[i], axis)));
-      trace.error_y = { type: "data", symmetric: false, array: series.upper.map(gap),
-                        arrayminus: series.lower.map(gap), color: hex, thickness: 1.5, width: 5 };
-    }
-    return traces;
-  }
-
-  const ticksOf = (axis) => (axis.ticks.length ? {
-    tickmode: "array", tickvals: axis.ticks.map((tick) => place(tick[0], axis)),
-    ticktext: axis.ticks.map((tick) => plain(tick[1]).replace(/\n/g, "<br>")),
-  } : {});
-
-  function layoutOf(figure) {
-    const rows = Math.ceil(figure.panels.length / figure.columns);
-    const heights = [];
-    for (let r = 0; r < rows; ++r) {
-      const row = figure.panels.slice(r * figure.columns, (r + 1) * figure.columns);
-      heights.push(kRow * Math.max(...row.map((panel) => panel.height)));
-    }
-    // Names of several lines stand once, below the last row.
-    const tall = Math.max(1, ...figure.x.ticks.map((tick) => tick[1].split("\n").length)) - 1, bottom = kBottom + 17 * tall;
-    const inner = heights.reduce((a, b) => a + b, 0) + kGap * (rows - 1);
-    // Names of layers need more room than numbers.
-    const names = figure.panels.flatMap((panel) => (panel.y.categories ? panel.y.ticks.map((tick) => tick[1].length) : []));
-    const ink = style("--ink"), soft = style("--soft"), grid = style("--grid");
-    const layout = {
-      height: inner + kTop + bottom, margin: { l: Math.max(kLeft, Math.min(280, 44 + 7 * Math.max(0, ...names))), r: 14, t: kTop, b: bottom },
-      paper_bgcolor: style("--card"), plot_bgcolor: style("--card"), font: { color: ink, size: 12.5 },
-      hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom", barmode: "overlay", bargap: 0,
-      hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
-    };
-    const gap = figure.columns > 1 ? 0.068 : 0;
-    const width = (1 - gap * (figure.columns - 1)) / figure.columns;
-    const common = { gridcolor: grid, linecolor: soft, zeroline: false, showline: true, ticks: "outside", tickcolor: soft };
-    let top = inner;
-    figure.panels.forEach((panel, p) => {
-      const row = Math.floor(p / figure.columns), column = p % figure.columns;
-      if (column === 0 && row > 0) top -= heights[row - 1] + kGap;
-      const left = column * (width + gap), suffix = p === 0 ? "" : String(p + 1);
-      const last = p + figure.columns >= figure.panels.length;
-      const domain = [Math.max(0, (top - heights[row]) / inner), Math.min(1, top / inner)];
-      layout["xaxis" + suffix] = {
-        ...common, domain: [left, left + width], anchor: "y" + suffix, range: [figure.x.min, figure.x.max],
-        title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || (figure.x.categories && !tall),
-        ...(p > 0 ? { matches: "x" } : {}), automargin: last && figure.x.categories, ...ticksOf(figure.x),
-      };
-      const log = panel.y.log;
-      layout["yaxis" + suffix] = {
-        ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
-        range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max].map((v) => place(v, panel.y)),
-        title: { text: column === 0 || panel.y.title !== figure.panels[p - 1].y.title ? plain(panel.y.title) + (log || panel.y.threshold ? " (log)" : "") : "", standoff: 4 },
-        nticks: 6, ...ticksOf(panel.y),
-      };
-      layout.annotations.push({
-        text: "<b>" + plain(panel.title) + "</b>", x: left, xref: "paper", xanchor: "left", y: domain[1], yref: "paper",
-        yanchor: "bottom", showarrow: false, font: { size: 12.5, color: ink },
-      });
-    });
-    for (const line of figure.lines) {
-      const suffix = line.panel === 0 ? "" : String(line.panel + 1);
-      const axis = figure.panels[line.panel].y, log = axis.log, y = place(line.y, axis);
-      layout.shapes.push({ type: "line", xref: "x" + suffix + " domain", x0: 0, x1: 1, yref: "y" + suffix, y0: y, y1: y,
-                           line: { color: soft, width: 1, dash: "dash" } });
-      if (line.label) layout.annotations.push({ text: plain(line.label), xref: "x" + suffix + " domain", x: 1, xanchor: "right", yref: "y" + suffix,
-                                y: log ? Math.log10(y) : y, yanchor: "bottom", showarrow: false, font: { size: 11, color: soft } });
-    }
-    return layout;
-  }
-
+  const { tracesOf, layoutOf, panelsOf, sample, csv, colour, shape, style, transparent } = kappascopeFigures(model, view);
   const config = { responsive: true, displayModeBar: false };
   const plotOf = (figure) => document.getElementById("plot-" + figure.id);
+  const drawn = new Set();
 
-  function drawAll() {
-    for (const figure of model.figures) {
-      const traces = figure.series.flatMap((series) => seriesTraces(figure, series));
-      Plotly.react(plotOf(figure), traces, layoutOf(figure), config);
-    }
-    drawArms();
-    model.figures.forEach(drawKey);
+  function draw(figure) {
+    const div = plotOf(figure);
+    const first = !drawn.has(figure);
+    drawn.add(figure);
+    Plotly.react(div, tracesOf(figure), layoutOf(figure), config);
+    drawKey(figure);
+    if (first && figure.series.some((series) => series.until)) div.on("plotly_click", pickRow);
+    if (first) report();
   }
 
-  function sample(dash, mark, hex) {
-    const pattern = { solid: "", dash: "6 4", dot: "2 3", dashdot: "6 3 2 3" }[dash];
-    const dots = { circle: '<circle cx="14" cy="6" r="4"/>', square: '<rect x="10" y="2" width="8" height="8"/>',
-                   diamond: '<path d="M14 1l5 5-5 5-5-5z"/>' }[mark] || (mark ? '<path d="M14 11l-5-9h10z"/>' : "");
-    return '<svg width="28" height="12" aria-hidden="true"><g fill="' + hex + '" stroke="' + hex + '">' +
-      '<line x1="0" y1="6" x2="28" y2="6" stroke-width="2" stroke-dasharray="' + pattern + '"/>' + dots + "</g></svg>";
+  // What is out of sight keeps its place and is drawn when it comes near, or when there is time.
+  const waiting = (figure) => !drawn.has(figure) && plotOf(figure).offsetParent !== null;
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const figure = model.figures.find((one) => plotOf(one) === entry.target);
+      if (entry.isIntersecting && waiting(figure)) draw(figure);
+    }
+  }, { rootMargin: "400px" });
+
+  function drawWhenIdle() {
+    const next = model.figures.find(waiting);
+    if (!next) return;
+    draw(next);
+    setTimeout(drawWhenIdle, 30);
+  }
+
+  function redraw() {
+    for (const figure of drawn) draw(figure);
+    drawArms();
+  }
+
+  function drawAll() {
+    for (const figure of model.figures) if (waiting(figure)) draw(figure);
   }
 
   function drawArms() {
@@ -223,13 +62,14 @@
       const button = document.createElement("button");
       button.type = "button";
       button.dataset.arm = String(arm);
-      button.setAttribute("aria-pressed", String(!hidden.has(arm)));
+      button.setAttribute("aria-pressed", String(!view.hidden.has(arm)));
       button.innerHTML = sample("solid", shape(arm), colour(arm));
       button.append(label);
       button.addEventListener("click", () => toggleArm(arm));
       return button;
     }));
     if (focused !== undefined && focused !== null) group.children[Number(focused)]?.focus();
+    for (const name of document.querySelectorAll(".tile .arm")) name.style.color = colour(Number(name.dataset.arm));
   }
 
   // The arms stand in the bar above; a key is needed where one colour has several lines.
@@ -237,7 +77,9 @@
     const key = document.querySelector('[data-key="' + figure.id + '"]');
     const kinds = new Map();
     for (const series of figure.series) {
-      if (!series.points && !series.shade) kinds.set(series.dash + (series.faint ? " faint" : ""), [...(kinds.get(series.dash + (series.faint ? " faint" : "")) || []), series]);
+      if (series.points || series.shade) continue;
+      const kind = series.dash + (series.faint ? " faint" : "");
+      kinds.set(kind, [...(kinds.get(kind) || []), series]);
     }
     key.replaceChildren(...(kinds.size < 2 ? [] : [...kinds.values()].map((all) => {
       const span = document.createElement("span");
@@ -248,49 +90,88 @@
   }
 
   function toggleArm(arm) {
-    if (!hidden.delete(arm)) hidden.add(arm);
-    for (const figure of model.figures) {
+    if (!view.hidden.delete(arm)) view.hidden.add(arm);
+    for (const figure of drawn) {
       const div = plotOf(figure);
       const mine = div.data.flatMap((trace, i) => (trace.meta === arm ? [i] : []));
-      if (mine.length) Plotly.restyle(div, { visible: !hidden.has(arm) }, mine);
+      if (mine.length) Plotly.restyle(div, { visible: !view.hidden.has(arm) }, mine);
     }
     drawArms();
   }
 
-  function csv(id) {
-    const figure = model.figures.find((one) => one.id === id);
-    // A name that a spreadsheet would run as a formula gets an apostrophe: "this is text".
-    const text = (v) => (/^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v)) ? "'" + v : v);
-    const field = (v) => (/[",\r\n]/.test(v) ? '"' + v.replace(/"/g, '""') + '"' : v);
-    const cell = (v) => (v === null || v === undefined ? "" : String(v));
-    const rows = [["arm", "layer", "quantity", "panel", figure.x.title, "value", "lower", "upper", "resolved", "note"]];
-    for (const series of figure.series) {
-      series.x.forEach((x, i) => rows.push([
-        model.arms[series.arm], series.layer, series.quantity, figure.panels[series.panel].title,
-        figure.x.categories ? nameAt(figure, x) : cell(x), cell(valueOf(series, i)),
-        cell(series.lower && series.lower[i]), cell(series.upper && series.upper[i]),
-        series.hollow && series.hollow[i] ? "no" : "yes", cell(series.notes ? series.notes[i] : series.note)]));
-    }
-    return rows.map((row) => row.map(text).map(field).join(",")).join("\r\n") + "\r\n";
+  function listLayers() {
+    if (layers.length < 2) return;
+    document.getElementById("layers").hidden = false;
+    document.getElementById("layer-list").replaceChildren(...layers.map((layer) => {
+      const label = document.createElement("label"), box = document.createElement("input");
+      box.type = "checkbox";
+      box.checked = view.layers.has(layer);
+      box.addEventListener("change", () => pickLayer(layer));
+      label.append(box, layer);
+      return label;
+    }));
+  }
+
+  function pickLayer(layer) {
+    if (!view.layers.delete(layer)) view.layers.add(layer);
+    for (const figure of drawn) if (figure.panels.some((panel) => panel.layer)) draw(figure);
+    listLayers();
+  }
+
+  function pickRow(event) {
+    const figure = model.figures.find((one) => one.series.some((series) => series.until));
+    const tick = figure.panels[0].y.ticks.find((one) => one[0] === Math.round(event.points[0].y));
+    if (tick) pickLayer(tick[1]);
   }
 
   function setTheme(theme) {
     root.dataset.theme = theme;
-    drawAll();
+    redraw();
   }
 
-  const system = matchMedia("(prefers-color-scheme: dark)");
+  // The claims are a page of their own in this file: the address says which one is shown.
+  function showPage() {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const page = target && target.closest("#claims") ? "claims" : "run";
+    const changed = root.dataset.page !== page;
+    root.dataset.page = page;
+    if (!changed) return;
+    if (target) target.scrollIntoView();
+    setTimeout(drawWhenIdle, 30);
+  }
+
   const forced = location.hash === "#dark" || location.hash === "#light" ? location.hash.slice(1) : "";
+  const system = matchMedia("(prefers-color-scheme: dark)");
   let chosen = forced;
   const current = () => chosen || (system.matches ? "dark" : "light");
+  const report = () => {
+    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg")).length);
+    root.dataset.problems = problems.join("; ");
+    root.dataset.requests = String(performance.getEntriesByType("resource").length);
+  };
+
+  showPage();
+  if (innerWidth < 1088) document.getElementById("contents").open = false;
+  for (const figure of model.figures) plotOf(figure).style.minHeight = layoutOf(figure).height + "px";
   setTheme(current());
+  if (view.lead) draw(view.lead);
+  listLayers();
+  for (const figure of model.figures) near.observe(plotOf(figure));
+  addEventListener("load", () => { report(); setTimeout(drawWhenIdle, 200); });
+  addEventListener("hashchange", showPage);
   system.addEventListener("change", () => setTheme(current()));
   document.getElementById("theme").addEventListener("click", () => {
     chosen = root.dataset.theme === "dark" ? "light" : "dark";
     setTheme(chosen);
   });
-  addEventListener("beforeprint", () => setTheme("light"));
+  addEventListener("beforeprint", () => { setTheme("light"); drawAll(); });
   addEventListener("afterprint", () => setTheme(current()));
+  const places = [...document.querySelectorAll("nav li a")].map((link) => [link, document.getElementById(link.hash.slice(1))]);
+  addEventListener("scroll", () => {
+    const passed = places.filter(([, place]) => place && place.offsetParent !== null && place.getBoundingClientRect().top < 120);
+    for (const [link] of places) link.removeAttribute("aria-current");
+    if (passed.length) passed[passed.length - 1][0].setAttribute("aria-current", "true");
+  }, { passive: true });
   for (const link of document.querySelectorAll("a[data-csv]")) {
     link.addEventListener("click", () => {
       const url = URL.createObjectURL(new Blob([csv(link.dataset.csv)], { type: "text/csv;charset=utf-8" }));
@@ -298,13 +179,13 @@
       setTimeout(() => URL.revokeObjectURL(url), 60000);
     });
   }
+  // A closed <details> hides what a link points at.
+  addEventListener("click", (event) => {
+    const link = event.target.closest && event.target.closest('a[href^="#"]');
+    const place = link && document.getElementById(link.hash.slice(1));
+    for (let outer = place; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
+  });
 
-  window.kappascope = { csv, toggleArm };
-  const report = () => {
-    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg")).length);
-    root.dataset.problems = problems.join("; ");
-    root.dataset.requests = String(performance.getEntriesByType("resource").length);
-  };
+  window.kappascope = { csv, toggleArm, pickLayer, drawAll, panelsOf };
   report();
-  addEventListener("load", report);
 })();

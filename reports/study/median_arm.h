@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/arms.h"
+#include "reports/runs/arms.h"
 #include "reports/study/view.h"
 
 namespace kappascope::reports {

@@ -31,17 +31,16 @@ std::string study_page(const study::StudyResult& result,
     arms.emplace_back();
     arms.back().label = label;
   }
-  std::vector<PageSection> sections = {{"comparisons", "Every comparison", comparisons_html(study)},
-                                       {"facts", "The facts of the runs", study_facts_html(study)}};
-  if (!study.verdicts.empty()) {
-    sections.insert(sections.begin(),
-                    {"ledger", "The ledger of claims", ledger_html(study.verdicts)});
-  }
+  std::vector<PageSection> claims;
+  if (!study.verdicts.empty())
+    claims = {{"ledger", "The ledger of claims", ledger_html(study.verdicts)}};
   return page_of({.title = title.empty() ? title_of(study) : title,
                   .heading = "What the arms differ by",
                   .findings = study_findings(study),
                   .figures = std::move(figures),
-                  .sections = std::move(sections)},
+                  .tables = {{"comparisons", "Every comparison", comparisons_html(study)}},
+                  .facts = {{"facts", "The facts of the runs", study_facts_html(study)}},
+                  .claims = std::move(claims)},
                  arms);
 }
 

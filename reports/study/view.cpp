@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "kappascope/core/error.h"
-#include "reports/arms.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 namespace {

@@ -53,8 +53,16 @@ std::vector<std::filesystem::path> sample_pair(const TemporaryFolder& folder) {
 TEST_CASE("the page draws every figure, asks for nothing and does not complain", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;
-  const Visit seen = visit(folder, html_report(sample_pair(folder)));
-  CHECK(seen.dom.find("data-figures=\"10\"") != std::string::npos);
+  // Ten of the runs; the eleventh is about a document, and drawn where the reader goes there.
+  const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
+    kappascope.drawAll();
+    document.body.dataset.before = document.documentElement.dataset.figures;
+    location.hash = "#ledger";
+    addEventListener("hashchange", () => kappascope.drawAll());
+  )js");
+  CHECK(seen.dom.find("data-before=\"10\"") != std::string::npos);
+  CHECK(seen.dom.find("data-page=\"claims\"") != std::string::npos);
+  CHECK(seen.dom.find("data-figures=\"11\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
   CHECK(seen.dom.find("data-requests=\"0\"") != std::string::npos);
   CHECK(seen.dom.find("data-theme=\"dark\"") != std::string::npos);
@@ -72,6 +80,7 @@ TEST_CASE("the page of a study draws every figure and does not complain", "[brow
   write_study(folder / "s", 0, 0.1, {"width 16, noise 0", "width 16, noise 1"}, 1);
   const auto sample = read_sample(folder / "s");
   const Visit seen = visit(folder, study_page(sample.result, sample.runs), R"js(
+    kappascope.drawAll();
     const plot = document.getElementById("plot-effects");
     const bars = [...plot.querySelectorAll(".errorbar path.yerror")].length;
     const names = [...plot.querySelectorAll(".xtick text")].map((text) => text.textContent).join("|");
@@ -100,8 +109,9 @@ TEST_CASE("a click on an arm hides it in every figure, and a second one brings i
   if (!has_chromium()) return;
   const TemporaryFolder folder;
   const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
+    kappascope.drawAll();
     const shown = () => [0, 1].map((arm) => [...document.querySelectorAll(".plot")]
-      .flatMap((plot) => plot.data).filter((trace) => trace.meta === arm && trace.visible !== false).length);
+      .flatMap((plot) => plot.data ?? []).filter((trace) => trace.meta === arm && trace.visible !== false).length);
     const before = shown();
     document.querySelector('#arms button[data-arm="1"]').click();
     const during = shown();
@@ -130,6 +140,23 @@ TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
   CHECK(seen.dom.find("data-csv=\"182,true,true,true,true\"") != std::string::npos);
 }
 
+TEST_CASE("of many layers three are drawn, and a click shows another", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a", {.hessian = false, .layers = 36});
+  const Visit seen = visit(folder, html_report({run}), R"js(
+    kappascope.drawAll();
+    const count = () => document.getElementById("plot-kappa_layers").data.length / 2;
+    const before = count();
+    document.querySelector("#layer-list input:not(:checked)").click();
+    const map = document.getElementById("plot-kappa_map").data;
+    document.body.dataset.layers = [before, count(), map.length, map[0].type, map[0].z.length].join();
+  )js");
+  // Two traces a layer: its line and its band. The map is one image of 36 rows.
+  CHECK(seen.dom.find("data-layers=\"3,4,1,heatmap,36\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
+}
+
 TEST_CASE("hostile names run nothing in the browser", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;
@@ -138,11 +165,13 @@ TEST_CASE("hostile names run nothing in the browser", "[browser]") {
   const auto run =
       write_sample_run(folder / "a", {.label = evil, .bias = true, .layer_suffix = evil});
   const Visit seen = visit(folder, html_report({run}), R"js(
-    const title = document.querySelector(".plot .annotation-text, .plot .annotation");
-    document.body.dataset.name = String(title.textContent.includes("<b>&amp;%{x}"));
+    kappascope.drawAll();
+    const titles = [...document.querySelectorAll(".plot .annotation-text, .plot .annotation")];
+    document.body.dataset.name = String(titles.some((title) => title.textContent.includes("<b>&amp;%{x}")));
     document.body.dataset.arm = String(document.querySelector("#arms button").textContent.includes("<img src=x"));
   )js");
   CHECK(seen.dom.find("data-owned") == std::string::npos);
+  CHECK(seen.dom.find("data-name=\"true\"") != std::string::npos);
   CHECK(seen.dom.find("data-arm=\"true\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }

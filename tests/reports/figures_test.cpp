@@ -2,8 +2,10 @@
 #include "reports/figures.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "reports/html/figure_json.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
@@ -67,7 +69,8 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
                 std::to_string(one.series.size()) + " series\n";
   }
   CHECK(approved ==
-        "loss_and_kappa: 4 panels, 10 series\n"
+        "loss_and_kappa: 2 panels, 6 series\n"
+        "kappa_layers: 3 panels, 6 series\n"
         "condition_numbers: 9 panels, 15 series\n"
         "intercept_absorption: 6 panels, 6 series\n"
         "hessian_eigenvalues: 2 panels, 12 series\n"
@@ -88,10 +91,42 @@ TEST_CASE("the W_d block of an arm is that of its bias where it has one", "[figu
   for (const Series& series : overview.series) {
     if (series.panel != 1) continue;
     const std::string name = series.arm == 1 ? "kappa/with_bias" : "kappa/second_moment";
-    CHECK(series.y.back() == arms[series.arm].last(name, "blocks.0.down_proj")->scalar.value);
+    CHECK(series.y.back() == arms[series.arm].last(name, "blocks.2.down_proj")->scalar.value);
     ++compared;
   }
   CHECK(compared == 2);
+}
+
+TEST_CASE("many layers are a map from dark to light, the worst three are picked", "[figures]") {
+  const TemporaryFolder folder;
+  const auto arms = read_arms({write_sample_run(folder / "a", {.layers = 7})});
+  const auto figures = build_figures(arms);
+  const Figure& map = figure(figures, "kappa_map");
+  check_consistent(map);
+  REQUIRE(map.panels.size() == 1);
+  REQUIRE(map.panels[0].y.ticks.size() == 7);
+  CHECK(map.panels[0].y.ticks[0].at == 6);  // the first layer on top
+  double darkest = 0;
+  double lightest = 1;
+  for (const Series& row : map.series) {
+    REQUIRE(row.shade.size() == row.x.size());
+    REQUIRE(row.until.size() == row.x.size());
+    CHECK(row.until[0] == row.x[1]);
+    CHECK(row.until.back() > row.x.back());
+    for (std::size_t i = 0; i < row.x.size(); ++i) {
+      CHECK((row.shade[i] >= 0 && row.shade[i] <= 1));
+      darkest = std::max(darkest, row.shade[i]);
+      lightest = std::min(lightest, row.shade[i]);
+    }
+  }
+  CHECK(darkest == 1);
+  CHECK(lightest == 0);
+  const auto json = nlohmann::json::parse(figures_json(arms, figures));
+  // κ grows from block to block within three, and from three to three.
+  CHECK(json["picked"] ==
+        nlohmann::json({"blocks.5.down_proj", "blocks.2.down_proj", "blocks.4.down_proj"}));
+  const auto few = build_figures(sample_arms(TemporaryFolder()));
+  CHECK(std::ranges::none_of(few, [](const Figure& f) { return f.id == "kappa_map"; }));
 }
 
 TEST_CASE("unresolved values are hollow and infinite ones stay", "[figures]") {

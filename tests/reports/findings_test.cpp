@@ -123,6 +123,84 @@ TEST_CASE("sharpness is compared with the learning rate of its own step", "[find
       "gradient descent; Adam has another.");
 }
 
+TEST_CASE("an eigenvalue whose error is as large as itself is no headline", "[findings]") {
+  const TemporaryFolder folder;
+  auto lambda = sample::scalar("hessian/lambda_1", "", 0.4, 0.01, "max_products");
+  lambda.lower = -1;
+  lambda.upper = 1.8;
+  const auto found = find_findings(one_snapshot(folder, {lambda}));
+  CHECK(find(found, "sharpness")->warning);
+  CHECK(find(found, "sharpness")->text ==
+        "one: the sharpest curvature at step 10 is not resolved: its error is as large as itself.");
+}
+
+TEST_CASE("eigenvalues beyond the trace are told as what they are", "[findings]") {
+  const TemporaryFolder folder;
+  const auto found =
+      find_findings(one_snapshot(folder,
+                                 {sample::scalar("hessian/lambda_1", "", 50, 0.01, "converged"),
+                                  sample::scalar("hessian/lambda_2", "", 30, 0.01, "converged"),
+                                  sample::scalar("hessian/trace", "", 20, 0.01, "ok")}));
+  CHECK(text_of(found, "sharpness")
+            .find("The 2 largest sum to more than the trace: the negative "
+                  "ones take away 60 at least.") != std::string::npos);
+}
+
+TEST_CASE("the choice of b is told where it helps and where it costs", "[findings]") {
+  const TemporaryFolder folder;
+  const auto at = [](const char* name, const char* layer, double value) {
+    return sample::scalar(name, layer, value, 0.1);
+  };
+  const auto found = find_findings(one_snapshot(folder,
+                                                {at("gradvar/b_zero", "a", 10),
+                                                 at("gradvar/b_learned", "a", 10),
+                                                 at("gradvar/b_minus_mean", "a", 6),
+                                                 at("gradvar/b_minimiser", "a", 5),
+                                                 at("gradvar/b_zero", "b", 10),
+                                                 at("gradvar/b_minus_mean", "b", 21),
+                                                 at("gradvar/b_minimiser", "b", 9)}));
+  // Without a bias in training there is no learned one.
+  CHECK(text_of(found, "bias_choice")
+            .find("one: against b = 0, the gradient variance in a changes "
+                  "by: b = −E φ −40 %, the best b −50 % (the layer where "
+                  "a bias could save most). In b b = −E φ makes it 110 % "
+                  "larger.") != std::string::npos);
+}
+
+TEST_CASE("a spike of the loss is told with κ on both sides of it", "[findings]") {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "one", {{"label", "one"}});
+    for (std::int64_t step = 0; step < 300; ++step) {
+      store::Snapshot snapshot;
+      snapshot.step = step;
+      const double calm = 1 + 0.01 * std::sin(7.0 * static_cast<double>(step));
+      snapshot.scalars = {sample::plain("loss/train", "", step == 200 ? 5 : calm)};
+      if (step == 190 || step == 210) {
+        snapshot.scalars.push_back(
+            sample::scalar("kappa/second_moment", "x", step == 190 ? 30 : 90, 0.1));
+      }
+      run.write(snapshot);
+    }
+    run.set_state("finished");
+  }
+  const auto found = find_findings(read_arms({folder / "one"}));
+  CHECK(text_of(found, "spikes")
+            .find("1 spike of the training loss, the highest at step 200 (5 "
+                  "where 1") != std::string::npos);
+  CHECK(text_of(found, "spikes")
+            .find("κ of the W_d block went from 30 to 90 in x (steps 190 and "
+                  "210)") != std::string::npos);
+}
+
+TEST_CASE("what belongs to no probe completes the cost", "[findings]") {
+  const TemporaryFolder folder;
+  const auto found = find_findings(one_snapshot(
+      folder, {sample::plain("cost/features", "", 0.02), sample::plain("cost/total", "", 0.05)}));
+  CHECK(text_of(found, "cost").find("features 2.0 % and hooks and storing 3.0 %.") !=
+        std::string::npos);
+}
+
 TEST_CASE("a loss that is no number is told with its step and the kappa before it", "[findings]") {
   const TemporaryFolder folder;
   const auto found = find_findings(read_arms({write_sample_run(folder / "a", {.nan_loss = true})}));

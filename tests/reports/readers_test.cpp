@@ -11,8 +11,8 @@
 #include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/html/tables.h"
+#include "reports/runs/spectra.h"
 #include "reports/sample_run.h"
-#include "reports/spectra.h"
 #include "support/catch.h"
 #include "support/version1.h"
 

@@ -34,7 +34,7 @@ TEST_CASE("the page holds every figure, its data and the findings", "[report]") 
                    write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})}));
   const auto data = data_of(page);
   CHECK(data["arms"] == nlohmann::json({"no bias", "post-gating bias"}));
-  CHECK(data["figures"].size() == 10);
+  CHECK(data["figures"].size() == 11);
   for (const auto& figure : data["figures"]) {
     const auto id = figure["id"].get<std::string>();
     INFO(id);
@@ -71,7 +71,7 @@ TEST_CASE("hostile names stay text", "[report]") {
   CHECK(page.find("<img") == std::string::npos);
   const auto data = data_of(page);
   CHECK(data["arms"][0] == evil);
-  CHECK(data["figures"][1]["series"][0]["layer"] == "blocks.0.down_proj" + evil);
+  CHECK(data["figures"][1]["panels"][0]["layer"] == "blocks.0.down_proj" + evil);
 }
 
 TEST_CASE("a run of 100,000 rows keeps them all in a page under 8 MB", "[report]") {

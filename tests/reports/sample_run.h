@@ -22,6 +22,7 @@ struct SampleOptions {
   bool hessian = true;    ///< eigenvalues and density were measured
   bool nan_loss = false;  ///< the loss stops being a number at step 1500
   std::int64_t steps = 2000;
+  int layers = 3;              ///< of which every third is alike
   std::string layer_suffix{};  ///< for hostile names
 };
 
@@ -53,10 +54,12 @@ inline store::Scalar scalar(const std::string& name,
   return s;
 }
 
-inline void add_layer(store::Snapshot& out, const SampleOptions& options, int l, double t) {
-  const std::string layer = "blocks." + std::to_string(l) + ".down_proj" + options.layer_suffix;
+inline void add_layer(store::Snapshot& out, const SampleOptions& options, int index, double t) {
+  const int l = index % 3;
+  const std::string layer = "blocks." + std::to_string(index) + ".down_proj" + options.layer_suffix;
   const double wiggle = 1 + 0.05 * std::sin(37 * t + l + (options.bias ? 1 : 0));
-  const double sigma = (30 + 25 * l) * (1 + (options.bias ? 2.5 : 4) * t) * wiggle;
+  const double sigma =
+      (30 + 25 * l + 0.7 * index - 0.7 * l) * (1 + (options.bias ? 2.5 : 4) * t) * wiggle;
   const double inflation = 1 + (6 + 16 * l) * (1 - std::exp(-6 * t));
   const double left = std::exp(-2.5 * t) * (0.6 - 0.1 * l) + 0.4 - std::exp(-9 * t) * 0.1 + 0.1 * l;
   const bool early = t < 0.06;
@@ -255,7 +258,7 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
     if (step % every == 0 && !broken) {
       pending.scalars.push_back(
           {.name = "loss/test", .value = loss * 1.05 + 0.004 * noise(random)});
-      for (int l = 0; l < 3; ++l) sample::add_layer(pending, options, l, t);
+      for (int l = 0; l < options.layers; ++l) sample::add_layer(pending, options, l, t);
       if (options.hessian) sample::add_hessian(pending, t, options.bias ? 0.8 : 1.1);
     }
     if (options.nan_loss && step == 1500) {

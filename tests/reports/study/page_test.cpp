@@ -72,7 +72,7 @@ TEST_CASE("up to three conditions are drawn in full, each figure once", "[study]
   CHECK(ids.size() == 7);
   CHECK(ids[1] == "c1_loss_and_kappa");
   CHECK(ids[6] == "c3_condition_numbers");
-  CHECK(holds(page, "noise 2: Loss and conditioning"));
+  CHECK(holds(page, "noise 2: Loss, and κ of the worst layer"));
 }
 
 TEST_CASE("of more conditions the loss is drawn, on one scale", "[study]") {

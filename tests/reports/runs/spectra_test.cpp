@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/spectra.h"
+#include "reports/runs/spectra.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/html/figure_json.h"
-#include "reports/html/tables.h"
+#include "reports/html/sections.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
@@ -113,7 +113,7 @@ TEST_CASE("the certificate says in words what the numbers are worth", "[spectra]
                            "4 independent batches of 256 rows λ1 reads 66",
                            "exact derivatives in float (graph kept), good to 10⁻⁶"})
     CHECK_THAT(text, Contains(part));
-  const auto html = figures_html(build_figures(arms));
+  const auto html = figures_html(build_figures(arms), false);
   CHECK_THAT(html, Contains("<ul class=\"notes\"><li>one: Hessian after 2001 training steps"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/spectra.h"
+#include "reports/runs/spectra.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/arms.h"
+#include "reports/runs/arms.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/glossary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "reports/html/text.h"
+
+namespace kappascope::reports {
+namespace {
+
+struct Term {
+  std::string_view anchor, text, meaning;
+};
+
+/// A term that holds another one stands before it.
+constexpr std::array<Term, 19> kTerms = {{
+    {"kappa-with-bias",
+     "κ(Σ+(μ+b)(μ+b)ᵀ)",
+     "condition number of the W_d block at the present bias b; equal to κ(Σ) where b = −μ"},
+    {"kappa-second-moment",
+     "κ(Σ+μμᵀ)",
+     "condition number of the W_d block without a bias: covariance and mean of the features"},
+    {"kappa-sigma",
+     "κ(Σ)",
+     "condition number of the covariance of the features: what is left for W_d once a bias has "
+     "taken up their mean"},
+    {"block",
+     "W_d block",
+     "the part of the Hessian that belongs to one down-projection W_d, under squared loss: the "
+     "second moment of what enters it"},
+    {"down-projection", "down-projection", "the last linear map of a feed-forward layer, W_d"},
+    {"w-d", "W_d", "weights of the down-projection, the last linear map of a feed-forward layer"},
+    {"post-gating-bias",
+     "post-gating bias",
+     "b in Z = (dropout(U) ⊙ silu(G) + b) W_d, added after the gate and before the "
+     "down-projection"},
+    {"kappa",
+     "κ",
+     "condition number, the largest over the smallest eigenvalue: 1 is best; gradient descent "
+     "needs "
+     "about κ/2 steps to shrink the slowest direction by a factor e"},
+    {"phi", "φ", "the features that enter the down-projection, after gate and dropout, before b"},
+    {"mu", "μ", "mean of the features φ over the tokens of a window"},
+    {"sigma", "Σ", "covariance of the features φ over the tokens of a window"},
+    {"lambda", "λ1", "largest eigenvalue of the Hessian of the loss: its sharpest curvature"},
+    {"edge",
+     "2/rate",
+     "plain gradient descent at this learning rate is unstable along directions with more "
+     "curvature "
+     "than this; momentum and Adam have limits of their own"},
+    {"effective-n",
+     "effective n",
+     "rows that would tell as much if they were independent; tokens of one sequence are not"},
+    {"effective-rows",
+     "effective rows",
+     "rows that would tell as much if they were independent; tokens of one sequence are not"},
+    {"interval",
+     "95 %",
+     "a method that holds the true value in 95 of 100 cases made this interval, for this run; "
+     "another seed is another run"},
+    {"at-least-90",
+     "at least 90 %",
+     "the interval of a quotient, from the two 95 % intervals of its sides"},
+    {"not-resolved",
+     "not resolved",
+     "the rows of a window do not pin the value down to a factor of two; drawn hollow"},
+    {"hollow", "hollow", "an estimate that is not resolved"},
+}};
+
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// Whether the term stands at `at` as a word of its own.
+bool stands_at(std::string_view text, std::size_t at, const Term& term) {
+  if (text.substr(at, term.text.size()) != term.text) return false;
+  const std::size_t end = at + term.text.size();
+  const bool begins = at == 0 || !is_letter(text[at - 1]) || !is_letter(term.text.front());
+  const bool ends = end == text.size() || !is_letter(text[end]) || !is_letter(term.text.back());
+  return begins && ends;
+}
+
+}  // namespace
+
+std::string Explain::operator()(const std::string& text) {
+  std::string out;
+  bool code = false;
+  for (std::size_t at = 0; at <= text.size(); code = !code) {
+    const auto end = std::min(text.find('`', at), text.size());
+    const auto part = std::string_view(text).substr(at, end - at);
+    out += code ? "<code>" + escape_html(part) + "</code>" : terms_in(part);
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string Explain::terms_in(std::string_view text) {
+  std::string out;
+  std::size_t plain = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto term = std::ranges::find_if(
+        kTerms, [&](const Term& candidate) { return stands_at(text, at, candidate); });
+    if (term == kTerms.end()) {
+      ++at;
+      continue;
+    }
+    if (seen_.insert(term->text).second) {
+      out += escape_html(text.substr(plain, at - plain));
+      out += fmt::format("<a class=\"term\" href=\"#term-{}\" title=\"{}\">{}</a>",
+                         term->anchor,
+                         escape_html(term->meaning),
+                         escape_html(term->text));
+      plain = at + term->text.size();
+    }
+    at += term->text.size();
+  }
+  return out + escape_html(text.substr(plain));
+}
+
+std::string glossary_html() {
+  std::string out = "<dl class=\"glossary\">";
+  for (const Term& term : kTerms) {
+    out += fmt::format("<dt id=\"term-{}\">{}</dt><dd>{}</dd>",
+                       term.anchor,
+                       escape_html(term.text),
+                       escape_html(term.meaning));
+  }
+  return out + "</dl>";
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/summary.h"
+
+#include <fmt/format.h>
+
+#include "reports/figures/builders.h"
+#include "reports/html/glossary.h"
+#include "reports/html/tables.h"
+#include "reports/html/text.h"
+#include "reports/number_format.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// Readings that a tile has room for; the table of arms has the others.
+constexpr std::size_t kInTile = 2;
+
+const char* css_of(Grade grade) {
+  switch (grade) {
+    case Grade::kGood:
+      return "good";
+    case Grade::kWatch:
+      return "watch";
+    case Grade::kBad:
+      return "bad";
+    case Grade::kOpen:
+      return "open";
+  }
+  return "";
+}
+
+std::string badge(Grade grade) {
+  return fmt::format("<span class=\"grade {}\">{}</span>", css_of(grade), to_string(grade));
+}
+
+/// A link where the page has the place.
+std::string answer_link(const Answer& answer) {
+  const std::string text = escape_html(answer.answer);
+  if (answer.figure.empty()) return text;
+  return fmt::format("<a href=\"#{}\">{}</a>", answer.figure, text);
+}
+
+std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& explain) {
+  std::string readings;
+  for (std::size_t i = 0; i < answer.readings.size() && i < kInTile; ++i) {
+    const Reading& reading = answer.readings[i];
+    std::string text = explain(reading.number);
+    if (arms.size() > 1) {
+      text = fmt::format("<span class=\"arm\" data-arm=\"{}\">{}</span> {}",
+                         reading.arm,
+                         escape_html(arms[reading.arm].label),
+                         text);
+    }
+    readings += fmt::format(
+        "<li>{}{}</li>",
+        text,
+        reading.interval.empty() ? "" : " <small>" + explain(reading.interval) + "</small>");
+  }
+  if (answer.readings.size() > kInTile) {
+    readings += fmt::format("<li><a href=\"#arms-table\">and {} more</a></li>",
+                            counted(answer.readings.size() - kInTile, "arm"));
+  }
+  return fmt::format(
+      "<div class=\"tile {}\" data-answer=\"{}\"><h3>{}</h3><p class=\"answer\">{} {}</p>"
+      "<ul>{}</ul><details><summary>why</summary><p>{}</p></details></div>",
+      css_of(answer.grade),
+      answer.id,
+      escape_html(answer.question),
+      answer_link(answer),
+      badge(answer.grade),
+      readings,
+      explain(answer.why));
+}
+
+/// The lowest and the highest over the layers: "12 % to 64 %".
+std::string absorbed(const Arm& arm) {
+  double low = 2;
+  double high = -2;
+  for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
+    const auto* residual = arm.last(id::kBiasResidual, layer);
+    if (residual == nullptr) continue;
+    low = std::min(low, 1 - residual->scalar.value);
+    high = std::max(high, 1 - residual->scalar.value);
+  }
+  if (low > high) return "no bias";
+  return low == high ? percent(low) : percent(low) + " to " + percent(high);
+}
+
+std::string kappa_cell(const store::StepValue* point, const std::string& where) {
+  if (point == nullptr) return "<td class=\"number\">not measured</td>";
+  const store::Scalar& s = point->scalar;
+  const std::string bounds = interval(s);
+  const std::string value =
+      is_resolved(s) ? words(s.value) : "not resolved (" + words(s.value) + ")";
+  return fmt::format("<td class=\"number{}\">{}{}{}</td>",
+                     is_resolved(s) ? "" : " unresolved",
+                     escape_html(value),
+                     where.empty() ? "" : " in " + escape_html(where),
+                     bounds.empty() ? "" : "<small>" + escape_html(bounds) + "</small>");
+}
+
+std::string number_cell(const store::StepValue* point, bool share) {
+  if (point == nullptr) return "<td class=\"number\">not measured</td>";
+  const auto& s = point->scalar;
+  return fmt::format("<td class=\"number{}\">{}</td>",
+                     is_resolved(s) ? "" : " unresolved",
+                     escape_html(share ? percent(s.value) : words(s.value)));
+}
+
+}  // namespace
+
+std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
+  Explain explain;
+  std::string tiles;
+  for (const Answer& answer : summary.answers) tiles += tile(answer, arms, explain);
+  const Answer& trust = summary.trust;
+  return fmt::format(
+      "<section id=\"summary\" aria-label=\"Summary\">"
+      "<p class=\"headline\">{}{}</p><p class=\"facts-line\">{}</p>"
+      "<div class=\"tiles\">{}</div>"
+      "<p class=\"trust\" data-answer=\"trust\"><b>{}:</b> <span class=\"grade {}\">{}</span> {} "
+      "<a href=\"#topic-reliability\">More</a></p></section>",
+      escape_html(summary.headline),
+      summary.certainty.empty()
+          ? ""
+          : " <span class=\"certainty\">" + escape_html(summary.certainty) + "</span>",
+      escape_html(summary.facts),
+      tiles,
+      escape_html(trust.question),
+      css_of(trust.grade),
+      escape_html(trust.answer),
+      explain(trust.why));
+}
+
+std::string arms_html(const std::vector<Arm>& arms) {
+  std::string rows;
+  for (const Arm& arm : arms) {
+    const auto worst = worst_layer_of(arm);
+    rows += "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" +
+            table_cell(arm.state, " class=\"name\"") +
+            table_cell(grouped(static_cast<double>(arm.last_step + 1)), " class=\"number\"") +
+            number_cell(arm.last(id::kLossTest), false) + kappa_cell(worst.point, worst.layer) +
+            table_cell(absorbed(arm), " class=\"number\"") +
+            number_cell(arm.last(id::kHessianLambda.at(1)), false) +
+            number_cell(arm.last(id::kCostTotal), true) + "</tr>";
+  }
+  return table(table_head({"arm",
+                           "state",
+                           "steps",
+                           "test loss",
+                           "worst κ of a W_d block",
+                           "of the mean the bias absorbed",
+                           "λ1",
+                           "probing"}),
+               rows);
+}
+
+std::string layers_html(const std::vector<Arm>& arms) {
+  std::vector<std::string> head = {"layer"};
+  for (const Arm& arm : arms) head.push_back(arm.label);
+  std::string rows;
+  for (const auto& layer : layers_of(arms, id::kKappas)) {
+    rows += "<tr><th scope=\"row\">" + escape_html(layer) + "</th>";
+    for (const Arm& arm : arms) rows += kappa_cell(arm.last(block_kappa(arm, layer), layer), "");
+    rows += "</tr>";
+  }
+  if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";
+  return "<p class=\"caption\">" +
+         Explain()(
+             "κ of the W_d block at the last snapshot, with its 95 % interval; what is "
+             "not resolved is in brackets.") +
+         "</p>" + table(table_head(head), rows);
+}
+
+}  // namespace kappascope::reports

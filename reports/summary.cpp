@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "reports/summary/answers.h"
+
+namespace kappascope::reports {
+namespace {
+
+struct Headline {
+  std::string text{}, certainty{};
+};
+
+/// The step at which the loss was no number.
+std::optional<std::int64_t> diverged_at(const Arm& arm) {
+  for (const auto& [step, time, event] : arm.events) {
+    if (event.kind == "nan_loss") return step;
+  }
+  return std::nullopt;
+}
+
+std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
+  std::vector<std::string> parts;
+  for (const Arm& arm : arms) {
+    if (const auto step = diverged_at(arm))
+      parts.push_back(fmt::format("{} at step {}", arm.label, *step));
+  }
+  if (parts.empty()) return std::nullopt;
+  const bool all = parts.size() == arms.size();
+  return Headline{fmt::format("Training diverged: the loss was no number in {}.", listed(parts)),
+                  all ? "Everything below is what was stored until then."
+                      : "The other arms did not diverge; one run each."};
+}
+
+std::string state_of(const Arm& arm) {
+  if (arm.state == "finished") return "";
+  return arm.state == "running" ? " so far" : ", where it stopped";
+}
+
+Headline of_one(const Arm& arm) {
+  const auto* loss = arm.last(id::kLossTest);
+  const char* kind = "Test loss";
+  if (loss == nullptr) {
+    loss = arm.last(id::kLossTrain);
+    kind = "Training loss";
+  }
+  if (loss == nullptr) {
+    return arm.last_step < 0 ? Headline{"Nothing has been stored yet.", ""}
+                             : Headline{"No loss was stored.", ""};
+  }
+  const auto& points = arm.series(loss->scalar.name);
+  Headline out{fmt::format("{} {} after {} steps{}",
+                           kind,
+                           words(loss->scalar.value),
+                           grouped(static_cast<double>(loss->step + 1)),
+                           state_of(arm)),
+               "One run: another seed may differ."};
+  if (points.size() > 1 && std::isfinite(points.front().scalar.value))
+    out.text +=
+        fmt::format(" ({} at step {})", words(points.front().scalar.value), points.front().step);
+  out.text += ".";
+  return out;
+}
+
+Headline of_several(const std::vector<Arm>& arms) {
+  for (const Arm& arm : arms) {
+    if (!same_problem(arms.front(), arm)) {
+      return {fmt::format("{} arms that were trained on different problems.", arms.size()),
+              "Their losses are not compared."};
+    }
+  }
+  const auto* base = arms.front().last(id::kLossTest);
+  const Arm* best = nullptr;
+  const store::StepValue* least = nullptr;
+  for (std::size_t a = 1; a < arms.size(); ++a) {
+    const auto* loss = arms[a].last(id::kLossTest);
+    if (loss == nullptr || (least != nullptr && !(loss->scalar.value < least->scalar.value)))
+      continue;
+    best = &arms[a];
+    least = loss;
+  }
+  if (base == nullptr || best == nullptr) {
+    return {fmt::format("{} arms, and not two test losses to compare.", arms.size()), ""};
+  }
+  const double change = least->scalar.value / base->scalar.value - 1;
+  return {fmt::format("{}{} ends at test loss {}, {} {} than {} ({}).",
+                      arms.size() > 2 ? "Lowest of the others: " : "",
+                      best->label,
+                      words(least->scalar.value),
+                      percent(std::abs(change)),
+                      change < 0 ? "lower" : "higher",
+                      arms.front().label,
+                      words(base->scalar.value)),
+          "One run an arm: this cannot tell an arm from luck."};
+}
+
+/// What all arms share, or each one's where they are few.
+std::string shared(const std::vector<Arm>& arms,
+                   const std::function<std::string(const Arm&)>& of,
+                   const std::string& what) {
+  std::vector<std::string> values;
+  for (const Arm& arm : arms) {
+    if (auto value = of(arm); !value.empty() && std::ranges::find(values, value) == values.end())
+      values.push_back(std::move(value));
+  }
+  constexpr std::size_t kFew = 2;
+  if (values.empty()) return "";
+  if (values.size() > kFew) return fmt::format("{} different {}", values.size(), what);
+  return fmt::format("{}", fmt::join(values, " / "));
+}
+
+std::string largest_rate_of(const Arm& arm) {
+  double largest = 0;
+  for (const auto& point : arm.series(id::kLearningRate))
+    largest = std::max(largest, point.scalar.value);
+  return largest > 0 ? "rate " + words(largest) : "";
+}
+
+std::string with_unit(const std::string& value, const char* before, const char* after) {
+  return value.empty() ? "" : before + value + after;
+}
+
+std::string facts_of(const std::vector<Arm>& arms) {
+  const auto fact = [](const char* key, const char* before = "", const char* after = "") {
+    return [=](const Arm& arm) { return with_unit(arm.fact(key), before, after); };
+  };
+  const auto parameters = [](const Arm& arm) {
+    const auto text = arm.fact("parameters");
+    return text.empty() ? "" : grouped(std::strtod(text.c_str(), nullptr)) + " parameters";
+  };
+  const auto steps = [](const Arm& arm) { return grouped(steps_of(arm)) + " steps"; };
+  std::vector<std::string> parts = {shared(arms, fact("model"), "models"),
+                                    shared(arms, parameters, "sizes"),
+                                    shared(arms, fact("optimizer"), "optimisers"),
+                                    shared(arms, largest_rate_of, "learning rates"),
+                                    shared(arms, steps, "lengths"),
+                                    shared(arms, fact("seed", "seed "), "seeds"),
+                                    shared(arms, fact("data"), "data sets")};
+  std::erase(parts, "");
+  return fmt::format("{}", fmt::join(parts, " · "));
+}
+
+}  // namespace
+
+const char* to_string(Grade grade) {
+  switch (grade) {
+    case Grade::kGood:
+      return "good";
+    case Grade::kWatch:
+      return "watch";
+    case Grade::kBad:
+      return "bad";
+    case Grade::kOpen:
+      return "cannot tell";
+  }
+  return "";
+}
+
+bool same_problem(const Arm& a, const Arm& b) {
+  for (const char* key : {"data", "loss"}) {
+    const auto left = a.fact(key);
+    const auto right = b.fact(key);
+    if (!left.empty() && !right.empty() && left != right) return false;
+  }
+  return true;
+}
+
+Summary summarise(const std::vector<Arm>& arms) {
+  Summary out;
+  auto headline = of_divergence(arms);
+  if (!headline) headline = arms.size() == 1 ? of_one(arms.front()) : of_several(arms);
+  out.headline = headline->text;
+  out.certainty = headline->certainty;
+  out.facts = facts_of(arms);
+  out.answers = {worst_layer(arms), learning_rate(arms), bias(arms), cost(arms)};
+  out.trust = trust(arms);
+  return out;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "reports/runs/arms.h"
+
+namespace kappascope::reports {
+
+/// How things stand, in a word and a colour.
+enum class Grade { kGood, kWatch, kBad, kOpen };
+/// "good", "watch", "bad", "cannot tell".
+const char* to_string(Grade grade);
+
+/// What one arm contributes to an answer.
+struct Reading {
+  std::size_t arm = 0;
+  std::string number{};    ///< "κ = 1.2×10⁴ in blocks.2"
+  std::string interval{};  ///< "95 %: 10⁴–1.4×10⁴", or why there is none
+};
+
+/// One of the questions that every run is asked, answered from the store.
+struct Answer {
+  std::string id{};        ///< "worst_layer"; stays the same between versions
+  std::string question{};  ///< "Which layer is worst conditioned?"
+  std::string answer{};    ///< "blocks.2.down_proj", "yes", "cannot tell"
+  Grade grade = Grade::kOpen;
+  std::vector<Reading> readings{};  ///< what it rests on, the arm that decides first
+  std::string why{};                ///< why this grade, and what to do about it
+  std::string figure{};             ///< id of the section that shows it; may be empty
+};
+
+/// The first screen of a report in words.
+struct Summary {
+  std::string headline{}, certainty{};
+  std::string facts{};            ///< model, optimiser, rate, steps, seeds, data; what was stored
+  std::vector<Answer> answers{};  ///< worst layer, learning rate, bias, cost
+  Answer trust{};                 ///< how far the others can be trusted
+};
+
+Summary summarise(const std::vector<Arm>& arms);
+
+/// Whether the losses of the two may be compared: same data, same loss, as far as they say.
+bool same_problem(const Arm& a, const Arm& b);
+
+/// The layer whose κ of the W_d block was last the largest, and that point; a layer without any
+/// number is not looked at. Nothing when there is none.
+struct WorstLayer {
+  std::string layer{};
+  const store::StepValue* point = nullptr;
+};
+WorstLayer worst_layer_of(const Arm& arm);
+
+}  // namespace kappascope::reports

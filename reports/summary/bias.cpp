@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Did the post-gating bias help: what it left of κ(Σ+μμᵀ), layer by layer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "reports/findings/ratio.h"
+#include "reports/summary/answers.h"
+
+namespace kappascope::reports {
+namespace {
+
+struct Effect {
+  std::size_t better = 0, worse = 0, even = 0, open = 0;  ///< layers, as the intervals decide
+  std::optional<Ratio> largest;  ///< κ with the bias over κ without, where it changes most
+
+  [[nodiscard]] std::size_t layers() const { return better + worse + even + open; }
+};
+
+/// The one quotient whose two sides are of the same rows; its interval takes them as dependent in
+/// the worst way.
+Effect effect_of(const Arm& arm) {
+  Effect effect;
+  for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
+    auto ratio =
+        ratio_of(arm.last(id::kKappaWithBias, layer), arm.last(id::kKappaSecondMoment, layer));
+    if (!ratio || !ratio->lower) {
+      ++effect.open;
+      continue;
+    }
+    ratio->layer = layer;
+    ++(*ratio->upper < 1 ? effect.better : *ratio->lower > 1 ? effect.worse : effect.even);
+    const auto size = [](const Ratio& r) { return std::abs(std::log(r.value)); };
+    if (!effect.largest || size(*ratio) > size(*effect.largest)) effect.largest = ratio;
+  }
+  return effect;
+}
+
+std::string counts_of(const Effect& effect) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  add(effect.better, "lower");
+  add(effect.worse, "higher");
+  add(effect.even, "within its interval");
+  add(effect.open, "not resolved");
+  return listed(parts);
+}
+
+/// What the mean costs where no arm has a bias: what one could gain.
+Answer without_bias(const std::vector<Arm>& arms, Answer out) {
+  out.answer = "no arm has one";
+  const Ratio* most = nullptr;
+  std::vector<std::pair<std::size_t, Ratio>> found;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    std::optional<Ratio> worst;
+    for (const auto& layer : layers_of({arms[a]}, id::kKappas)) {
+      auto ratio = ratio_of(arms[a].last(id::kKappaSecondMoment, layer),
+                            arms[a].last(id::kKappaSigma, layer));
+      if (!ratio || (worst && worst->value >= ratio->value)) continue;
+      ratio->layer = layer;
+      worst = ratio;
+    }
+    if (worst) found.emplace_back(a, *worst);
+  }
+  for (const auto& [a, ratio] : found) {
+    out.readings.push_back(
+        {a,
+         fmt::format("the mean costs {}× in {}", words(ratio.value), ratio.layer),
+         ratio.lower ? fmt::format("{}–{}×", words(*ratio.lower), words(*ratio.upper))
+                     : "no interval"});
+    if (most == nullptr || ratio.value > most->value) most = &ratio;
+  }
+  out.why = most == nullptr
+                ? "What the mean of the features costs is not resolved in any layer."
+                : "κ(Σ+μμᵀ)/κ(Σ) is what a bias could take up at best; `kappascope advise` says "
+                  "more.";
+  return out;
+}
+
+}  // namespace
+
+Answer bias(const std::vector<Arm>& arms) {
+  Answer out{
+      .id = "bias", .question = "Did the post-gating bias help?", .figure = "intercept_absorption"};
+  std::size_t better = 0;
+  std::size_t worse = 0;
+  std::size_t layers = 0;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const Effect effect = effect_of(arms[a]);
+    if (effect.layers() == 0) continue;
+    better += effect.better;
+    worse += effect.worse;
+    layers += effect.layers();
+    Reading reading{a, "not resolved in any layer", ""};
+    if (effect.largest) {
+      const Ratio& ratio = *effect.largest;
+      reading.number =
+          fmt::format("κ is {}× that without b in {}", words(ratio.value), ratio.layer);
+      reading.interval = fmt::format(
+          "{}–{}×; layers: {}", words(*ratio.lower), words(*ratio.upper), counts_of(effect));
+    }
+    out.readings.push_back(std::move(reading));
+  }
+  if (layers == 0) return without_bias(arms, std::move(out));
+  out.answer = better > 0 && worse == 0   ? better == layers ? "yes" : "yes, in part"
+               : better == 0 && worse > 0 ? "no"
+               : better > 0               ? "mixed"
+                                          : "cannot tell";
+  out.grade = better > 0 && worse == 0   ? Grade::kGood
+              : better == 0 && worse > 0 ? Grade::kBad
+              : better > 0               ? Grade::kWatch
+                                         : Grade::kOpen;
+  out.why = fmt::format(
+      "κ of the W_d block with the learned bias over κ without it, same features: lower in {} of "
+      "{} layers. The loss need not follow.",
+      better,
+      layers);
+  return out;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the learning rate too high? Only the loss itself and, for plain gradient descent, the
+// sharpness can say so.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "kappascope/core/spikes.h"
+#include "reports/findings/curvature.h"
+#include "reports/summary/answers.h"
+
+namespace kappascope::reports {
+namespace {
+
+struct Signs {
+  std::optional<std::int64_t> diverged{};  ///< step at which the loss was no number
+  std::vector<std::int64_t> spikes{};      ///< steps at which spikes of the loss begin
+  std::size_t watched = 0;                 ///< training losses that were looked at
+  double of_limit = 0;                     ///< λ1 over 2/rate; 0: not measured
+  const store::StepValue* lambda = nullptr;
+  bool limit_holds = false;  ///< the optimiser is gradient descent without momentum
+};
+
+Signs signs_of(const Arm& arm) {
+  Signs signs;
+  for (const auto& [step, time, event] : arm.events) {
+    if (event.kind == "nan_loss" && !signs.diverged) signs.diverged = step;
+  }
+  const auto& losses = arm.series(id::kLossTrain);
+  std::vector<double> values;
+  values.reserve(losses.size());
+  for (const auto& point : losses) values.push_back(point.scalar.value);
+  signs.watched = values.size();
+  for (const Spike& spike : find_spikes(values)) signs.spikes.push_back(losses[spike.begin].step);
+  signs.lambda = arm.last(id::kHessianLambda.at(1));
+  if (signs.lambda != nullptr) {
+    signs.of_limit = signs.lambda->scalar.value * rate_at(arm, signs.lambda->step) / 2;
+  }
+  signs.limit_holds = arm.fact("optimizer") == "sgd" || arm.fact("optimizer") == "SGD";
+  return signs;
+}
+
+Grade grade_of(const Signs& signs) {
+  constexpr std::size_t kEnough = 100;  // twice the window of find_spikes
+  if (signs.diverged) return Grade::kBad;
+  if (!signs.spikes.empty() || (signs.limit_holds && signs.of_limit > 1)) return Grade::kWatch;
+  return signs.watched >= kEnough || signs.limit_holds ? Grade::kGood : Grade::kOpen;
+}
+
+Reading reading_of(std::size_t a, const Signs& signs) {
+  Reading reading{.arm = a};
+  if (signs.diverged) {
+    reading.number = fmt::format("the loss is not finite from step {}", *signs.diverged);
+  } else if (!signs.spikes.empty()) {
+    reading.number = fmt::format("{} of the loss, the first at step {}",
+                                 counted(signs.spikes.size(), "spike"),
+                                 signs.spikes.front());
+  } else {
+    reading.number = fmt::format("no spike in {} losses", grouped(double(signs.watched)));
+  }
+  if (signs.of_limit > 0) {
+    reading.interval = fmt::format("λ1 = {}, {} of 2/rate at step {}",
+                                   words(signs.lambda->scalar.value),
+                                   percent(signs.of_limit),
+                                   signs.lambda->step);
+  }
+  return reading;
+}
+
+int rank(Grade grade) {
+  switch (grade) {
+    case Grade::kBad:
+      return 3;
+    case Grade::kWatch:
+      return 2;
+    case Grade::kOpen:
+      return 1;
+    case Grade::kGood:
+      return 0;
+  }
+  return 0;
+}
+
+std::string explained(const Signs& signs, Grade grade) {
+  if (grade == Grade::kBad) return "Lower train.learning-rate, or lengthen train.warmup.";
+  if (!signs.spikes.empty()) {
+    return "A spike is a training loss 8 robust deviations above the 50 calm ones before it. A "
+           "lower "
+           "rate or a longer warm-up would show whether the rate makes them.";
+  }
+  if (signs.limit_holds && signs.of_limit > 0)
+    return "Above 2/rate a step of gradient descent overshoots along the sharpest direction.";
+  if (grade == Grade::kOpen) return "Too few losses are stored to look for spikes.";
+  return "The loss shows no sign of it. 2/rate is the limit of plain gradient descent; the limit "
+         "of "
+         "this optimiser is another and was not measured.";
+}
+
+}  // namespace
+
+Answer learning_rate(const std::vector<Arm>& arms) {
+  Answer out{.id = "learning_rate",
+             .question = "Is the learning rate too high?",
+             .figure = "hessian_eigenvalues"};
+  std::vector<std::pair<std::size_t, Signs>> found;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    if (!arms[a].series(id::kLossTrain).empty() || !arms[a].events.empty())
+      found.emplace_back(a, signs_of(arms[a]));
+  }
+  if (found.empty()) {
+    out.answer = "cannot tell";
+    out.why = "No training loss was stored.";
+    return out;
+  }
+  std::ranges::stable_sort(found, [](const auto& x, const auto& y) {
+    return rank(grade_of(x.second)) > rank(grade_of(y.second));
+  });
+  for (const auto& [a, signs] : found) out.readings.push_back(reading_of(a, signs));
+  const Signs& first = found.front().second;
+  out.grade = grade_of(first);
+  out.answer = out.grade == Grade::kBad     ? "yes"
+               : out.grade == Grade::kWatch ? "perhaps"
+               : out.grade == Grade::kGood  ? "no sign of it"
+                                            : "cannot tell";
+  out.why = explained(first, out.grade);
+  return out;
+}
+
+}  // namespace kappascope::reports

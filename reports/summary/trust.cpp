@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far can the other answers be trusted?
+#include <fmt/format.h>
+
+#include "reports/summary/answers.h"
+
+namespace kappascope::reports {
+
+Answer trust(const std::vector<Arm>& arms) {
+  Answer out{.id = "trust", .question = "How far to trust this", .figure = "estimates"};
+  std::size_t all = 0;
+  std::size_t resolved = 0;
+  std::size_t damaged = 0;
+  for (const Arm& arm : arms) {
+    damaged += arm.damaged.size();
+    for (const auto& [key, points] : arm.scalars) {
+      if (!id::kKappas.contains(key.name)) continue;
+      const auto* point = arm.last(key.name, key.layer);
+      if (point == nullptr) continue;
+      ++all;
+      resolved += is_resolved(point->scalar) ? 1U : 0U;
+    }
+  }
+  const double share = all == 0 ? 0 : static_cast<double>(resolved) / static_cast<double>(all);
+  out.grade = all == 0 || share < 0.5      ? Grade::kOpen
+              : share < 0.9 || damaged > 0 ? Grade::kWatch
+                                           : Grade::kGood;
+  if (all > 0) {
+    out.why = fmt::format("{} of {} condition numbers at the end are resolved. ", resolved, all);
+  }
+  if (damaged > 0) {
+    out.why += fmt::format("{} left out: `kappascope check` lists them. ",
+                           counted(damaged, "damaged value"));
+  }
+  out.why += arms.size() > 1
+                 ? "One run an arm: differences between arms may be luck; `kappascope sweep` runs "
+                   "several seeds."
+                 : "One run: another seed may differ.";
+  out.answer = out.grade == Grade::kGood    ? "well"
+               : out.grade == Grade::kWatch ? "in part"
+                                            : "little";
+  return out;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/summary.h"
+
+#include <algorithm>
+
+#include "reports/html/glossary.h"
+#include "reports/html/summary.h"
+#include "reports/sample_run.h"
+#include "support/catch.h"
+
+namespace kappascope::reports {
+namespace {
+
+using Catch::Contains;
+
+struct Content {
+  std::vector<store::Scalar> scalars{};  ///< of the last step
+  std::vector<double> losses{};          ///< training losses, one a step
+  store::Facts facts{};
+  std::int64_t steps = 1000;
+};
+
+/// A finished run of `steps` steps.
+std::filesystem::path write(const std::filesystem::path& dir, const Content& content) {
+  auto facts = content.facts;
+  facts.emplace_back("label", dir.filename().string());
+  auto run = store::RunWriter::create(dir, facts);
+  for (std::size_t i = 0; i < content.losses.size(); ++i) {
+    store::Snapshot snapshot;
+    snapshot.step = static_cast<std::int64_t>(i);
+    snapshot.scalars = {sample::plain("loss/train", "", content.losses[i])};
+    run.write(snapshot);
+  }
+  store::Snapshot last;
+  last.step = content.steps - 1;
+  last.scalars = content.scalars;
+  run.write(last);
+  run.set_state("finished");
+  return dir;
+}
+
+Summary summary_of(const Content& content) {
+  const TemporaryFolder folder;
+  return summarise(read_arms({write(folder / "one", content)}));
+}
+
+const Answer& answer(const Summary& summary, const std::string& id) {
+  const auto found = std::ranges::find(summary.answers, id, &Answer::id);
+  REQUIRE(found != summary.answers.end());
+  return *found;
+}
+
+/// 300 losses around one, with ten times that at step 200.
+std::vector<double> spiky(double height) {
+  std::vector<double> losses;
+  for (int i = 0; i < 300; ++i) losses.push_back(1 + 0.01 * std::sin(7.0 * i));
+  losses[200] = height;
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("the worst layer is judged by the steps that gradient descent needs", "[summary]") {
+  const auto of = [](double kappa, store::Status status = store::Status::kResolved) {
+    return answer(
+        summary_of({.scalars = {sample::scalar("kappa/second_moment", "a", 3, 0.1),
+                                sample::scalar("kappa/second_moment", "b", kappa, 0.1, status)}}),
+        "worst_layer");
+  };
+  // κ/2 steps against 1,000: ten times as many are good, as many are to be watched.
+  CHECK(of(200).grade == Grade::kGood);
+  CHECK(of(202).grade == Grade::kWatch);
+  CHECK(of(2000).grade == Grade::kWatch);
+  CHECK(of(2002).grade == Grade::kBad);
+  CHECK(of(2002).answer == "b");
+  CHECK_THAT(of(2002).why, Contains("about κ/2 = 1,001 steps") && Contains("the run has 1,000"));
+}
+
+TEST_CASE("a worst layer that is not resolved is named and not graded by its value", "[summary]") {
+  const auto of = [](double lower) {
+    auto kappa = sample::scalar("kappa/sigma", "b", 1e5, 0.1, "not_resolvable");
+    auto moment = kappa;
+    moment.name = "kappa/second_moment";
+    moment.lower = lower;
+    moment.upper = std::numeric_limits<double>::infinity();
+    return answer(summary_of({.scalars = {kappa, moment}}), "worst_layer");
+  };
+  CHECK(of(20).grade == Grade::kOpen);
+  CHECK(of(20).answer == "b");
+  CHECK(of(20).readings.front().number == "κ is at least 20");
+  CHECK_THAT(of(20).why, Contains("probes.window"));
+  // Even the lower bound is too much.
+  CHECK(of(3000).grade == Grade::kBad);
+  CHECK_THAT(of(3000).why, Contains("at least κ/2 = 1,500"));
+}
+
+TEST_CASE("the rate is judged by the loss, and by 2/rate for plain gradient descent alone",
+          "[summary]") {
+  const auto of = [](const std::string& optimizer, double lambda, double height) {
+    return answer(
+        summary_of({.scalars = {sample::scalar("hessian/lambda_1", "", lambda, 0.01, "converged"),
+                                sample::plain("learning_rate", "", 0.1)},
+                    .losses = spiky(height),
+                    .facts = {{"optimizer", optimizer}}}),
+        "learning_rate");
+  };
+  CHECK(of("sgd", 19, 1).grade == Grade::kGood);
+  CHECK(of("sgd", 21, 1).grade == Grade::kWatch);
+  CHECK(of("adam", 21, 1).grade == Grade::kGood);
+  CHECK_THAT(of("adam", 21, 1).why, Contains("was not measured"));
+  CHECK(of("adam", 1, 10).grade == Grade::kWatch);
+  CHECK(of("adam", 1, 10).readings.front().number == "1 spike of the loss, the first at step 200");
+  CHECK(answer(summary_of({}), "learning_rate").grade == Grade::kOpen);
+}
+
+TEST_CASE("a loss that is no number is the headline and makes the rate too high", "[summary]") {
+  const TemporaryFolder folder;
+  const auto summary = summarise(read_arms({write_sample_run(folder / "a", {.nan_loss = true})}));
+  CHECK(summary.headline == "Training diverged: the loss was no number in no bias at step 1500.");
+  CHECK(answer(summary, "learning_rate").grade == Grade::kBad);
+}
+
+TEST_CASE("the bias helped where the interval says so in every layer", "[summary]") {
+  struct Layer {
+    std::string name;
+    double with = 0, without = 0;
+  };
+  const auto of = [](const std::vector<Layer>& layers) {
+    Content content;
+    for (const auto& layer : layers) {
+      content.scalars.push_back(sample::scalar("kappa/with_bias", layer.name, layer.with, 0.1));
+      content.scalars.push_back(
+          sample::scalar("kappa/second_moment", layer.name, layer.without, 0.1));
+      content.scalars.push_back(sample::plain("bias/residual", layer.name, 0.5));
+    }
+    return answer(summary_of(content), "bias");
+  };
+  CHECK(of({{"a", 50, 100}, {"b", 60, 100}}).answer == "yes");
+  CHECK(of({{"a", 50, 100}, {"b", 95, 100}}).answer == "yes, in part");  // within its interval
+  CHECK(of({{"a", 50, 100}, {"b", 200, 100}}).answer == "mixed");
+  CHECK(of({{"a", 200, 100}}).answer == "no");
+  CHECK(of({{"a", 95, 100}}).grade == Grade::kOpen);
+  const auto mixed = of({{"a", 50, 100}, {"b", 400, 100}});
+  CHECK(mixed.readings.front().number == "κ is 4× that without b in b");
+  CHECK_THAT(mixed.readings.front().interval, Contains("layers: 1 lower and 1 higher"));
+  const auto none =
+      answer(summary_of({.scalars = {sample::scalar("kappa/sigma", "a", 10, 0.1),
+                                     sample::scalar("kappa/second_moment", "a", 400, 0.1)}}),
+             "bias");
+  CHECK(none.answer == "no arm has one");
+  CHECK(none.readings.front().number == "the mean costs 40× in a");
+}
+
+TEST_CASE("the cost is judged by its share and by its budget", "[summary]") {
+  const auto of = [](double share, const std::string& budget) {
+    auto features = sample::plain("cost/features", "", share);
+    features.attributes = {{"budget", budget}};
+    return answer(summary_of({.scalars = {features, sample::plain("cost/total", "", share)}}),
+                  "cost");
+  };
+  CHECK(of(0.019, "0.005").grade == Grade::kGood);
+  CHECK(of(0.05, "0.03").grade == Grade::kGood);  // what was asked for
+  CHECK(of(0.05, "0.01").grade == Grade::kWatch);
+  CHECK(of(0.11, "0").grade == Grade::kBad);
+  CHECK_THAT(of(0.11, "0").why, Contains("Most of it is features (11 %)") && Contains("No limit"));
+}
+
+TEST_CASE("losses of different problems are not compared", "[summary]") {
+  const TemporaryFolder folder;
+  const auto loss = sample::plain("loss/test", "", 1);
+  const auto a = write(folder / "a", {.scalars = {loss}, .facts = {{"data", "x"}}});
+  const auto b = write(folder / "b", {.scalars = {loss}, .facts = {{"data", "y"}}});
+  const auto c = write(
+      folder / "c", {.scalars = {sample::plain("loss/test", "", 0.5)}, .facts = {{"data", "x"}}});
+  CHECK_THAT(summarise(read_arms({a, b})).headline, Contains("different problems"));
+  CHECK(summarise(read_arms({a, c})).headline == "c ends at test loss 0.5, 50 % lower than a (1).");
+}
+
+TEST_CASE("the first screen shows each answer with its grade and two arms at most", "[summary]") {
+  const TemporaryFolder folder;
+  std::vector<std::filesystem::path> runs;
+  for (const std::string name : {"a", "b", "c"}) {
+    runs.push_back(write(folder / name,
+                         {.scalars = {sample::scalar("kappa/second_moment", "layer", 30, 0.1)}}));
+  }
+  const auto arms = read_arms(runs);
+  const auto html = summary_html(summarise(arms), arms);
+  for (const char* id : {"worst_layer", "learning_rate", "bias", "cost", "trust"})
+    CHECK_THAT(html, Contains(std::string("data-answer=\"") + id));
+  CHECK_THAT(html, Contains("<span class=\"grade good\">good</span>"));
+  CHECK_THAT(html, Contains("and 1 arm more"));
+}
+
+TEST_CASE("terms are explained once, code is code, and names stay text", "[summary]") {
+  Explain explain;
+  const auto first = explain("κ(Σ) and κ of W_d, `a < b`, Wide");
+  CHECK_THAT(first, Contains("href=\"#term-kappa-sigma\"") && Contains(">κ(Σ)</a>"));
+  CHECK_THAT(first, Contains("href=\"#term-kappa\"") && Contains("<code>a &lt; b</code>"));
+  CHECK_THAT(explain("κ(Σ) <b>"), Contains("κ(Σ) &lt;b&gt;") && !Contains("href"));
+  CHECK_THAT(Explain()("effective nation"), !Contains("href"));
+  CHECK_THAT(glossary_html(), Contains("id=\"term-kappa-sigma\""));
+}
+
+}  // namespace kappascope::reports
