@@ -49,11 +49,12 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 13> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 14> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Loss", find_spike_findings},
                                                    {"Conditioning", find_arm_kappas},
                                                    {"Conditioning", find_kappa_ratio},
+                                                   {"Conditioning", find_kappa_left},
                                                    {"Bias", find_absorption},
                                                    {"Bias", find_bias_choice},
                                                    {"Curvature", find_curvature},

@@ -33,7 +33,7 @@ std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
   }
   if (parts.empty()) return std::nullopt;
   const bool all = parts.size() == arms.size();
-  return Headline{fmt::format("Training diverged: the loss was no number in {}.", listed(parts)),
+  return Headline{fmt::format("The loss stopped being a number: {}.", listed(parts)),
                   all ? "Everything below is what was stored until then."
                       : "The other arms did not diverge; one run each."};
 }

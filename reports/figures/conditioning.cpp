@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "reports/figures/builders.h"
@@ -148,10 +149,12 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
   Figure figure{.id = "condition_numbers",
                 .title = "What the mean costs, and what the bias gives back"};
   figure.x.title = "step";
-  figure.columns = kKinds.size();
+  const bool biased = std::ranges::any_of(
+      arms, [](const Arm& arm) { return arm.has(id::kKappaWithBias); });
+  figure.columns = biased ? kKinds.size() : kKinds.size() - 1;
   figure.share_rows = true;
   for (const auto& layer : layers_of(arms, id::kKappas)) {
-    for (const auto& [name, label] : kKinds) {
+    for (const auto& [name, label] : std::span(kKinds).first(figure.columns)) {
       figure.panels.push_back(
           {.title = layer + ": " + label, .layer = layer, .y = {.title = "κ", .log = true}});
       for (std::size_t a = 0; a < arms.size(); ++a) {
@@ -161,9 +164,11 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
   }
   figure.caption = std::string("Condition numbers of the features that enter each W_d") +
                    (over_seeds(arms) ? ": " : ", with 95 % intervals as bands: ") +
-                   "centred (left), with their mean (middle), and with the mean that remains after "
-                   "the bias (right; as in the middle for an arm without a post-gating bias). The "
-                   "panels of a row share a scale.";
+                   "centred (left), with their mean" +
+                   (biased ? " (middle), and with the mean that remains after the bias (right; as "
+                             "in the middle for an arm without a post-gating bias)"
+                           : " (right)") +
+                   ". The panels of a row share a scale.";
   if (figure.panels.empty()) {
     figure.missing = "No condition number was recorded: the feature probe did not run.";
   }

@@ -2,6 +2,7 @@
 // What the features say: condition numbers, the bias, what could not be resolved.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -24,6 +25,40 @@ std::optional<Ratio> worst_ratio(const Arm& arm, const std::string& a, const std
     worst = ratio;
   }
   return worst;
+}
+
+constexpr std::size_t kFewLayers = 4;
+
+struct LayerValue {
+  std::string layer{};
+  double value = 0;
+  std::string text{};
+};
+
+/// "0.4× in a and 0.5× in b"; of many layers the least and the largest.
+std::string over_layers(const std::vector<LayerValue>& values) {
+  if (values.size() > kFewLayers) {
+    const auto [low, high] = std::ranges::minmax_element(values, {}, &LayerValue::value);
+    return fmt::format("from {} in {} to {} in {} ({} layers)",
+                       low->text,
+                       low->layer,
+                       high->text,
+                       high->layer,
+                       values.size());
+  }
+  std::vector<std::string> parts;
+  for (const auto& value : values) parts.push_back(value.text + " in " + value.layer);
+  return listed(parts);
+}
+
+/// "a, b and 7 more".
+std::string first_of(std::vector<std::string> items) {
+  if (items.size() > kFewLayers) {
+    const std::size_t more = items.size() - kFewLayers + 1;
+    items.resize(kFewLayers - 1);
+    items.push_back(fmt::format("{} more", more));
+  }
+  return listed(items);
 }
 
 }  // namespace
@@ -49,7 +84,12 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
                      ratio->layer),
          ratio->certainty(),
          false});
-    if (!arm.has(id::kBiasResidual)) continue;  // without b this is the sentence above
+  }
+}
+
+void find_kappa_left(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    if (!arm.has(id::kBiasResidual)) continue;  // without b it is what the mean costs
     const auto left = worst_ratio(arm, id::kKappaWithBias, id::kKappaSigma);
     if (!left) continue;
     out.push_back({"kappa_left",
@@ -65,28 +105,29 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
 
 void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
   for (std::size_t a = 1; a < arms.size(); ++a) {
-    std::vector<std::string> parts;
+    std::vector<LayerValue> ratios;
+    std::vector<std::string> open;
     std::vector<std::string> certain;
-    bool any = false;
     for (const auto& layer : layers_of({arms[0], arms[a]}, id::kKappas)) {
       const auto ratio = ratio_of(arms[a].last(block_kappa(arms[a], layer), layer),
                                   arms[0].last(block_kappa(arms[0], layer), layer));
       if (!ratio) {
-        parts.push_back("not resolved in " + layer);
+        open.push_back(layer);
         continue;
       }
-      any = true;
-      parts.push_back(words(ratio->value) + "× in " + layer);
+      ratios.push_back({layer, ratio->value, words(ratio->value) + "×"});
       if (ratio->lower) {
         certain.push_back(words(*ratio->lower) + "–" + words(*ratio->upper) + " in " + layer);
       }
     }
-    if (!any) continue;
+    if (ratios.empty()) continue;
+    std::string text = fmt::format("κ of the W_d block at the end, {} against {}: {}",
+                                   arms[a].label,
+                                   arms[0].label,
+                                   over_layers(ratios));
+    if (!open.empty()) text += "; not resolved in " + first_of(open);
     out.push_back({"arm_kappa",
-                   fmt::format("κ of the W_d block at the end, {} against {}: {}.",
-                               arms[a].label,
-                               arms[0].label,
-                               listed(parts)),
+                   text + ".",
                    certain.empty() ? "No interval was recorded."
                                    : "At least 90 % each for these features: " + listed(certain) +
                                          ". One seed per arm: another may differ.",
@@ -96,30 +137,30 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
 
 void find_absorption(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    std::vector<std::string> parts;
+    std::vector<LayerValue> shares;
     std::vector<std::string> details;
     for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
       const auto* residual = arm.last(id::kBiasResidual, layer);
       if (residual == nullptr) continue;
       const double share = 1 - residual->scalar.value;
-      parts.push_back(share < 0
-                          ? fmt::format("none in {} (the mean grew by {})", layer, percent(-share))
-                          : percent(share) + " in " + layer);
-      const auto* cosine = arm.last(id::kBiasCos, layer);
-      if (cosine != nullptr) {
-        std::string detail = words(cosine->scalar.value) + " in " + layer;
+      shares.push_back({layer, share, share < 0 ? "none" : percent(share)});
+      if (share < 0)
+        details.push_back(fmt::format("the mean grew by {} in {}", percent(-share), layer));
+      if (const auto* cosine = arm.last(id::kBiasCos, layer)) {
+        std::string detail =
+            fmt::format("cos(b, −μ) = {} in {}", words(cosine->scalar.value), layer);
         const std::string bounds = interval(cosine->scalar);
         if (!bounds.empty()) detail += fmt::format(" ({})", bounds);
         details.push_back(std::move(detail));
       }
     }
-    if (parts.empty()) continue;
-    out.push_back(
-        {"absorption",
-         fmt::format(
-             "{}: the bias has absorbed {} of the mean's length.", arm.label, listed(parts)),
-         details.empty() ? "" : "cos(b, −μ): " + listed(details) + ".",
-         false});
+    if (shares.empty()) continue;
+    out.push_back({"absorption",
+                   fmt::format("{}: of the mean's length the bias has absorbed {}.",
+                               arm.label,
+                               over_layers(shares)),
+                   details.empty() ? "" : listed(details) + ".",
+                   false});
   }
 }
 
@@ -184,8 +225,8 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
     }
     if (parts.empty()) continue;
     out.push_back({"broken_features",
-                   fmt::format("{}: some features are broken: {}.", arm.label, listed(parts)),
-                   "Counted at the last snapshot.",
+                   fmt::format("{}: some features are broken: {}.", arm.label, first_of(parts)),
+                   "Counted at the last snapshot: " + listed(parts) + ".",
                    true});
   }
 }

@@ -206,7 +206,8 @@ void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
     std::vector<double> values;
     values.reserve(losses.size());
     for (const auto& point : losses) values.push_back(point.scalar.value);
-    const auto spikes = find_spikes(values);
+    auto spikes = find_spikes(values);
+    std::erase_if(spikes, [](const Spike& s) { return !std::isfinite(s.peak); });  // find_trouble
     if (spikes.empty()) continue;
     const auto highest = std::ranges::max_element(
         spikes, std::ranges::less{}, [](const Spike& s) { return s.peak; });

@@ -154,7 +154,7 @@ TEST_CASE("a series of nothing but infinity and gaps still has an axis", "[figur
   }
   const auto figures = build_figures(read_arms({folder / "a"}));
   const Figure& kappas = figure(figures, "condition_numbers");
-  REQUIRE(kappas.panels.size() == 3);
+  REQUIRE(kappas.panels.size() == 2);
   CHECK(kappas.panels[0].y.max > kappas.panels[0].y.min);
   CHECK(kappas.caption.find("Gaps: no value (1)") != std::string::npos);
 }

@@ -107,8 +107,8 @@ TEST_CASE("absorption is the share of the mean's length that is gone", "[finding
                                                  sample::plain("bias/residual", "y", 1.5),
                                                  sample::plain("bias/cos", "x", 0.5)}));
   CHECK(text_of(found, "absorption") ==
-        "one: the bias has absorbed 12 % in x and none in y (the mean grew by 50 %) of the mean's "
-        "length.|cos(b, −μ): 0.5 in x.");
+        "one: of the mean's length the bias has absorbed 12 % in x and none in y.|cos(b, −μ) = 0.5 "
+        "in x and the mean grew by 50 % in y.");
 }
 
 TEST_CASE("sharpness is compared with the learning rate of its own step", "[findings]") {

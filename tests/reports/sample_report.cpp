@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the report of the sample runs, or of the runs that are named, into a folder, to be looked
-// at: reports_sample DIR [RUN...]
+// at: reports_sample DIR [RUN...]. DIR/layers.html has 36 layers, DIR/arms.html eight arms,
+// DIR/dead.html runs that ended early.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 int main(int argc, char** argv) {
   namespace reports = kappascope::reports;
+  namespace store = kappascope::store;
   if (argc < 2) {
     std::fputs("usage: reports_sample DIR [RUN...]\n", stderr);
     return 2;
@@ -24,7 +26,23 @@ int main(int argc, char** argv) {
       arms = {reports::write_sample_run(runs / "a"),
               reports::write_sample_run(runs / "b", {.label = "post-gating bias", .bias = true})};
     }
-    std::ofstream(out / "report.html", std::ios::binary) << reports::html_report(arms);
+    const auto page = [&](const char* name, const std::vector<std::filesystem::path>& of) {
+      std::ofstream(out / name, std::ios::binary) << reports::html_report(of);
+    };
+    page("report.html", arms);
+    page("layers.html",
+         {reports::write_sample_run(runs / "l1", {.layers = 36}),
+          reports::write_sample_run(runs / "l2",
+                                    {.label = "post-gating bias", .bias = true, .layers = 36})});
+    std::vector<std::filesystem::path> eight;
+    for (int i = 1; i <= 8; ++i) {
+      const std::string name = "arm " + std::to_string(i);
+      eight.push_back(reports::write_sample_run(runs / name, {.label = name, .bias = i % 2 == 0}));
+    }
+    page("arms.html", eight);
+    page("dead.html",
+         {reports::write_sample_run(runs / "d1", {.label = "diverged", .nan_loss = true}),
+          store::RunWriter::create(runs / "d2", {{"label", "just begun"}}).dir()});
     for (const auto format :
          {reports::FigureFormat::kSvg, reports::FigureFormat::kPdf, reports::FigureFormat::kPng}) {
       reports::write_figures(arms, out, format);

@@ -116,7 +116,7 @@ TEST_CASE("the rate is judged by the loss, and by 2/rate for plain gradient desc
 TEST_CASE("a loss that is no number is the headline and makes the rate too high", "[summary]") {
   const TemporaryFolder folder;
   const auto summary = summarise(read_arms({write_sample_run(folder / "a", {.nan_loss = true})}));
-  CHECK(summary.headline == "Training diverged: the loss was no number in no bias at step 1500.");
+  CHECK(summary.headline == "The loss stopped being a number: no bias at step 1500.");
   CHECK(answer(summary, "learning_rate").grade == Grade::kBad);
 }
 
