@@ -149,8 +149,8 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
   Figure figure{.id = "condition_numbers",
                 .title = "What the mean costs, and what the bias gives back"};
   figure.x.title = "step";
-  const bool biased = std::ranges::any_of(
-      arms, [](const Arm& arm) { return arm.has(id::kKappaWithBias); });
+  const bool biased =
+      std::ranges::any_of(arms, [](const Arm& arm) { return arm.has(id::kKappaWithBias); });
   figure.columns = biased ? kKinds.size() : kKinds.size() - 1;
   figure.share_rows = true;
   for (const auto& layer : layers_of(arms, id::kKappas)) {

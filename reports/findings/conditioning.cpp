@@ -155,12 +155,12 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
       }
     }
     if (shares.empty()) continue;
-    out.push_back({"absorption",
-                   fmt::format("{}: of the mean's length the bias has absorbed {}.",
-                               arm.label,
-                               over_layers(shares)),
-                   details.empty() ? "" : listed(details) + ".",
-                   false});
+    out.push_back(
+        {"absorption",
+         fmt::format(
+             "{}: of the mean's length the bias has absorbed {}.", arm.label, over_layers(shares)),
+         details.empty() ? "" : listed(details) + ".",
+         false});
   }
 }
 

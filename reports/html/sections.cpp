@@ -23,7 +23,7 @@ std::string anchor_of(std::string topic) {
 /// The evidence unfolds; a finding without any is a plain line.
 std::string line_of(const Finding& finding, Explain& explain) {
   const std::string kind = finding.warning ? "finding warning" : "finding";
-  const std::string text = explain(finding.text);
+  const std::string text = escape_html(finding.text);  // a summary holds no links
   if (finding.certainty.empty()) {
     return fmt::format(
         "<p class=\"{}\" data-finding=\"{}\">{}</p>", kind, escape_html(finding.id), text);

@@ -46,10 +46,11 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
     const Reading& reading = answer.readings[i];
     std::string text = explain(reading.number);
     if (arms.size() > 1) {
-      text = fmt::format("<span class=\"arm\" data-arm=\"{}\">{}</span> {}",
-                         reading.arm,
-                         escape_html(arms[reading.arm].label),
-                         text);
+      text = fmt::format(
+          "<span class=\"swatch\" data-arm=\"{}\"></span><span class=\"arm\">{}</span> {}",
+          reading.arm,
+          escape_html(arms[reading.arm].label),
+          text);
     }
     readings += fmt::format(
         "<li>{}{}</li>",
@@ -61,7 +62,7 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
                             counted(answer.readings.size() - kInTile, "arm"));
   }
   return fmt::format(
-      "<div class=\"tile {}\" data-answer=\"{}\"><h3>{}</h3><p class=\"answer\">{} {}</p>"
+      "<div class=\"tile {}\" data-answer=\"{}\"><h2>{}</h2><p class=\"answer\">{} {}</p>"
       "<ul>{}</ul><details><summary>why</summary><p>{}</p></details></div>",
       css_of(answer.grade),
       answer.id,

@@ -69,7 +69,10 @@
       return button;
     }));
     if (focused !== undefined && focused !== null) group.children[Number(focused)]?.focus();
-    for (const name of document.querySelectorAll(".tile .arm")) name.style.color = colour(Number(name.dataset.arm));
+    for (const swatch of document.querySelectorAll(".swatch")) {
+      const arm = Number(swatch.dataset.arm);
+      swatch.innerHTML = sample("solid", shape(arm), colour(arm));
+    }
   }
 
   // The arms stand in the bar above; a key is needed where one colour has several lines.

@@ -36,7 +36,7 @@ Visit visit(const TemporaryFolder& folder, std::string page, const std::string& 
   std::ofstream(folder / "page.html", std::ios::binary) << page;
   const std::string command =
       "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "
-      "--host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
+      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
       (folder / "profile").string() + " --dump-dom 'file://" + (folder / "page.html").string() +
       "#dark' > " + (folder / "dom").string() + " 2> " + (folder / "messages").string();
   REQUIRE(std::system(command.c_str()) == 0);
@@ -156,6 +156,37 @@ TEST_CASE("of many layers three are drawn, and a click shows another", "[browser
   CHECK(seen.dom.find("data-layers=\"3,4,1,heatmap,36\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
+
+#ifdef KAPPASCOPE_AXE_JS
+TEST_CASE("axe-core finds nothing serious, light or dark, on either page", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const std::string check = read_file(KAPPASCOPE_AXE_JS) + R"js(
+    const serious = [];
+    const look = async () => {
+      kappascope.drawAll();
+      for (const one of (await axe.run()).violations)
+        if (["serious", "critical"].includes(one.impact)) serious.push(one.id + " at " + one.nodes[0].html);
+    };
+    (async () => {
+      await look();
+      document.getElementById("theme").click();
+      await look();
+      location.hash = "#ledger";
+      await new Promise((done) => setTimeout(done, 100));
+      await look();
+      document.body.dataset.serious = serious.join("; ");
+    })();
+  )js";
+  auto page = html_report(sample_pair(folder));
+  const Visit seen = visit(folder, page, check);
+  INFO(seen.dom.substr(seen.dom.find("data-serious"), 400));
+  CHECK(seen.dom.find("data-serious=\"\"") != std::string::npos);
+  // A picture without a name would be found.
+  page.insert(page.rfind("</body>"), "<img src=\"data:,\">");
+  CHECK(visit(folder, page, check).dom.find("data-serious=\"image-alt") != std::string::npos);
+}
+#endif
 
 TEST_CASE("hostile names run nothing in the browser", "[browser]") {
   if (!has_chromium()) return;
