@@ -163,6 +163,23 @@ void TrainConfig::validate() const {
         fmt::format("train.seed must be 0 to {}", kLargestSeed));
 }
 
+std::string model_in_words(const TrainConfig& config) {
+  const auto& transformer = config.transformer;
+  const bool language = config.kind == "language";
+  if (language && !transformer.preset.empty()) return transformer.preset;
+  const std::string kind = language                    ? "language model (" + transformer.layout + ")"
+                           : config.kind == "vit-vae" ? "ViT-VAE"
+                                                      : "gated MLP";
+  const std::string ffn = config.ffn.empty() ? (language ? "" : ", swiglu") : ", " + config.ffn;
+  return fmt::format(
+      "{}{}, {} blocks of {} to {}", kind, ffn, config.blocks, config.width, config.hidden);
+}
+
+std::string optimizer_in_words(const TrainConfig& config) {
+  const bool heavy_ball = config.optimizer == "sgd" && config.momentum > 0;
+  return config.optimizer + (heavy_ball ? fmt::format(", momentum {}", config.momentum) : "");
+}
+
 double learning_rate_at(const TrainConfig& config, int64_t step, int64_t steps) {
   if (step < config.warmup) {
     return config.learning_rate * static_cast<double>(step + 1) /

@@ -32,6 +32,8 @@ TEST_CASE("a text as data selects a language model, and says so") {
   REQUIRE(got.status == 0);
   CHECK_THAT(got.err, StartsWith("text.txt holds text: training a language model"));
   CHECK_THAT(RunReader(work.path() / "run").fact("config"), Contains("kind = language"));
+  CHECK_THAT(RunReader(work.path() / "run").fact("model"), StartsWith("language model"));
+  CHECK(RunReader(work.path() / "run").fact("optimizer") == "adam");
   const auto asked = work.run("train --data text.txt --model.kind mlp");
   CHECK(asked.status == 1);
   CHECK_THAT(asked.err, Contains("text.txt holds text") && Contains("--model.kind language"));

@@ -85,3 +85,17 @@ TEST_CASE("the learning rate warms up linearly, then falls along half a cosine t
   config.schedule = "constant";
   CHECK(learning_rate_at(config, 104, 105) == 2);
 }
+
+TEST_CASE("the model and the optimiser are told in a few words") {
+  TrainConfig config;
+  CHECK(train::model_in_words(config) == "gated MLP, swiglu, 2 blocks of 64 to 128");
+  CHECK(train::optimizer_in_words(config) == "adam");
+  config.kind = "language";
+  config.optimizer = "sgd";
+  CHECK(train::model_in_words(config) == "language model (qwen3), 2 blocks of 64 to 128");
+  CHECK(train::optimizer_in_words(config) == "sgd");  // by this word the report knows its limit
+  config.momentum = 0.9;
+  config.transformer.preset = "qwen3-134m";
+  CHECK(train::model_in_words(config) == "qwen3-134m");
+  CHECK(train::optimizer_in_words(config) == "sgd, momentum 0.9");
+}
