@@ -65,6 +65,18 @@ void or_event(store::Snapshot& out, const Work& work) {
   }
 }
 
+/// Of curvature::scaled, before the first product of its eigenvalues.
+constexpr int kNoiseProducts = 4;
+
+void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& found) {
+  if (found.eigenvalues.size() == 0) return;
+  const double value = found.eigenvalues[0];
+  const double bound = found.bounds()[0];
+  add_scalar(out, id::kPreconditionedLambda, "", value, value - bound, value + bound);
+  if (out.scalars.back().status == store::Status::kOk)
+    out.scalars.back().status = store::Status::parse(linalg::to_string(found.status));
+}
+
 /// Multiplies once, and reads a number back so that a device has done it.
 void multiply(const curvature::CurvatureOperator& op) {
   [[maybe_unused]] const auto sum =
@@ -167,8 +179,9 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
   add_spectrum(out, pairs.found, options_.top);
   add_scalar(out, id::kHessianProducts, "", pairs.found.products);
-  int starts = options_.density ? options_.density_starts : 0;
   int left = std::max(0, affordable - pairs.found.products);
+  left -= measure_preconditioned(*op, pairs.found, left, begin + seconds, out);
+  int starts = options_.density ? options_.density_starts : 0;
   const double pace = (now() - started) / std::max(1, pairs.found.products);
   if (std::isfinite(seconds) && pace > 0) {
     left = static_cast<int>(
@@ -197,6 +210,41 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   density.starts = starts;
   density.seed = options_.seed;
   add_density(out, curvature::spectral_density(*op, density));
+}
+
+int HessianSpectrum::measure_preconditioned(const curvature::CurvatureOperator& op,
+                                            const linalg::ExtremeEigenvalues& plain,
+                                            int affordable,
+                                            double end,
+                                            store::Snapshot& out) {
+  if (!options_.preconditioner) return 0;
+  const auto seen = options_.preconditioner(parameters_());
+  if (!seen) return 0;
+  int products = 0;
+  if (!seen->scale.defined()) {
+    add_preconditioned(out, plain);
+  } else if (affordable < kNoiseProducts + kFewestProducts) {
+    out.events.push_back(
+        {"hessian_budget",
+         fmt::format("the budget leaves {} Hessian products for the preconditioned "
+                     "Hessian, which needs {}: it is left out of this window",
+                     affordable,
+                     kNoiseProducts + kFewestProducts)});
+    return 0;
+  } else {
+    const auto scaled = curvature::scaled(op, seen->scale);
+    linalg::LanczosOptions lanczos;
+    lanczos.top = 1;
+    lanczos.tolerance = options_.tolerance;
+    lanczos.max_products = std::min(options_.max_products, affordable - kNoiseProducts);
+    lanczos.seed = options_.seed;
+    lanczos.stop = [&] { return now() >= end; };
+    const auto found = curvature::eigenpairs(*scaled, lanczos).found;
+    add_preconditioned(out, found);
+    products = kNoiseProducts + found.products;
+  }
+  add_scalar(out, id::kStabilityLimit, "", seen->limit);
+  return products;
 }
 
 tensor::State HessianSpectrum::state() const {

@@ -9,6 +9,7 @@
 #include "kappascope/curvature/data_set.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/parameters.h"
+#include "kappascope/curvature/preconditioner.h"
 #include "kappascope/curvature/sampling.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/curvature/top_eigenvalue.h"

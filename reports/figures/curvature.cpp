@@ -12,7 +12,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// 2/learning rate, only where the rate changes: a schedule has one value a step.
-std::optional<Series> stability_limit(const std::vector<Arm>& arms, std::size_t arm) {
+std::optional<Series> descent_limit(const std::vector<Arm>& arms, std::size_t arm) {
   auto series = series_of(arms, arm, id::kLearningRate, "", "2 / learning rate");
   if (!series) return series;
   Series limit{.arm = series->arm, .layer = series->layer, .quantity = series->quantity};
@@ -71,28 +71,51 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
                  Dash::kSolid,
                  k > 1);
     }
-    add_series(figure, 0, stability_limit(arms, a), Dash::kDot);
+    add_series(figure, 0, descent_limit(arms, a), Dash::kDot);
     any_negative_end = any_negative_end || arms[a].has(id::kHessianLambdaMin);
   }
+  const bool seen = std::any_of(
+      arms.begin(), arms.end(), [](const Arm& arm) { return arm.has(id::kPreconditionedLambda); });
+  if (seen) {
+    const std::size_t panel = figure.panels.size();
+    figure.panels.push_back({.title = "as the optimiser sees it, against its stability limit",
+                             .y = {.title = "eigenvalue", .log = true},
+                             .height = 1.3});
+    for (std::size_t a = 0; a < arms.size(); ++a) {
+      add_series(figure,
+                 panel,
+                 series_of(arms, a, id::kPreconditionedLambda, "", "λ1 of P^(-1/2) H P^(-1/2)"));
+      add_series(figure,
+                 panel,
+                 series_of(arms, a, id::kStabilityLimit, "", "its stability limit"),
+                 Dash::kDot);
+    }
+  }
   if (any_negative_end) {
+    const std::size_t panel = figure.panels.size();
     figure.panels.push_back({.title = "smallest eigenvalues", .y = {.title = "eigenvalue"}});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       for (int k = 1; arms[a].has(id::kHessianLambdaMin.at(k)); ++k) {
         const std::string rank = std::to_string(k);
         add_series(figure,
-                   1,
+                   panel,
                    series_of(arms, a, id::kHessianLambdaMin.of(rank), "", "λmin" + rank),
                    Dash::kSolid,
                    k > 1);
       }
     }
-    figure.lines.push_back({1, 0, "flat"});
+    figure.lines.push_back({panel, 0, "flat"});
   }
   figure.caption =
       "Top eigenvalues of the Hessian (the largest strong, the next faint) against 2 / learning "
       "rate "
-      "(dotted), above which plain gradient descent is unstable; for Adam the limit holds for the "
-      "preconditioned Hessian, so here it is a landmark and not a limit.";
+      "(dotted), above which plain gradient descent is unstable; for another optimiser it is a "
+      "landmark and not a limit.";
+  if (seen)
+    figure.caption +=
+        " The optimiser takes steps of P⁻¹ times a mean of gradients: it is the largest "
+        "eigenvalue of P^(-1/2) H P^(-1/2) that must stay below its own limit (dotted "
+        "in that panel), and training often rises to it and stays there.";
   return figure;
 }
 

@@ -107,6 +107,15 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
       }
     }
     finding.text += ".";
+    const auto* seen = arm.last(id::kPreconditionedLambda);
+    const auto* limit = arm.last(id::kStabilityLimit);
+    if (seen != nullptr && limit != nullptr && seen->step == limit->step) {
+      finding.text += fmt::format(
+          " The optimiser sees λ1 = {} (of P^(-1/2) H P^(-1/2)), {} of its own stability limit {}.",
+          words(seen->scalar.value),
+          percent(seen->scalar.value / limit->scalar.value),
+          words(limit->scalar.value));
+    }
     add_share_of_trace(arm, finding);
     out.push_back(std::move(finding));
   }

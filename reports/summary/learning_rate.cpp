@@ -18,9 +18,9 @@ struct Signs {
   std::optional<std::int64_t> diverged{};  ///< step at which the loss was no number
   std::vector<std::int64_t> spikes{};      ///< steps at which spikes of the loss begin
   std::size_t watched = 0;                 ///< training losses that were looked at
-  double of_limit = 0;                     ///< λ1 over 2/rate; 0: not measured
   const store::StepValue* lambda = nullptr;
-  bool limit_holds = false;  ///< the optimiser is gradient descent without momentum
+  double limit = 0;          ///< that λ1 is held against
+  bool limit_holds = false;  ///< λ1 is what this optimiser sees, and the limit its own
 };
 
 Signs signs_of(const Arm& arm) {
@@ -34,18 +34,30 @@ Signs signs_of(const Arm& arm) {
   for (const auto& point : losses) values.push_back(point.scalar.value);
   signs.watched = values.size();
   for (const Spike& spike : find_spikes(values)) signs.spikes.push_back(losses[spike.begin].step);
-  signs.lambda = arm.last(id::kHessianLambda.at(1));
-  if (signs.lambda != nullptr) {
-    signs.of_limit = signs.lambda->scalar.value * rate_at(arm, signs.lambda->step) / 2;
+  const auto* seen = arm.last(id::kPreconditionedLambda);
+  const auto* limit = arm.last(id::kStabilityLimit);
+  if (seen != nullptr && limit != nullptr && seen->step == limit->step) {
+    signs.lambda = seen;
+    signs.limit = limit->scalar.value;
+    signs.limit_holds = is_resolved(seen->scalar);
+  } else if (signs.lambda = arm.last(id::kHessianLambda.at(1)); signs.lambda != nullptr) {
+    const double rate = rate_at(arm, signs.lambda->step);
+    if (rate > 0) signs.limit = 2 / rate;
+    signs.limit_holds =
+        rate > 0 && is_resolved(signs.lambda->scalar) && arm.fact("optimizer") == "sgd";
   }
-  signs.limit_holds = arm.fact("optimizer") == "sgd" || arm.fact("optimizer") == "SGD";
   return signs;
+}
+
+/// The loss may still fall there: the edge of stability.
+bool is_at_limit(const Signs& signs) {
+  return signs.limit_holds && signs.lambda->scalar.value > signs.limit;
 }
 
 Grade grade_of(const Signs& signs) {
   constexpr std::size_t kEnough = 100;  // twice the window of find_spikes
   if (signs.diverged) return Grade::kBad;
-  if (!signs.spikes.empty() || (signs.limit_holds && signs.of_limit > 1)) return Grade::kWatch;
+  if (!signs.spikes.empty() || is_at_limit(signs)) return Grade::kWatch;
   return signs.watched >= kEnough || signs.limit_holds ? Grade::kGood : Grade::kOpen;
 }
 
@@ -60,10 +72,12 @@ Reading reading_of(std::size_t a, const Signs& signs) {
   } else {
     reading.number = fmt::format("no spike in {} losses", grouped(double(signs.watched)));
   }
-  if (signs.of_limit > 0) {
-    reading.interval = fmt::format("λ1 = {}, {} of 2/rate at step {}",
+  if (signs.limit > 0) {
+    reading.interval = fmt::format("{} {}, {} of {} at step {}",
+                                   signs.limit_holds ? "sees λ1 =" : "λ1 =",
                                    words(signs.lambda->scalar.value),
-                                   percent(signs.of_limit),
+                                   percent(signs.lambda->scalar.value / signs.limit),
+                                   signs.limit_holds ? "its limit" : "2/rate",
                                    signs.lambda->step);
   }
   return reading;
@@ -90,12 +104,12 @@ std::string explained(const Signs& signs, Grade grade) {
            "lower "
            "rate or a longer warm-up would show whether the rate makes them.";
   }
-  if (signs.limit_holds && signs.of_limit > 0)
-    return "Above 2/rate a step of gradient descent overshoots along the sharpest direction.";
+  if (signs.limit_holds)
+    return "Above its limit the optimiser overshoots along the sharpest direction; training often "
+           "rises to the limit and stays there, with a smaller rate too.";
   if (grade == Grade::kOpen) return "Too few losses are stored to look for spikes.";
-  return "The loss shows no sign of it. 2/rate is the limit of plain gradient descent; the limit "
-         "of "
-         "this optimiser is another and was not measured.";
+  return "The loss shows no sign of it. 2/rate is the limit of plain gradient descent; this "
+         "optimiser has another, which was not measured.";
 }
 
 }  // namespace
@@ -121,7 +135,7 @@ Answer learning_rate(const std::vector<Arm>& arms) {
   const Signs& first = found.front().second;
   out.grade = grade_of(first);
   out.answer = out.grade == Grade::kBad     ? "yes"
-               : out.grade == Grade::kWatch ? "perhaps"
+               : out.grade == Grade::kWatch ? is_at_limit(first) ? "at its limit" : "perhaps"
                : out.grade == Grade::kGood  ? "no sign of it"
                                             : "cannot tell";
   out.why = explained(first, out.grade);

@@ -167,7 +167,7 @@ std::string model_in_words(const TrainConfig& config) {
   const auto& transformer = config.transformer;
   const bool language = config.kind == "language";
   if (language && !transformer.preset.empty()) return transformer.preset;
-  const std::string kind = language                    ? "language model (" + transformer.layout + ")"
+  const std::string kind = language ? "language model (" + transformer.layout + ")"
                            : config.kind == "vit-vae" ? "ViT-VAE"
                                                       : "gated MLP";
   const std::string ffn = config.ffn.empty() ? (language ? "" : ", swiglu") : ", " + config.ffn;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/hessian_spectrum.h"
 
+#include <algorithm>
+
 #include "fixture.h"
 #include "support/catch.h"
 
@@ -227,4 +229,55 @@ TEST_CASE("a window ends with the product after which it is told to, and keeps w
     CHECK((first != nullptr) == (limit > of_eigenvalues));
     if (first != nullptr) CHECK(first->value == testing::value(whole, "hessian/lambda_1"));
   }
+}
+
+TEST_CASE("the probe reports what the optimiser sees, with its limit") {
+  const Quadratic q;
+  probes::HessianSpectrumOptions options;
+  options.density = false;
+  std::optional<curvature::Preconditioner> seen;
+  options.preconditioner = [&](const curvature::NamedParameters& parameters) {
+    CHECK(parameters.front().first == "w");
+    return seen;
+  };
+  probes::HessianSpectrum probe([&] { return q.loss(); },
+                                [&] {
+                                  return curvature::NamedParameters{{"w", q.w}};
+                                },
+                                options);
+  const auto emitted = [&] {
+    store::Snapshot out;
+    probe.emit(out);
+    return out;
+  };
+  // Not known yet.
+  auto out = emitted();
+  CHECK(testing::find(out, "hessian/preconditioned") == nullptr);
+  CHECK(testing::find(out, "hessian/stability_limit") == nullptr);
+  // P = 1: the Hessian itself.
+  seen = curvature::Preconditioner{.limit = 20};
+  out = emitted();
+  REQUIRE(testing::find(out, "hessian/preconditioned") != nullptr);
+  CHECK(testing::find(out, "hessian/preconditioned")->value == Approx(9));
+  CHECK(testing::find(out, "hessian/stability_limit")->value == 20);
+  // 5 · 2² is the largest of d s².
+  seen->scale = torch::tensor({1., 1., 1., 3., 2., 1.}, torch::kDouble);
+  out = emitted();
+  CHECK(testing::find(out, "hessian/preconditioned")->value == Approx(20));
+  CHECK(*testing::find(out, "hessian/preconditioned")->upper >= 20 * (1 - 1e-9));
+  CHECK(testing::find(out, "hessian/preconditioned")->status == "converged");
+  // Within a budget that has no room for it there is none, and the run says so.
+  options.clock = [now = 0.0]() mutable { return now += 1; };
+  probes::HessianSpectrum tight([&] { return q.loss(); },
+                                [&] {
+                                  return curvature::NamedParameters{{"w", q.w}};
+                                },
+                                options);
+  store::Snapshot within;
+  tight.emit_within(21, within);
+  CHECK(testing::find(within, "hessian/preconditioned") == nullptr);
+  CHECK(std::ranges::any_of(within.events, [](const store::Event& event) {
+    return event.kind == "hessian_budget" &&
+           event.message.find("preconditioned") != std::string::npos;
+  }));
 }

@@ -134,6 +134,18 @@ TEST_CASE("an eigenvalue whose error is as large as itself is no headline", "[fi
         "one: the sharpest curvature at step 10 is not resolved: its error is as large as itself.");
 }
 
+TEST_CASE("what the optimiser sees stands beside its own limit", "[findings]") {
+  const TemporaryFolder folder;
+  const auto found = find_findings(
+      one_snapshot(folder,
+                   {sample::scalar("hessian/lambda_1", "", 50, 0.01, "converged"),
+                    sample::scalar("hessian/preconditioned", "", 190, 0.01, "converged"),
+                    sample::plain("hessian/stability_limit", "", 380)}));
+  CHECK(text_of(found, "sharpness")
+            .find("The optimiser sees λ1 = 190 (of P^(-1/2) H P^(-1/2)), 50 "
+                  "% of its own stability limit 380.") != std::string::npos);
+}
+
 TEST_CASE("eigenvalues beyond the trace are told as what they are", "[findings]") {
   const TemporaryFolder folder;
   const auto found =

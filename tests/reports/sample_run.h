@@ -115,6 +115,9 @@ inline void add_hessian(store::Snapshot& out, double t, double sharpness) {
       scalar("hessian/lambda_min_1", "", -0.4 * sharpness * (1 + t), 0.002, "converged"));
   out.scalars.back().lower = -0.41 * sharpness * (1 + t);
   out.scalars.back().upper = -0.39 * sharpness * (1 + t);
+  out.scalars.push_back(scalar(
+      "hessian/preconditioned", "", sharpness * 3e3 * t + 10, 0.002, store::Status::kConverged));
+  out.scalars.push_back(plain("hessian/stability_limit", "", 38 / (1e-2 * (1.02 - t))));
   out.scalars.push_back(scalar("hessian/trace", "", sharpness * 300, 0.05, "ok"));
   constexpr std::int64_t kPoints = 160;
   store::Array density{.name = "hessian/density", .shape = {4, kPoints}};

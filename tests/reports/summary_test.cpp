@@ -111,6 +111,22 @@ TEST_CASE("the rate is judged by the loss, and by 2/rate for plain gradient desc
   CHECK(of("adam", 1, 10).grade == Grade::kWatch);
   CHECK(of("adam", 1, 10).readings.front().number == "1 spike of the loss, the first at step 200");
   CHECK(answer(summary_of({}), "learning_rate").grade == Grade::kOpen);
+  // What the optimiser sees decides, where it was measured.
+  const auto seen = [](double lambda) {
+    return answer(
+        summary_of(
+            {.scalars = {sample::scalar("hessian/lambda_1", "", 1000, 0.01, "converged"),
+                         sample::scalar("hessian/preconditioned", "", lambda, 0.01, "converged"),
+                         sample::plain("hessian/stability_limit", "", 380),
+                         sample::plain("learning_rate", "", 0.1)},
+             .losses = spiky(1),
+             .facts = {{"optimizer", "adam"}}}),
+        "learning_rate");
+  };
+  CHECK(seen(379).grade == Grade::kGood);
+  CHECK(seen(400).grade == Grade::kWatch);
+  CHECK(seen(400).answer == "at its limit");
+  CHECK(seen(400).readings.front().interval == "sees λ1 = 400, 105 % of its limit at step 999");
 }
 
 TEST_CASE("a loss that is no number is the headline and makes the rate too high", "[summary]") {

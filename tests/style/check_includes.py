@@ -25,7 +25,7 @@ LAYERS = {
     "nn": {"core"},
     "data": {"core"},
     "session": {"core", "linalg", "tensor", "store"},
-    "train": {"core", "tensor", "session", "nn", "data", "store"},
+    "train": {"core", "tensor", "curvature", "session", "nn", "data", "store"},
     "probes": TORCH_LAYERS,
     "theory": {"core", "linalg", "tensor", "curvature", "nn", "store", "study"},
     "reports": {"core", "store", "study"},

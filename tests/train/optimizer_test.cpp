@@ -3,6 +3,7 @@
 
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
 #include <torch/serialize.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -14,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kappascope/train/preconditioner.h"
 #include "support/catch.h"
 
 using namespace kappascope::train;
@@ -180,4 +182,51 @@ TEST_CASE("a state of another kind or shape is refused by name") {
   CHECK_THROWS_WITH(load_optimizer(state, *adam, pair), Catch::Contains("'exp_avg_sq'"));
   const auto sgd = make_optimizer(config_of("sgd"), {pair.weight, pair.bias});
   CHECK_THROWS_WITH(load_optimizer(state, *sgd, pair), Catch::Contains("'momentum'"));
+}
+
+TEST_CASE("the preconditioner is what makes Adam's mean gradient its step") {
+  for (const char* kind : {"adam", "adamw"}) {
+    Walker walker;
+    TrainConfig config;
+    config.optimizer = kind;
+    config.learning_rate = 0.02;
+    const auto optimizer = make_optimizer(config, {walker.parameters[0], walker.parameters[1]});
+    const kappascope::curvature::NamedParameters parameters = {{"a", walker.parameters[0]},
+                                                               {"b", walker.parameters[1]}};
+    CHECK(!preconditioner(*optimizer, parameters));  // before the first step
+    walker.walk(*optimizer, 3);
+    const auto before = torch::cat({walker.parameters[0].flatten(), walker.parameters[1]}).clone();
+    walker.walk(*optimizer, 1);
+    const auto after = torch::cat({walker.parameters[0].flatten(), walker.parameters[1]});
+    const auto seen = preconditioner(*optimizer, parameters);
+    REQUIRE(seen);
+    CHECK(seen->limit == Approx(3.8 / (0.1 * 0.02)));
+    const auto mean = [&](std::size_t k) {
+      return static_cast<const torch::optim::AdamParamState&>(
+                 *optimizer->state().at(walker.parameters[k].unsafeGetTensorImpl()))
+          .exp_avg()
+          .flatten();
+    };
+    if (std::string(kind) == "adamw") continue;  // its state is of another type
+    const auto step = -0.02 * seen->scale.square() * torch::cat({mean(0), mean(1)});
+    CHECK((after - before - step).abs().max().item<double>() <= rounding(1));
+  }
+}
+
+TEST_CASE("the limit of momentum is known, of what is no such optimiser it is not") {
+  const Walker walker;
+  TrainConfig config;
+  config.optimizer = "sgd";
+  config.learning_rate = 0.1;
+  config.momentum = 0.9;
+  const auto optimizer = make_optimizer(config, walker.parameters);
+  const kappascope::curvature::NamedParameters parameters = {{"a", walker.parameters[0]}};
+  const auto seen = preconditioner(*optimizer, parameters);
+  REQUIRE(seen);
+  CHECK(!seen->scale.defined());
+  CHECK(seen->limit == Approx(38));
+  CHECK(!preconditioner(*optimizer, {{"other", torch::ones({2})}}));
+  torch::optim::SGD nesterov(walker.parameters,
+                             torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true));
+  CHECK(!preconditioner(nesterov, parameters));
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "kappascope/curvature/operators.h"
+#include "kappascope/curvature/preconditioner.h"
 #include "kappascope/linalg/density.h"
 #include "kappascope/session/probe.h"
 
@@ -21,13 +23,17 @@ struct HessianSpectrumOptions {
   /// Called after each product with how many the window has taken. False ends the window: the
   /// eigenvalues or the density that it was at are left out, with an event "hessian_stopped".
   std::function<bool(int products)> on_product = {};
+  /// What the optimiser sees of the parameters; nothing: not yet, or not known. Empty: not asked.
+  std::function<std::optional<curvature::Preconditioner>(const curvature::NamedParameters&)>
+      preconditioner = {};
   std::function<double()> clock = {};  ///< seconds; empty: one that never goes back
 };
 
 /// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
 /// spectral density. Writes hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace,
-/// hessian/products (those of the eigenvalues) and the array hessian/density ([4, points]: grid,
-/// density, lower, upper). Each measurement starts from the vectors of the last. Looks at no
+/// hessian/products (those of the eigenvalues), where the preconditioner is known
+/// hessian/preconditioned and hessian/stability_limit, and the array hessian/density ([4, points]:
+/// grid, density, lower, upper). Each measurement starts from the vectors of the last. Looks at no
 /// training step: it evaluates its own loss, which must not be random, when it emits; one that
 /// fails becomes the event "hessian_failed". Cost: its products, each about two gradients of that
 /// loss; memory of one kept graph, and of up to 80 vectors of the parameters' size while it
@@ -62,6 +68,12 @@ class HessianSpectrum final : public session::Probe {
                double begin,
                double seconds,
                store::Snapshot& out);
+  /// Products taken.
+  int measure_preconditioned(const curvature::CurvatureOperator& op,
+                             const linalg::ExtremeEigenvalues& plain,
+                             int affordable,
+                             double end,
+                             store::Snapshot& out);
 
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;

@@ -23,6 +23,7 @@
 #include "kappascope/data/module_tensors.h"
 #include "kappascope/data/tokens.h"
 #include "kappascope/train/checkpoint.h"
+#include "kappascope/train/preconditioner.h"
 #include "kappascope/train/trainer.h"
 
 namespace kappascope::cli {
@@ -222,6 +223,9 @@ int run_train(const Arguments& arguments) {
   settings.probes.spectrum.on_product = [&](int products) {
     line.show(fmt::format("{}: Hessian window, {} products", settings.train.label, products));
     return !is_overdue();
+  };
+  settings.probes.spectrum.preconditioner = [&](const curvature::NamedParameters& parameters) {
+    return train::preconditioner(*task.optimizer, parameters);
   };
   auto probes = probes::standard_probes(task.model(), settings.probes);
 

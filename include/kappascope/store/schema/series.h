@@ -130,6 +130,8 @@ inline constexpr SeriesFamily kVarianceAtBias{"gradvar/b_"};
 
 inline constexpr SeriesFamily kHessianLambda{"hessian/lambda_"};
 inline constexpr SeriesFamily kHessianLambdaMin{"hessian/lambda_min_"};
+inline constexpr SeriesId kPreconditionedLambda{"hessian/preconditioned"};
+inline constexpr SeriesId kStabilityLimit{"hessian/stability_limit"};
 inline constexpr SeriesId kHessianProducts{"hessian/products"};
 inline constexpr SeriesId kHessianTrace{"hessian/trace"};
 inline constexpr SeriesId kHessianNegativeMass{"hessian/negative_mass"};
