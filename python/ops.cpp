@@ -6,7 +6,6 @@
 #include <torch/types.h>
 
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -14,11 +13,9 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/version.h"
-#include "kappascope/curvature/data_set.h"
-#include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/tensor/convert.h"
-#include "python/evaluate.h"
+#include "python/operator.h"
 
 namespace kappascope {
 namespace {
@@ -38,97 +35,6 @@ int checked_int(int64_t value, const char* name) {
           name,
           value);
   return static_cast<int>(value);
-}
-
-/// What every operator takes. `value` is a tensor with its graph: a scalar loss, outputs
-/// [rows, classes], or losses [rows]; without it, Python's `source` is asked, batch by batch where
-/// there are `rows`.
-struct Given {
-  std::optional<at::Tensor> value;
-  int64_t source = 0;
-  at::IntArrayRef rows;  // of each batch; none: one evaluation without a batch
-  at::TensorList parameters;
-  const std::vector<std::string>& names;
-  const std::string& kind;
-  const std::string& output_loss;  // of kind "ggn"
-  const std::string& product;      // a ProductKind's name
-  int64_t watcher = -1;            // whom Python tells of progress; -1: nobody
-};
-
-/// Tells Python how far a call has come; false where it should end.
-bool tell(int64_t watcher, int64_t products, const linalg::LanczosProgress& progress = {}) {
-  static const auto python = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("kappascope::progress", "")
-                                 .typed<bool(int64_t, int64_t, int64_t, int64_t, double)>();
-  return watcher < 0 ||
-         python.call(watcher, products, progress.converged, progress.wanted, progress.residual);
-}
-
-curvature::ProductKind product_named(const std::string& name) {
-  using curvature::ProductKind;
-  for (const auto kind : {ProductKind::kAutomatic,
-                          ProductKind::kGraphKept,
-                          ProductKind::kRecomputed,
-                          ProductKind::kFiniteDifference}) {
-    if (name == curvature::to_string(kind)) return kind;
-  }
-  throw Error("product must be automatic, graph kept, recomputed or finite difference, got '" +
-              name + "'");
-}
-
-curvature::OutputLoss output_loss_named(const std::string& name) {
-  if (name == "squared") return curvature::OutputLoss::kSquared;
-  require(name == "cross_entropy",
-          "the loss on the outputs must be cross_entropy or squared, got '{}'",
-          name);
-  return curvature::OutputLoss::kCrossEntropy;
-}
-
-/// Of one evaluation (a LossFunction) or of batches, which have overloads of the same names.
-template <typename Loss, typename Options>
-std::unique_ptr<curvature::CurvatureOperator> operator_of(
-    const Given& given,
-    const Loss& loss,
-    const curvature::NamedParameters& parameters,
-    const Options& options) {
-  if (given.kind == "hessian") return curvature::hessian(loss, parameters, options);
-  if (given.kind == "fisher") return curvature::empirical_fisher(loss, parameters, options);
-  if (given.kind == "covariance") return curvature::gradient_covariance(loss, parameters, options);
-  require(given.kind == "ggn",
-          "operator must be hessian, ggn, fisher or covariance, got '{}'",
-          given.kind);
-  return curvature::gauss_newton(loss, output_loss_named(given.output_loss), parameters, options);
-}
-
-std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) {
-  require(given.names.size() == given.parameters.size(),
-          "there are {} names for {} parameters",
-          given.names.size(),
-          given.parameters.size());
-  curvature::NamedParameters parameters;
-  for (std::size_t i = 0; i < given.names.size(); ++i)
-    parameters.emplace_back(given.names[i], given.parameters[i]);
-  curvature::OperatorOptions options{.product = product_named(given.product)};
-  const auto source = given.source;
-  if (!given.rows.empty()) {
-    const curvature::Batches batches{[source](int64_t batch) { return evaluate(source, batch); },
-                                     given.rows.vec()};
-    return operator_of(given, batches, parameters, curvature::DataSetOptions{.batch = options});
-  }
-  // A given tensor is what it is: there is nothing to evaluate twice.
-  options.check_determinism = !given.value;
-  const curvature::LossFunction loss = [value = given.value, source] {
-    return value ? *value : evaluate(source);
-  };
-  return operator_of(given, loss, parameters, options);
-}
-
-/// The operator, which tells Python of each product; one that Python ends throws.
-std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,
-                                                      int64_t watcher) {
-  return curvature::watched(op, [watcher](int products) {
-    require(tell(watcher, products), "interrupted after {} products", products);
-  });
 }
 
 /// An operator's result, with what its products were.

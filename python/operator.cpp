@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/operator.h"
+
+#include <torch/library.h>
+#include <torch/types.h>
+
+#include "kappascope/core/require.h"
+#include "kappascope/curvature/data_set.h"
+#include "python/evaluate.h"
+
+namespace kappascope {
+namespace {
+
+curvature::ProductKind product_named(const std::string& name) {
+  using curvature::ProductKind;
+  for (const auto kind : {ProductKind::kAutomatic,
+                          ProductKind::kGraphKept,
+                          ProductKind::kRecomputed,
+                          ProductKind::kFiniteDifference}) {
+    if (name == curvature::to_string(kind)) return kind;
+  }
+  throw Error("product must be automatic, graph kept, recomputed or finite difference, got '" +
+              name + "'");
+}
+
+curvature::OutputLoss output_loss_named(const std::string& name) {
+  if (name == "squared") return curvature::OutputLoss::kSquared;
+  require(name == "cross_entropy",
+          "the loss on the outputs must be cross_entropy or squared, got '{}'",
+          name);
+  return curvature::OutputLoss::kCrossEntropy;
+}
+
+/// Of one evaluation (a LossFunction) or of batches, which have overloads of the same names.
+template <typename Loss, typename Options>
+std::unique_ptr<curvature::CurvatureOperator> operator_of(
+    const Given& given,
+    const Loss& loss,
+    const curvature::NamedParameters& parameters,
+    const Options& options) {
+  if (given.kind == "hessian") return curvature::hessian(loss, parameters, options);
+  if (given.kind == "fisher") return curvature::empirical_fisher(loss, parameters, options);
+  if (given.kind == "covariance") return curvature::gradient_covariance(loss, parameters, options);
+  require(given.kind == "ggn",
+          "operator must be hessian, ggn, fisher or covariance, got '{}'",
+          given.kind);
+  return curvature::gauss_newton(loss, output_loss_named(given.output_loss), parameters, options);
+}
+
+}  // namespace
+
+std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) {
+  require(given.names.size() == given.parameters.size(),
+          "there are {} names for {} parameters",
+          given.names.size(),
+          given.parameters.size());
+  curvature::NamedParameters parameters;
+  for (std::size_t i = 0; i < given.names.size(); ++i)
+    parameters.emplace_back(given.names[i], given.parameters[i]);
+  curvature::OperatorOptions options{.product = product_named(given.product)};
+  const auto source = given.source;
+  if (!given.rows.empty()) {
+    const curvature::Batches batches{[source](int64_t batch) { return evaluate(source, batch); },
+                                     given.rows.vec()};
+    return operator_of(given, batches, parameters, curvature::DataSetOptions{.batch = options});
+  }
+  // A given tensor is what it is: there is nothing to evaluate twice.
+  options.check_determinism = !given.value;
+  const curvature::LossFunction loss = [value = given.value, source] {
+    return value ? *value : evaluate(source);
+  };
+  return operator_of(given, loss, parameters, options);
+}
+
+bool tell(int64_t watcher, int64_t products, const linalg::LanczosProgress& progress) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::progress", "")
+                                 .typed<bool(int64_t, int64_t, int64_t, int64_t, double)>();
+  return watcher < 0 ||
+         python.call(watcher, products, progress.converged, progress.wanted, progress.residual);
+}
+
+std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,
+                                                      int64_t watcher) {
+  return curvature::watched(op, [watcher](int products) {
+    require(tell(watcher, products), "interrupted after {} products", products);
+  });
+}
+
+}  // namespace kappascope
