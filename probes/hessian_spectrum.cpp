@@ -77,6 +77,14 @@ void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& 
     out.scalars.back().status = store::Status::parse(linalg::to_string(found.status));
 }
 
+/// The number that process 0 has, so that all decide alike.
+double of_process_0(double number, tensor::Group* group) {
+  if (group == nullptr) return number;
+  auto told = torch::full({1}, number, torch::kDouble);
+  group->broadcast(told);
+  return told.item<double>();
+}
+
 /// Multiplies once, and reads a number back so that a device has done it.
 void multiply(const curvature::CurvatureOperator& op) {
   [[maybe_unused]] const auto sum =
@@ -88,7 +96,16 @@ void multiply(const curvature::CurvatureOperator& op) {
 HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
                                  std::function<curvature::NamedParameters()> parameters,
                                  HessianSpectrumOptions options)
-    : loss_(std::move(loss)), parameters_(std::move(parameters)), options_(std::move(options)) {}
+    : HessianSpectrum(MakeOperator([loss = std::move(loss), parameters](tensor::Group*) {
+                        return curvature::hessian(loss, parameters());
+                      }),
+                      parameters,
+                      std::move(options)) {}
+
+HessianSpectrum::HessianSpectrum(MakeOperator make,
+                                 std::function<curvature::NamedParameters()> parameters,
+                                 HessianSpectrumOptions options)
+    : make_(std::move(make)), parameters_(std::move(parameters)), options_(std::move(options)) {}
 
 void HessianSpectrum::observe(const session::StepView& /*view*/) {}
 
@@ -99,14 +116,14 @@ void HessianSpectrum::emit(store::Snapshot& out) {
 void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
   or_event(out, [&] {
     const double begin = now();
-    measure(*curvature::hessian(loss_, parameters_()), begin, seconds, out);
+    measure(*make_(nullptr), begin, seconds, out);
   });
 }
 
 void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Snapshot& out) {
   const double begin = now();
   std::unique_ptr<curvature::CurvatureOperator> mine;
-  or_event(out, [&] { mine = curvature::hessian(loss_, parameters_()); });
+  or_event(out, [&] { mine = make_(&group); });
   or_event(out, [&] {
     auto failed = torch::full({1}, mine ? 0 : 1, torch::kLong);
     group.add_up(failed);
@@ -117,6 +134,12 @@ void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Sna
              fmt::format(
                  "{} of {} processes have no curvature of their loss", count, group.size())});
       }
+    } else if (mine->shared_with() != nullptr) {
+      store::Snapshot unsaid;  // all find the same, and process 0 says it
+      measure(*mine,
+              of_process_0(begin, &group),
+              of_process_0(seconds, &group),
+              group.leads() ? out : unsaid);
     } else if (group.leads()) {
       measure(*curvature::averaged(*mine, group), begin, seconds, out);
     } else {
@@ -133,6 +156,8 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
                               double begin,
                               double seconds,
                               store::Snapshot& out) {
+  auto* group = hessian.shared_with();
+  const auto now = [&] { return of_process_0(this->now(), group); };
   const auto op = curvature::watched(hessian, [&](int products) {
     if (options_.on_product && !options_.on_product(products)) throw Stopped{products};
   });
@@ -217,7 +242,8 @@ int HessianSpectrum::measure_preconditioned(const curvature::CurvatureOperator& 
                                             int affordable,
                                             double end,
                                             store::Snapshot& out) {
-  if (!options_.preconditioner) return 0;
+  // Shards of the parameters have no scale of the optimiser beside them.
+  if (!options_.preconditioner || op.shared_with() != nullptr) return 0;
   const auto seen = options_.preconditioner(parameters_());
   if (!seen) return 0;
   int products = 0;

@@ -3,6 +3,9 @@
 
 #include <torch/library.h>
 
+#include <tuple>
+#include <utility>
+
 namespace kappascope {
 
 at::Tensor evaluate(std::int64_t source, std::int64_t batch) {
@@ -10,6 +13,21 @@ at::Tensor evaluate(std::int64_t source, std::int64_t batch) {
                                  .findSchemaOrThrow("kappascope::evaluate", "")
                                  .typed<at::Tensor(std::int64_t, std::int64_t)>();
   return python.call(source, batch);
+}
+
+std::vector<at::Tensor> shards(std::int64_t source) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::shards", "")
+                                 .typed<std::vector<at::Tensor>(std::int64_t)>();
+  return python.call(source);
+}
+
+curvature::ShardedGradient gradient(std::int64_t source) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::gradient", "")
+                                 .typed<std::tuple<at::Tensor, at::Tensor>(std::int64_t)>();
+  auto [loss, shards] = python.call(source);
+  return {std::move(loss), std::move(shards)};
 }
 
 }  // namespace kappascope

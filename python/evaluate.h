@@ -4,11 +4,19 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
+
+#include "kappascope/curvature/sharded.h"
 
 namespace kappascope {
 
 /// The value, with its graph, of the callable that Python keeps under the number `source`, for the
 /// batch of that number (kappascope/_losses.py).
 at::Tensor evaluate(std::int64_t source, std::int64_t batch = 0);
+
+/// Where its parameters are sharded over processes: what this one holds of each, and the gradient
+/// likewise (kappascope/_processes.py).
+std::vector<at::Tensor> shards(std::int64_t source);
+curvature::ShardedGradient gradient(std::int64_t source);
 
 }  // namespace kappascope

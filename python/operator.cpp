@@ -6,6 +6,7 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/curvature/data_set.h"
+#include "kappascope/curvature/sharded.h"
 #include "python/evaluate.h"
 
 namespace kappascope {
@@ -49,7 +50,8 @@ std::unique_ptr<curvature::CurvatureOperator> operator_of(
 
 }  // namespace
 
-std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) {
+std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,
+                                                            tensor::Group* group) {
   require(given.names.size() == given.parameters.size(),
           "there are {} names for {} parameters",
           given.names.size(),
@@ -59,6 +61,13 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) 
     parameters.emplace_back(given.names[i], given.parameters[i]);
   curvature::OperatorOptions options{.product = product_named(given.product)};
   const auto source = given.source;
+  if (given.sharded) {
+    require(given.kind == "hessian",
+            "sharded parameters have curvature by differences of gradients, which is the Hessian's "
+            "alone: operator \"{}\" needs whole parameters",
+            given.kind);
+    return sharded_hessian(source, given.names, group, options);
+  }
   if (!given.rows.empty()) {
     const curvature::Batches batches{[source](int64_t batch) { return evaluate(source, batch); },
                                      given.rows.vec()};
@@ -72,18 +81,41 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given) 
   return operator_of(given, loss, parameters, options);
 }
 
-bool tell(int64_t watcher, int64_t products, const linalg::LanczosProgress& progress) {
+std::unique_ptr<curvature::CurvatureOperator> sharded_hessian(
+    int64_t source,
+    const std::vector<std::string>& names,
+    tensor::Group* group,
+    const curvature::OperatorOptions& options) {
+  const auto held = shards(source);
+  require(
+      names.size() == held.size(), "there are {} names for {} shards", names.size(), held.size());
+  curvature::NamedParameters parameters;
+  for (std::size_t i = 0; i < names.size(); ++i) parameters.emplace_back(names[i], held[i]);
+  return curvature::sharded_hessian(
+      [source] { return gradient(source); }, parameters, group, options);
+}
+
+bool tell(int64_t watcher,
+          const curvature::CurvatureOperator& op,
+          int64_t products,
+          const linalg::LanczosProgress& progress) {
   static const auto python = c10::Dispatcher::singleton()
                                  .findSchemaOrThrow("kappascope::progress", "")
                                  .typed<bool(int64_t, int64_t, int64_t, int64_t, double)>();
-  return watcher < 0 ||
-         python.call(watcher, products, progress.converged, progress.wanted, progress.residual);
+  const bool goes_on =
+      watcher < 0 ||
+      python.call(watcher, products, progress.converged, progress.wanted, progress.residual);
+  auto* group = op.shared_with();
+  if (group == nullptr) return goes_on;
+  auto ended = torch::full({1}, goes_on ? 0 : 1, torch::kLong);
+  group->add_up(ended);
+  return ended.item<int64_t>() == 0;
 }
 
 std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,
                                                       int64_t watcher) {
-  return curvature::watched(op, [watcher](int products) {
-    require(tell(watcher, products), "interrupted after {} products", products);
+  return curvature::watched(op, [&op, watcher](int products) {
+    require(tell(watcher, op, products), "interrupted after {} products", products);
   });
 }
 

@@ -27,14 +27,28 @@ struct Given {
   const std::string& output_loss;  // of kind "ggn"
   const std::string& product;      // a ProductKind's name
   int64_t watcher = -1;            // whom Python tells of progress; -1: nobody
+  const std::string& group;        // of c10d: the processes that ask together; "": this alone
+  bool sharded = false;            // the parameters are sharded over them: shards() and gradient()
 };
 
-/// The operator that a question is about. Throws where a name does not fit, and as
-/// curvature::hessian() and its kin do.
-std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given);
+/// The operator that a question is about; `group` is that of sharded parameters. Throws where a
+/// name does not fit, and as curvature::hessian() and its kin do.
+std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,
+                                                            tensor::Group* group = nullptr);
 
-/// Tells Python how far a call has come; false where it should end.
-bool tell(int64_t watcher, int64_t products, const linalg::LanczosProgress& progress = {});
+/// The Hessian of a loss of sharded parameters, of these names.
+std::unique_ptr<curvature::CurvatureOperator> sharded_hessian(
+    int64_t source,
+    const std::vector<std::string>& names,
+    tensor::Group* group,
+    const curvature::OperatorOptions& options = {});
+
+/// Tells Python how far a call has come; false where it should end, in one of the processes that
+/// share the operator's vectors and so in all.
+bool tell(int64_t watcher,
+          const curvature::CurvatureOperator& op,
+          int64_t products,
+          const linalg::LanczosProgress& progress = {});
 
 /// The operator, which tells Python of each product; one that Python ends throws.
 std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,

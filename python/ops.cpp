@@ -15,15 +15,10 @@
 #include "kappascope/core/version.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/tensor/convert.h"
-#include "python/operator.h"
+#include "python/ask.h"
 
 namespace kappascope {
 namespace {
-
-/// Numbers by the name of their field, all double and on the host but for eigenvectors; status;
-/// products; which product ran.
-using Numbers = c10::Dict<std::string, at::Tensor>;
-using Result = std::tuple<Numbers, std::string, int64_t, std::string>;
 
 at::Tensor number(double x) {
   return torch::scalar_tensor(x, torch::kDouble);
@@ -61,6 +56,8 @@ Result spectrum(const std::optional<at::Tensor>& value,
                 const std::string& output_loss,
                 const std::string& product,
                 int64_t watcher,
+                const std::string& group,
+                bool sharded,
                 int64_t top,
                 const std::string& which,
                 double tolerance,
@@ -79,26 +76,36 @@ Result spectrum(const std::optional<at::Tensor>& value,
   options.find_repeated = find_repeated;
   options.vectors = vectors;
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op =
-      make_operator({value, source, rows, parameters, names, kind, output_loss, product, watcher});
-  linalg::LanczosProgress seen;
-  int products = 0;
-  options.progress = [&](const linalg::LanczosProgress& progress) { seen = progress; };
-  options.stop = [&] { return !tell(watcher, products, seen); };
-  const auto counted = curvature::watched(*op, [&](int count) { products = count; });
-  const auto pairs = curvature::eigenpairs(*counted, options, start.value_or(at::Tensor()));
-  const auto& found = pairs.found;
-  Numbers out;
-  out.insert("eigenvalues", tensor::from_vector(found.eigenvalues));
-  out.insert("residuals", tensor::from_vector(found.residuals));
-  out.insert("bounds", tensor::from_vector(found.bounds()));
-  out.insert("product_noise", number(found.product_noise));
-  out.insert("room_for_vectors", number(found.room_for_vectors));
-  out.insert("multiplicity_checked", number(found.multiplicity_checked ? 1 : 0));
-  if (const auto& other = found.other_end)
-    out.insert("other_end", tensor::from_vector(Eigen::Vector2d(other->value, other->residual)));
-  if (pairs.vectors.defined()) out.insert("eigenvectors", pairs.vectors);
-  return result_of(out, found.status, found.products, *op);
+  return ask(
+      {value, source, rows, parameters, names, kind, output_loss, product, watcher, group, sharded},
+      [&](const curvature::CurvatureOperator& op) {
+        linalg::LanczosProgress seen;
+        int products = 0;
+        bool interrupted = false;
+        options.progress = [&](const linalg::LanczosProgress& progress) { seen = progress; };
+        options.stop = [&] {
+          interrupted = !tell(watcher, op, products, seen);
+          return interrupted;
+        };
+        const auto counted = curvature::watched(op, [&](int count) { products = count; });
+        const auto pairs = curvature::eigenpairs(*counted, options, start.value_or(at::Tensor()));
+        const auto& found = pairs.found;
+        Numbers out;
+        out.insert("eigenvalues", tensor::from_vector(found.eigenvalues));
+        out.insert("residuals", tensor::from_vector(found.residuals));
+        out.insert("bounds", tensor::from_vector(found.bounds()));
+        out.insert("product_noise", number(found.product_noise));
+        out.insert("room_for_vectors", number(found.room_for_vectors));
+        out.insert("multiplicity_checked", number(found.multiplicity_checked ? 1 : 0));
+        if (const auto& other = found.other_end)
+          out.insert("other_end",
+                     tensor::from_vector(Eigen::Vector2d(other->value, other->residual)));
+        if (pairs.vectors.defined()) out.insert("eigenvectors", pairs.vectors);
+        auto result = result_of(out, found.status, found.products, op);
+        if (interrupted && found.status == linalg::KrylovStatus::kMaxProducts)
+          std::get<1>(result) = "interrupted";
+        return result;
+      });
 }
 
 Result density(const std::optional<at::Tensor>& value,
@@ -110,6 +117,8 @@ Result density(const std::optional<at::Tensor>& value,
                const std::string& output_loss,
                const std::string& product,
                int64_t watcher,
+               const std::string& group,
+               bool sharded,
                int64_t steps,
                int64_t probes,
                int64_t points,
@@ -123,35 +132,37 @@ Result density(const std::optional<at::Tensor>& value,
   options.bandwidth = bandwidth;
   options.max_vectors = checked_int(max_vectors, "max_vectors");
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op =
-      make_operator({value, source, rows, parameters, names, kind, output_loss, product, watcher});
-  const auto found = curvature::spectral_density(*watched(*op, watcher), options);
-  Numbers out;
-  out.insert("grid", tensor::from_vector(found.grid));
-  out.insert("density", tensor::from_vector(found.density));
-  out.insert("lower", tensor::from_vector(found.lower));
-  out.insert("upper", tensor::from_vector(found.upper));
-  out.insert("nodes", tensor::from_vector(found.nodes));
-  out.insert("weights", tensor::from_vector(found.weights));
-  out.insert("cumulative", tensor::from_vector(found.cumulative));
-  out.insert("cumulative_lower", tensor::from_vector(found.cumulative_lower));
-  out.insert("cumulative_upper", tensor::from_vector(found.cumulative_upper));
-  const auto outliers = torch::empty({std::ssize(found.outliers), 2}, torch::kDouble);
-  for (int64_t i = 0; i < outliers.size(0); ++i) {
-    const auto& outlier = found.outliers[static_cast<std::size_t>(i)];
-    outliers[i][0] = outlier.value;
-    outliers[i][1] = outlier.bound;
-  }
-  out.insert("outliers", outliers);
-  out.insert("outlier_count", number(found.outlier_count));
-  out.insert("outlier_count_stderr", number(found.outlier_count_stderr));
-  out.insert("negative_mass", number(found.negative_mass.value));
-  out.insert("near_zero_mass", number(found.near_zero_mass.value));
-  out.insert("trace", number(found.trace));
-  out.insert("trace_stderr", number(found.trace_stderr));
-  out.insert("trace_lower", number(found.trace_lower));
-  out.insert("trace_upper", number(found.trace_upper));
-  return result_of(out, found.status, found.products, *op);
+  return ask(
+      {value, source, rows, parameters, names, kind, output_loss, product, watcher, group, sharded},
+      [&](const curvature::CurvatureOperator& op) {
+        const auto found = curvature::spectral_density(*watched(op, watcher), options);
+        Numbers out;
+        out.insert("grid", tensor::from_vector(found.grid));
+        out.insert("density", tensor::from_vector(found.density));
+        out.insert("lower", tensor::from_vector(found.lower));
+        out.insert("upper", tensor::from_vector(found.upper));
+        out.insert("nodes", tensor::from_vector(found.nodes));
+        out.insert("weights", tensor::from_vector(found.weights));
+        out.insert("cumulative", tensor::from_vector(found.cumulative));
+        out.insert("cumulative_lower", tensor::from_vector(found.cumulative_lower));
+        out.insert("cumulative_upper", tensor::from_vector(found.cumulative_upper));
+        const auto outliers = torch::empty({std::ssize(found.outliers), 2}, torch::kDouble);
+        for (int64_t i = 0; i < outliers.size(0); ++i) {
+          const auto& outlier = found.outliers[static_cast<std::size_t>(i)];
+          outliers[i][0] = outlier.value;
+          outliers[i][1] = outlier.bound;
+        }
+        out.insert("outliers", outliers);
+        out.insert("outlier_count", number(found.outlier_count));
+        out.insert("outlier_count_stderr", number(found.outlier_count_stderr));
+        out.insert("negative_mass", number(found.negative_mass.value));
+        out.insert("near_zero_mass", number(found.near_zero_mass.value));
+        out.insert("trace", number(found.trace));
+        out.insert("trace_stderr", number(found.trace_stderr));
+        out.insert("trace_lower", number(found.trace_lower));
+        out.insert("trace_upper", number(found.trace_upper));
+        return result_of(out, found.status, found.products, op);
+      });
 }
 
 Result trace(const std::optional<at::Tensor>& value,
@@ -163,6 +174,8 @@ Result trace(const std::optional<at::Tensor>& value,
              const std::string& output_loss,
              const std::string& product,
              int64_t watcher,
+             const std::string& group,
+             bool sharded,
              double relative_error,
              int64_t max_products,
              int64_t sketch,
@@ -174,16 +187,18 @@ Result trace(const std::optional<at::Tensor>& value,
   options.sketch = checked_int(sketch, "sketch");
   options.max_vectors = checked_int(max_vectors, "max_vectors");
   options.seed = static_cast<std::uint64_t>(seed);
-  const auto op =
-      make_operator({value, source, rows, parameters, names, kind, output_loss, product, watcher});
-  const auto found = curvature::trace(*watched(*op, watcher), options);
-  Numbers out;
-  out.insert("value", number(found.value));
-  out.insert("standard_error", number(found.standard_error));
-  out.insert("lower", number(found.lower));
-  out.insert("upper", number(found.upper));
-  out.insert("vectors", number(found.vectors));
-  return result_of(out, found.status, found.products, *op);
+  return ask(
+      {value, source, rows, parameters, names, kind, output_loss, product, watcher, group, sharded},
+      [&](const curvature::CurvatureOperator& op) {
+        const auto found = curvature::trace(*watched(op, watcher), options);
+        Numbers out;
+        out.insert("value", number(found.value));
+        out.insert("standard_error", number(found.standard_error));
+        out.insert("lower", number(found.lower));
+        out.insert("upper", number(found.upper));
+        out.insert("vectors", number(found.vectors));
+        return result_of(out, found.status, found.products, op);
+      });
 }
 
 }  // namespace
@@ -196,7 +211,7 @@ TORCH_LIBRARY(kappascope, library) {
     const std::string schema =
         name +
         "(Tensor? value, int source, int[] rows, Tensor[] parameters, str[] names, str operator, "
-        "str output_loss, str product, int watcher, *, " +
+        "str output_loss, str product, int watcher, str group, bool sharded, *, " +
         options + ") -> (Dict(str, Tensor) numbers, str status, int products, str product_kind)";
     library.def(schema.c_str(), function);
   };
@@ -212,6 +227,8 @@ TORCH_LIBRARY(kappascope, library) {
          "float relative_error, int max_products, int sketch, int max_vectors, int seed",
          &kappascope::trace);
   library.def("evaluate(int source, int batch) -> Tensor");
+  library.def("shards(int source) -> Tensor[]");
+  library.def("gradient(int source) -> (Tensor loss, Tensor gradient)");
   library.def(
       "progress(int watcher, int products, int converged, int wanted, float residual) -> bool");
   library.def("version() -> str", [] { return std::string(kappascope::version()); });

@@ -25,6 +25,7 @@
 #include "kappascope/session/passes.h"
 #include "kappascope/store/run_reader.h"
 #include "python/evaluate.h"
+#include "python/operator.h"
 
 namespace kappascope {
 namespace {
@@ -65,7 +66,7 @@ store::Facts facts_of(const Texts& texts) {
   return facts;
 }
 
-probes::ProbeOptions options_of(const Numbers& numbers, int64_t source) {
+probes::ProbeOptions options_of(const Numbers& numbers, int64_t source, bool sharded) {
   probes::ProbeOptions options;
   const auto integer = [](auto& to) {
     return [&to](double value) { to = static_cast<std::remove_reference_t<decltype(to)>>(value); };
@@ -94,14 +95,22 @@ probes::ProbeOptions options_of(const Numbers& numbers, int64_t source) {
     found->second(item.value());
   }
   if (source >= 0) options.curvature_loss = [source] { return evaluate(source); };
+  if (source >= 0 && sharded) {
+    options.curvature_operator = [source](const curvature::NamedParameters& parameters,
+                                          tensor::Group* group) {
+      std::vector<std::string> names;
+      for (const auto& [name, parameter] : parameters) names.push_back(name);
+      return sharded_hessian(source, names, group);
+    };
+  }
   return options;
 }
 
 class PythonSession final : public torch::CustomClassHolder {
  public:
   /// A new run in `dir`; `names` and `parameters` are those whose Hessian is taken of the loss that
-  /// Python has under the number `source` (-1: none). `group`: the name of the c10d group of the
-  /// processes that train together; "": this alone.
+  /// Python has under the number `source` (-1: none); `sharded`: over the processes. `group`: the
+  /// name of the c10d group of the processes that train together; "": this alone.
   PythonSession(const std::string& dir,
                 bool new_name,
                 const Texts& facts,
@@ -110,8 +119,9 @@ class PythonSession final : public torch::CustomClassHolder {
                 const std::vector<std::string>& names,
                 const std::vector<at::Tensor>& parameters,
                 int64_t source,
+                bool sharded,
                 const std::string& group) {
-    const auto made = options_of(options, source);
+    const auto made = options_of(options, source, sharded);
     require(names.size() == parameters.size() && !names.empty(),
             "there are {} names for {} parameters",
             names.size(),
@@ -249,6 +259,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
                        std::vector<std::string>,
                        std::vector<at::Tensor>,
                        int64_t,
+                       bool,
                        std::string>())
       .def("needs", [](const c10::intrusive_ptr<Session>& self) { return self->needs(); })
       .def("forward", &Session::forward)

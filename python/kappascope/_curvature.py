@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from ._library import Error, call
-from ._losses import PRODUCTS, Batches, Loss, Operator, Product, source_of
-from ._parameters import Parameters, named_parameters, unchanged
-from ._progress import watcher_of
+from ._ask import ask
+from ._losses import Batches, Loss, Operator, Product
+from ._parameters import Parameters
 from ._results import Density, RitzValue, Spectrum, Trace
 
 _ENDS = ("largest", "smallest", "both")
@@ -32,6 +31,7 @@ def spectrum(
     vectors: bool = True,
     seed: int = 0,
     only: str | None = None,
+    group: Any = None,
     progress: bool = False,
 ) -> Spectrum:
     """Extreme eigenpairs of a loss's curvature, by Lanczos, each with its residual and bound.
@@ -59,6 +59,11 @@ def spectrum(
         a dozen for each copy.
     start: the last snapshot's Spectrum, or vectors [n] or [s, n].
     only: a glob of the names of the parameters, where not all of params are meant.
+    group: the processes that make this call together, a torch.distributed group (all of them:
+        torch.distributed.group.WORLD), each with a loss on data of its own: the curvature is that
+        of the mean of their losses, and each gets the result. None: this process alone. Parameters
+        that are sharded over the group (fully_shard) have the Hessian by differences of gradients;
+        eigenvectors are then this process's shards, and shapes theirs.
     progress: show the products (with tqdm where it is installed).
 
     Ctrl-C ends the call after the product that is running; the result is what is there, with status
@@ -76,11 +81,12 @@ def spectrum(
             raise ValueError("start: a Spectrum with vectors is needed, this one has none")
         start = start.eigenvectors.sum(0)
     began = time.perf_counter()
-    numbers, status, products, kind, shapes = _run(
+    numbers, status, products, kind, shapes = ask(
         "spectrum",
         loss,
         params,
         only,
+        group,
         batches,
         operator,
         product,
@@ -131,6 +137,7 @@ def density(
     max_vectors: int = 0,
     seed: int = 0,
     only: str | None = None,
+    group: Any = None,
     progress: bool = False,
 ) -> Density:
     """Spectral density of a loss's curvature; loss to product as in spectrum().
@@ -142,11 +149,12 @@ def density(
     Cost: steps · probes products.
     """
     began = time.perf_counter()
-    numbers, status, products, kind, _ = _run(
+    numbers, status, products, kind, _ = ask(
         "density",
         loss,
         params,
         only,
+        group,
         batches,
         operator,
         product,
@@ -181,6 +189,7 @@ def trace(
     max_vectors: int = 0,
     seed: int = 0,
     only: str | None = None,
+    group: Any = None,
     progress: bool = False,
 ) -> Trace:
     """Trace of a loss's curvature by Hutch++; loss to product as in spectrum().
@@ -190,11 +199,12 @@ def trace(
     max_vectors: held at once (0: sketch + 2); fewer make a smaller sketch.
     """
     began = time.perf_counter()
-    numbers, status, products, kind, _ = _run(
+    numbers, status, products, kind, _ = ask(
         "trace",
         loss,
         params,
         only,
+        group,
         batches,
         operator,
         product,
@@ -215,47 +225,3 @@ def trace(
         product_kind=kind,
         seconds=time.perf_counter() - began,
     )
-
-
-def _run(
-    name: str,
-    loss: Loss,
-    params: Parameters,
-    only: str | None,
-    batches: Batches | None,
-    operator: str,
-    product: str,
-    show: bool,
-    total: int,
-    **options: Any,
-) -> Any:
-    if product not in PRODUCTS:
-        raise ValueError(f"product must be one of {PRODUCTS}, got {product!r}")
-    named = named_parameters(params, only)
-    with (
-        unchanged(params, named),
-        source_of(loss, batches, operator) as source,
-        watcher_of(show, total) as (number, watcher),
-    ):
-        try:
-            numbers, status, products, kind = call(
-                name,
-                source.value,
-                source.number,
-                source.rows,
-                list(named.values()),
-                list(named),
-                operator,
-                source.output_loss,
-                product,
-                number,
-                **options,
-            )
-        except Error:
-            if watcher.interrupted:
-                raise KeyboardInterrupt from None
-            raise
-    if watcher.interrupted and status == "max_products":
-        status = "interrupted"
-    shapes = {parameter: tensor.shape for parameter, tensor in named.items()}
-    return numbers, status, products, kind, shapes

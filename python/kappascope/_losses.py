@@ -50,6 +50,15 @@ class Source:
     number: int
     rows: list[int]
     output_loss: str
+    evaluate: Callable[[int], Tensor] | None = None
+    """Of the batch of that number; None where there is a value."""
+
+    def parts(self) -> Iterator[Tensor]:
+        """The loss over all batches is their sum."""
+        assert self.evaluate is not None
+        for batch in range(max(1, len(self.rows))):
+            value = self.evaluate(batch)
+            yield value * (self.rows[batch] / sum(self.rows)) if self.rows else value
 
 
 _asked: dict[int, Callable[[int], Tensor]] = {}
@@ -102,7 +111,7 @@ def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[So
     number = next(_numbers)
     _asked[number] = answer
     try:
-        yield Source(None, number, [] if stream is None else stream.rows(), output_loss)
+        yield Source(None, number, [] if stream is None else stream.rows(), output_loss, answer)
     finally:
         del _asked[number]
 

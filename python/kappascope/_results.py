@@ -79,7 +79,8 @@ class Spectrum(Shown):
     product_noise: float
     """Relative error of one product."""
     shapes: dict[str, torch.Size]
-    """Of the parameters, by name, in the order in which their entries make up a vector."""
+    """Of the parameters, by name, in the order in which their entries make up a vector; of this
+    process's shards, where parameters are sharded."""
 
     def named_vector(self, i: int) -> dict[str, Tensor]:
         """Eigenvector i in the shapes of the parameters, as views."""
@@ -90,7 +91,8 @@ class Spectrum(Shown):
         return {name: part.view(shape) for (name, shape), part in pairs}
 
     def shares(self) -> list[dict[str, float]]:
-        """Of each eigenvector, the share of its squared length that lies in each parameter."""
+        """Of each eigenvector, the share of its squared length that lies in each parameter; where
+        parameters are sharded, in this process's shards: the processes' shares add up to 1."""
         return [
             {name: part.double().square().sum().item() for name, part in named.items()}
             for named in map(self.named_vector, range(self.eigenvalues.numel()))

@@ -7,10 +7,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "kappascope/tensor/group.h"
+
 namespace kappascope::curvature {
 
-/// Bytes that are free where tensors of these options lie; nothing where that is not known.
-std::optional<std::int64_t> free_bytes(const at::TensorOptions& options);
+/// Bytes that are free where tensors of these options lie, an equal part of them where the
+/// processes of a group (collective) take them on one host; nothing where that is not known.
+std::optional<std::int64_t> free_bytes(const at::TensorOptions& options,
+                                       tensor::Group* group = nullptr);
 
 /// How many of `wanted` vectors of `bytes` fit into half of `free`: the other half is for the
 /// products, and for what else the process does. One at least.

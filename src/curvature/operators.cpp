@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "kappascope/core/require.h"
 #include "kappascope/tensor/convert.h"
 
 namespace kappascope::curvature {
@@ -17,6 +18,7 @@ class Watched final : public CurvatureOperator {
   [[nodiscard]] double product_noise() const override { return op_.product_noise(); }
   [[nodiscard]] ProductKind product_kind() const override { return op_.product_kind(); }
   [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
+  [[nodiscard]] tensor::Group* shared_with() const override { return op_.shared_with(); }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     auto product = op_.apply(v);
     after_product_(++products_);
@@ -51,6 +53,8 @@ const char* to_string(ProductKind kind) {
 }
 
 linalg::SymmetricOperator as_linear(const CurvatureOperator& op) {
+  require(op.shared_with() == nullptr,
+          "vectors that are sharded over processes have no place in one process's memory");
   linalg::SymmetricOperator linear;
   linear.size = op.size();
   linear.product_noise = op.product_noise();

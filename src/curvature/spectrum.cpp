@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "curvature/basis_room.h"
+#include "curvature/gathered.h"
 #include "curvature/tensor_basis.h"
 #include "kappascope/core/require.h"
 #include "kappascope/linalg/density_in.h"
@@ -26,12 +27,17 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
             "start vectors of {} numbers do not fit an operator of order {}",
             starts.size(-1),
             op.size());
-    require(starts.isfinite().all().item<bool>(), "a start vector has NaN or infinity in it");
+    const bool finite = starts.isfinite().all().item<bool>();
+    require(added_up(finite ? 0 : 1, op.shared_with()) == 0,
+            "a start vector has NaN or infinity in it");
   }
   auto within = options;
   const std::int64_t width = op.vectors().dtype() == torch::kDouble ? 8 : 4;
-  const auto most = static_cast<int>(std::min<std::int64_t>(options.max_basis, op.size()));
-  within.max_basis = basis_room(free_bytes(op.vectors()), width * op.size(), most);
+  const auto most = static_cast<int>(std::min<std::int64_t>(options.max_basis, basis.size()));
+  auto* group = op.shared_with();
+  const auto bytes = std::max<std::int64_t>(width, width * op.size());
+  const int room = basis_room(free_bytes(op.vectors(), group), bytes, most);
+  within.max_basis = static_cast<int>(gathered(room, group).minCoeff());
   Eigenpairs pairs;
   pairs.found = linalg::lanczos_in(basis,
                                    op.product_noise(),
@@ -48,7 +54,7 @@ linalg::Density spectral_density(const CurvatureOperator& op,
                                  const linalg::DensityOptions& options) {
   TensorBasis basis(op);
   const auto quadratures = linalg::quadratures_in(basis, op.product_noise(), options);
-  return linalg::density_from(quadratures, op.size(), op.product_noise(), options);
+  return linalg::density_from(quadratures, basis.size(), op.product_noise(), options);
 }
 
 linalg::Density spectral_density(const BatchOperator& batch,

@@ -13,15 +13,20 @@ static_assert(linalg::KrylovBasis<TensorBasis>);
 
 TensorBasis::TensorBasis(const CurvatureOperator& op)
     : op_(op),
+      group_(op.shared_with()),
+      size_(static_cast<Eigen::Index>(added_up(static_cast<double>(op.size()), group_))),
       work_(torch::zeros({op.size()}, op.vectors().dtype(torch::kDouble))),
       kernels_(tensor::MultivectorKernels::on(work_.device())) {}
 
 void TensorBasis::random(std::uint64_t seed) {
-  work_.copy_(tensor::from_vector(linalg::Random(seed).normal_vector(size())));
+  // Each process's part is a stream of its own: seeds of one generator, far apart.
+  constexpr std::uint64_t kApart = 0xD1B54A32D192ED03U;
+  const auto rank = static_cast<std::uint64_t>(group_ == nullptr ? 0 : group_->rank());
+  work_.copy_(tensor::from_vector(linalg::Random(seed + rank * kApart).normal_vector(op_.size())));
 }
 
 double TensorBasis::dot(Eigen::Index i) const {
-  return kernels_.dots(only(i), work_)[0];
+  return added_up(kernels_.dots(only(i), work_)[0], group_);
 }
 
 void TensorBasis::axpy(double factor, Eigen::Index i) {
@@ -32,7 +37,7 @@ void TensorBasis::store(Eigen::Index i, double factor) {
   const bool wide = op_.vectors().dtype() == torch::kDouble;
   if (i == std::ssize(columns_))
     columns_.push_back(
-        torch::empty({size()}, op_.vectors().dtype(wide ? torch::kDouble : torch::kFloat)));
+        torch::empty({op_.size()}, op_.vectors().dtype(wide ? torch::kDouble : torch::kFloat)));
   kernels_.store(factor, work_, column(i));
 }
 

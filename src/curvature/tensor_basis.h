@@ -4,12 +4,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <Eigen/Core>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "curvature/gathered.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/tensor/multivector.h"
 
@@ -18,29 +20,33 @@ namespace kappascope::curvature {
 /// The columns of a linalg::KrylovBasis on the device of the parameters: float32 for parameters in
 /// float32 or less, whose products are no better than that, and float64 otherwise. The work vector
 /// and all sums are in double. Memory: a column of the basis each, and three vectors in double.
+/// Where the processes of a group hold a part of each vector, sums go over all of them, and every
+/// member but load(), store(), rotate() and swap() is collective.
 class TensorBasis {
  public:
   /// `op` must outlive the basis.
   explicit TensorBasis(const CurvatureOperator& op);
   explicit TensorBasis(const CurvatureOperator&&) = delete;
 
-  [[nodiscard]] Eigen::Index size() const { return op_.size(); }
-  /// w = vector, [n] of any type, on any device.
+  /// Of the whole, also where this process holds a part of it.
+  [[nodiscard]] Eigen::Index size() const { return size_; }
+  /// w = vector, this process's [n] of any type, on any device.
   void load(const at::Tensor& vector) { work_.copy_(vector); }
   /// Drawn on the host, so that a seed means the same on every device.
   void random(std::uint64_t seed);
   void multiply(Eigen::Index i) { work_.copy_(op_.apply(column(i))); }
   [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const {
-    return kernels_.dots(first(count), work_);
+    return added_up(kernels_.dots(first(count), work_), group_);
   }
   double subtract(const Eigen::VectorXd& coefficients) {
-    return kernels_.subtract(first(coefficients.size()), coefficients, work_);
+    return whole(kernels_.subtract(first(coefficients.size()), coefficients, work_));
   }
   [[nodiscard]] Eigen::VectorXd subtract_project(const Eigen::VectorXd& coefficients) {
-    return kernels_.subtract_dots(first(coefficients.size()), coefficients, work_);
+    return added_up(kernels_.subtract_dots(first(coefficients.size()), coefficients, work_),
+                    group_);
   }
   [[nodiscard]] double dot(Eigen::Index i) const;
-  [[nodiscard]] double norm() const { return kernels_.norm(work_); }
+  [[nodiscard]] double norm() const { return whole(kernels_.norm(work_)); }
   void axpy(double factor, Eigen::Index i);
   void store(Eigen::Index i, double factor);
   void rotate(const Eigen::MatrixXd& y) { kernels_.combine(first(y.rows()), y); }
@@ -49,6 +55,10 @@ class TensorBasis {
   [[nodiscard]] at::Tensor columns(Eigen::Index count) const;
 
  private:
+  /// The length of a vector whose part here has this one.
+  [[nodiscard]] double whole(double length) const {
+    return group_ == nullptr ? length : std::sqrt(added_up(length * length, group_));
+  }
   [[nodiscard]] at::Tensor& column(Eigen::Index i) { return columns_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] tensor::Multivector first(Eigen::Index count) const {
     return tensor::Multivector(columns_).first(static_cast<std::size_t>(count));
@@ -58,6 +68,8 @@ class TensorBasis {
   }
 
   const CurvatureOperator& op_;
+  tensor::Group* group_;
+  Eigen::Index size_;
   std::vector<at::Tensor> columns_;
   at::Tensor work_;  // [n] in double
   const tensor::MultivectorKernels& kernels_;

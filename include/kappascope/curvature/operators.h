@@ -9,6 +9,7 @@
 
 #include "kappascope/curvature/parameters.h"
 #include "kappascope/linalg/lanczos.h"
+#include "kappascope/tensor/group.h"
 
 namespace kappascope::curvature {
 
@@ -43,7 +44,7 @@ struct OperatorOptions {
 class CurvatureOperator {
  public:
   virtual ~CurvatureOperator() = default;
-  /// Number of parameters.
+  /// Number of parameters; of those that this process holds, where they are shared_with() others.
   [[nodiscard]] virtual int64_t size() const = 0;
   /// C v for v: [size], brought to the type and device of the result, which vectors() tells.
   [[nodiscard]] virtual at::Tensor apply(const at::Tensor& v) const = 0;
@@ -57,6 +58,10 @@ class CurvatureOperator {
   [[nodiscard]] virtual ProductKind product_kind() const { return ProductKind::kGraphKept; }
   /// Why they are finite differences (LibTorch's words on the missing derivative); else empty.
   [[nodiscard]] virtual std::string product_reason() const { return {}; }
+  /// The processes that hold a part of every vector each. All of them must make the same calls:
+  /// products, and the methods of spectrum.h, which give the same numbers in each. Null: this one
+  /// holds all.
+  [[nodiscard]] virtual tensor::Group* shared_with() const { return nullptr; }
 };
 
 /// The Hessian, by double backward (Pearlmutter 1994). A parameter that the loss does not reach has

@@ -11,6 +11,9 @@
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/linalg/trace.h"
 
+/// Of an operator that is shared_with() other processes, the vectors that go in and come out are
+/// this process's parts, and every function is collective: each process calls it with the same
+/// options and gets the same numbers.
 namespace kappascope::curvature {
 
 struct Eigenpairs {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -41,13 +42,20 @@ struct HessianSpectrumOptions {
 /// kFewestProducts fit, the window is put off; where not all fit, the eigenvalues take what they
 /// need of those that do, and the density's starts what is left. Either is the event
 /// "hessian_budget". In a group it is the Hessian of the mean of the processes' losses, each on a
-/// batch of its own.
+/// batch of its own: process 0 asks the others for products, or where the operator is shared_with()
+/// them, all take the same steps, by the clock of process 0.
 class HessianSpectrum final : public session::Probe {
  public:
   /// With fewer no eigenvalue comes near its tolerance.
   static constexpr int kFewestProducts = 10;
 
-  /// `parameters` are asked for at every emission.
+  /// The operator of a window, which the processes of the group measure together; null: alone.
+  using MakeOperator = std::function<std::unique_ptr<curvature::CurvatureOperator>(tensor::Group*)>;
+
+  HessianSpectrum(MakeOperator make,
+                  std::function<curvature::NamedParameters()> parameters,
+                  HessianSpectrumOptions options = {});
+  /// The Hessian of a loss. `parameters` are asked for at every emission.
   HessianSpectrum(curvature::LossFunction loss,
                   std::function<curvature::NamedParameters()> parameters,
                   HessianSpectrumOptions options = {});
@@ -75,7 +83,7 @@ class HessianSpectrum final : public session::Probe {
                              double end,
                              store::Snapshot& out);
 
-  curvature::LossFunction loss_;
+  MakeOperator make_;
   std::function<curvature::NamedParameters()> parameters_;
   HessianSpectrumOptions options_;
   at::Tensor start_;  // the sum of the last eigenvectors; undefined before the first

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,11 +29,11 @@ struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed
   bool gradient_variance = true;  ///< Lemma 2
-  bool hessian = true;            ///< top eigenvalues and density; needs `curvature_loss`
-  int64_t every = 200;            ///< steps between emissions
-  int64_t window = 4;             ///< steps observed for each
-  int64_t hessian_every = 0;      ///< steps between spectra; 0 = ten times `every`
-  int64_t last_step = -1;         ///< the last step of training when known: measured too
+  bool hessian = true;        ///< top eigenvalues and density; needs one of the curvatures below
+  int64_t every = 200;        ///< steps between emissions
+  int64_t window = 4;         ///< steps observed for each
+  int64_t hessian_every = 0;  ///< steps between spectra; 0 = ten times `every`
+  int64_t last_step = -1;     ///< the last step of training when known: measured too
   /// Share of the training time each probe but the Hessian may use; a window beyond it is left
   /// out. 0 = no limit: then what is probed depends on step numbers alone.
   double budget = 0.005;
@@ -41,6 +42,11 @@ struct ProbeOptions {
   HessianSpectrumOptions spectrum;
   /// Evaluates the loss on a fixed batch, without dropout. Empty: no Hessian.
   curvature::LossFunction curvature_loss;
+  /// In its place: makes the operator from the parameters, for processes that share them. Empty:
+  /// the Hessian of `curvature_loss`.
+  std::function<std::unique_ptr<curvature::CurvatureOperator>(const curvature::NamedParameters&,
+                                                              tensor::Group*)>
+      curvature_operator = {};
   ExistingRun existing = ExistingRun::kRefuse;
   std::string parameters = "*";  ///< glob of the parameters whose Hessian is taken
 };

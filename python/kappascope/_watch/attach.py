@@ -4,11 +4,9 @@
 import os
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -17,6 +15,15 @@ from .layers import find_layers
 from .._library import Error, one_line
 from .._losses import answer_from_now_on
 from .._parameters import named_parameters
+from .._processes import (
+    ShardedLoss,
+    answer_for,
+    is_sharded,
+    name_of,
+    own_group,
+    reshard,
+    unsynchronised,
+)
 from .scope import Scope
 
 # They share the budget.
@@ -62,7 +69,8 @@ def attach(
     probes: which of "features" (moments and condition numbers), "intercept" (what a post-gating
         bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
-        with attention by the kernel that has second derivatives.
+        with attention by the kernel that has second derivatives. Of parameters that are sharded
+        over processes (fully_shard) it is taken by differences of gradients.
     every, window: steps between measurements, and steps that each looks at.
     budget: share of the training time that all probes may take together, and at most twice that of
         any 200 steps after the first window: where a window of all layers would take more, layers
@@ -85,6 +93,7 @@ def attach(
     inner = _inner(model)
     banks = [] if layers is not None else find_banks(inner)
     found = find_layers(inner, layers, elsewhere=bool(banks))
+    reshard(inner)
     named = named_parameters(inner)
     numbers = {
         "every": float(every),
@@ -102,14 +111,14 @@ def attach(
         **(facts or {}),
     }
     source = -1
+    sharded = any(map(is_sharded, named.values()))
     if curvature is not None:
-        sharded = [name for name, p in named.items() if hasattr(p, "device_mesh")]
+        evaluate = _evaluation(model, inner, curvature)
+        source = answer_from_now_on(evaluate)
         if sharded:
-            raise Error(
-                f"curvature needs whole parameters, and {sharded[0]} is sharded over processes: "
-                "leave curvature out (features are measured all the same)"
-            )
-        source = answer_from_now_on(_evaluation(model, inner, curvature))
+            loss = ShardedLoss(lambda: [evaluate()], inner, named, group)
+            loss.shards()  # what is not sharded over these processes is said now
+            answer_for(source, loss)
     try:
         session = torch.classes.kappascope.Session(
             os.fspath(run),
@@ -120,7 +129,8 @@ def attach(
             list(named),
             list(named.values()),
             source,
-            _own_group(group),
+            sharded,
+            name_of(own_group(group)),
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None
@@ -140,31 +150,15 @@ def _inner(model: nn.Module) -> nn.Module:
             return model
 
 
-def _own_group(group: Any) -> str:
-    """The name of a group on the host for what passes between sessions: "" for one process.
-
-    Its own, so that nothing gets between the collectives of training.
-    """
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size(group) < 2:
-        return ""
-    ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
-    own = dist.new_group(ranks, backend="gloo", use_local_synchronization=True)
-    return str(own.group_name)
-
-
 def _evaluation(
     model: nn.Module, inner: nn.Module, loss: Callable[[], Tensor]
 ) -> Callable[[], Tensor]:
     def evaluate() -> Tensor:
         modes = [(module, module.training) for module in inner.modules()]
         inner.eval()
-        # No gradient of it is reduced, and DistributedDataParallel must not wait for one.
-        alone: AbstractContextManager[Any] = nullcontext()
-        if isinstance(model, nn.parallel.DistributedDataParallel):
-            alone = model.no_sync()
         try:
             with (
-                alone,
+                unsynchronised(model),
                 sdpa_kernel(SDPBackend.MATH),
                 torch.compiler.set_stance("force_eager"),
             ):

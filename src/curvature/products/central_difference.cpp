@@ -8,13 +8,14 @@
 #include <limits>
 #include <utility>
 
+#include "curvature/gathered.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {
 
-double length_of(const at::Tensor& tensor) {
-  return std::sqrt(tensor.to(torch::kDouble).square().sum().item<double>());
+double squared_length(const at::Tensor& tensor) {
+  return tensor.to(torch::kDouble).square().sum().item<double>();
 }
 
 /// θ + h v while it lives, θ afterwards. Through tensors without autograd's version counter, as
@@ -51,11 +52,17 @@ class Displaced {
 CentralDifference::CentralDifference(std::vector<at::Tensor> parameters,
                                      std::function<at::Tensor()> function,
                                      double roundoff,
-                                     const std::vector<at::Tensor>& directions)
-    : parameters_(std::move(parameters)), function_(std::move(function)) {
+                                     const std::vector<at::Tensor>& directions,
+                                     tensor::Group* group)
+    : parameters_(std::move(parameters)), function_(std::move(function)), group_(group) {
   double squares = 0;
-  for (const auto& parameter : parameters_) squares += std::pow(length_of(parameter.detach()), 2);
+  for (const auto& parameter : parameters_) squares += squared_length(parameter.detach());
+  squares = added_up(squares, group_);
   choose_step(4 * std::cbrt(2 * roundoff) * (1 + std::sqrt(squares)), roundoff, directions);
+}
+
+double CentralDifference::length_of(const at::Tensor& tensor) const {
+  return std::sqrt(added_up(squared_length(tensor), group_));
 }
 
 void CentralDifference::choose_step(double first,

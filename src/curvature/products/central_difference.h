@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "kappascope/tensor/group.h"
+
 namespace kappascope::curvature {
 
 /// Derivatives of a function F of the parameters along directions v, by central differences
@@ -21,11 +23,14 @@ class CentralDifference {
  public:
   /// `function` gives a tensor of one shape, without graph; `directions`: [size] each, not zero,
   /// the step is chosen for the worst of them. `roundoff` is the one of the coarsest type. Throws
-  /// when no step gives finite differences. Cost: about 6 evaluations a direction.
+  /// when no step gives finite differences. Cost: about 6 evaluations a direction. Where the
+  /// processes of a `group` hold a part of the parameters each, so do `directions`, F and v, and
+  /// lengths are those of the whole: every member is then collective.
   CentralDifference(std::vector<at::Tensor> parameters,
                     std::function<at::Tensor()> function,
                     double roundoff,
-                    const std::vector<at::Tensor>& directions);
+                    const std::vector<at::Tensor>& directions,
+                    tensor::Group* group = nullptr);
 
   /// In the shape of F and in double. v: [size].
   [[nodiscard]] at::Tensor along(const at::Tensor& v) const;
@@ -33,11 +38,13 @@ class CentralDifference {
   [[nodiscard]] double noise() const { return noise_; }
 
  private:
+  [[nodiscard]] double length_of(const at::Tensor& tensor) const;
   [[nodiscard]] at::Tensor difference(const at::Tensor& v, double step) const;
   void choose_step(double first, double roundoff, const std::vector<at::Tensor>& directions);
 
   std::vector<at::Tensor> parameters_;
   std::function<at::Tensor()> function_;
+  tensor::Group* group_;
   double step_ = 0;  // of a direction of length 1
   double noise_ = 0;
 };

@@ -139,6 +139,10 @@ double roundoff_of(const std::vector<at::Tensor>& parameters) {
   return coarsest;
 }
 
+double graph_roundoff(const std::vector<at::Tensor>& tensors) {
+  return facts_of(tensors).roundoff;
+}
+
 Roots roots_of(const std::vector<at::Tensor>& outputs,
                const std::vector<at::Tensor>& parameters,
                const at::Tensor& v) {

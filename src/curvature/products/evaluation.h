@@ -49,6 +49,10 @@ at::TensorOptions vectors_of(const std::vector<at::Tensor>& parameters);
 /// Unit roundoff of the coarsest type among them.
 double roundoff_of(const std::vector<at::Tensor>& parameters);
 
+/// Unit roundoff of the coarsest type of 16 bits on the graph of these tensors (autocast, FSDP's
+/// mixed precision); 0: none.
+double graph_roundoff(const std::vector<at::Tensor>& tensors);
+
 /// Where a backward pass begins: tensors with a graph and what is pulled back from each.
 struct Roots {
   std::vector<at::Tensor> outputs, cotangents;

@@ -61,7 +61,7 @@ def train(run: str, how: str, passes: int, dies: int) -> None:
         window=2,
         budget=0,
         steps=STEPS,
-        curvature=None if how == "fsdp" else curvature,
+        curvature=curvature,
         on_snapshot=told.append,
     )
     assert scope.run == run, scope.run

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several processes ask together is the curvature of the mean of their losses."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import torch
+from together import data_of, loss_of, model_of
+from torch import Tensor
+from torch.func import functional_call
+
+SCRIPT = str(Path(__file__).with_name("together.py"))
+
+
+def exact_hessian(dtype: torch.dtype) -> Tensor:
+    """Of the mean of the losses of two processes, in double at the values of this type."""
+    model = model_of(dtype).double()
+    shapes = {name: p.shape for name, p in model.named_parameters()}
+    flat = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    data = [data_of(rank, dtype) for rank in (0, 1)]
+
+    def mean(flat: Tensor) -> Tensor:
+        parts = flat.split([shape.numel() for shape in shapes.values()])
+        named = {n: p.view(s) for (n, s), p in zip(shapes.items(), parts, strict=True)}
+
+        def loss(x: Tensor, labels: Tensor) -> Tensor:
+            out = functional_call(model, named, (x.double(),))
+            return torch.nn.functional.cross_entropy(out, labels)
+
+        return torch.stack([loss(*each) for each in data]).mean()
+
+    return torch.autograd.functional.hessian(mean, flat)  # type: ignore[no-untyped-call]
+
+
+def whole(found: list[dict[str, Any]], dtype: str) -> Tensor:
+    """[k, n] of the eigenvectors' shards."""
+    shapes = [each[dtype]["shapes"] for each in found]
+    parts = [
+        each[dtype]["vectors"].split([torch.Size(s).numel() for s in shape.values()], dim=1)
+        for each, shape in zip(found, shapes, strict=True)
+    ]
+    return torch.cat([torch.cat(of_parameter, 1) for of_parameter in zip(*parts, strict=True)], 1)
+
+
+class Together(unittest.TestCase):
+    def asked(self, how: str) -> list[dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            out = str(Path(folder, "out"))
+            launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+            done = subprocess.run(
+                [sys.executable, *launch, SCRIPT, how, out],
+                env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+            return [torch.load(f"{out}.{rank}", weights_only=False) for rank in (0, 1)]
+
+    def check(self, found: list[dict[str, Any]], sharded: bool) -> None:
+        for dtype in (torch.float64, torch.float32):
+            exact = exact_hessian(dtype)
+            values = torch.linalg.eigvalsh(exact).flip(0)[:3]
+            name = str(dtype)
+            mine = found[0][name]
+            self.assertEqual(mine["status"], "converged")
+            self.assertEqual(found[1][name]["eigenvalues"], mine["eigenvalues"])
+            vectors = whole(found, name) if sharded else mine["vectors"]
+            vectors = vectors.double()
+            rest = vectors @ exact - torch.tensor(mine["eigenvalues"], dtype=torch.float64).unsqueeze(1) * vectors
+            for i in range(3):
+                bound = mine["bounds"][i]
+                self.assertLess(bound, 2e-3 * values[0])
+                self.assertLessEqual(abs(mine["eigenvalues"][i] - values[i]), bound)
+                self.assertLessEqual(rest[i].norm().item(), bound)
+        batches = found[0]["batches"]
+        values = torch.linalg.eigvalsh(exact_hessian(torch.float64)).flip(0)[:3]
+        for value, bound, wanted in zip(
+            batches["eigenvalues"], batches["bounds"], values, strict=True
+        ):
+            self.assertLessEqual(abs(value - wanted), bound)
+        trace = exact_hessian(torch.float64).trace().item()
+        self.assertAlmostEqual(found[0]["trace"], trace, delta=0.3 * trace)
+        self.assertEqual(found[0]["trace"], found[1]["trace"])
+        self.assertEqual(found[0]["density"], found[1]["density"])
+
+    def test_sharded_parameters_have_the_curvature_of_whole_ones(self) -> None:
+        found = self.asked("fsdp")
+        self.check(found, sharded=True)
+        self.assertEqual(found[0]["torch.float32"]["product_kind"], "finite difference")
+        for said in (each["errors"] for each in found):
+            self.assertIn("not finite in every process", said["not finite"])
+            self.assertIn("group=torch.distributed.group.WORLD", said["no group"])
+            self.assertIn("pass the model", said["tensors"])
+            self.assertIn("as a callable", said["value"])
+            self.assertIn('operator "fisher" needs whole parameters', said["fisher"])
+            self.assertIn("different numbers of batches", said["batches"])
+
+    def test_whole_parameters_have_exact_products_in_every_process(self) -> None:
+        found = self.asked("ddp")
+        self.check(found, sharded=False)
+        self.assertEqual(found[0]["torch.float32"]["product_kind"], "graph kept")
+        self.assertTrue(
+            torch.equal(found[0]["torch.float64"]["vectors"], found[1]["torch.float64"]["vectors"])
+        )
+        self.assertIn("1 of 2 processes", found[0]["errors"]["not finite"])
+        self.assertIn("not finite", found[1]["errors"]["not finite"])
+
+
+if __name__ == "__main__":
+    unittest.main()
