@@ -48,6 +48,7 @@ def attach(
     sum_reduced: bool = False,
     scaler: Any = None,
     group: Any = None,
+    gather: bool = False,
     on_snapshot: Callable[[dict[str, Any]], None] | None = None,
 ) -> Scope:
     """Watches the training of `model` by `optimizer` and writes the run directory `run`.
@@ -82,6 +83,9 @@ def attach(
     scaler: the torch.amp.GradScaler of the loop, where there is one.
     group: the processes that train together, a torch.distributed group; None: all of them. Each
         process calls attach(); together they measure what all of them see, process 0 writes.
+    gather: where the features of a layer are sharded over processes (tensor parallel,
+        RowwiseParallel), bring them together in the passes that are measured. Else each process
+        measures the block of the covariance that it holds, as LAYER[begin:end].
     on_snapshot: called with what was measured: {"step": …, "kappa/sigma": {layer: value}, …}; in
         the process that writes.
 
@@ -134,7 +138,7 @@ def attach(
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None
-    return Scope(session, inner, optimizer, found, banks, scaler, on_snapshot)
+    return Scope(session, inner, optimizer, found, banks, scaler, gather, on_snapshot)
 
 
 def _inner(model: nn.Module) -> nn.Module:

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from .shards import plain
+
 
 @dataclass(frozen=True)
 class Bank:
@@ -18,6 +20,11 @@ class Bank:
     name: str
     module: nn.Module
     weight: nn.Parameter
+
+    def held(self) -> Tensor:
+        """The weight of this moment: fully_shard puts another one there for a pass."""
+        now = self.module._parameters.get("down_proj")
+        return plain(self.weight if now is None else now)
 
     def expert(self, index: int) -> str:
         return f"{self.name}.down_proj.{index}"
@@ -54,15 +61,14 @@ class Watch(TorchFunctionMode):
         return out
 
     def _is_ours(self, weight: Any) -> bool:
-        ours = self._bank.weight
-        return (
-            isinstance(weight, Tensor)
-            and weight.untyped_storage().data_ptr() == ours.untyped_storage().data_ptr()
-            and weight.dtype == ours.dtype
-        )
+        if not isinstance(weight, Tensor):
+            return False
+        ours, given = self._bank.held(), plain(weight)
+        same = given.untyped_storage().data_ptr() == ours.untyped_storage().data_ptr()
+        return same and given.dtype == ours.dtype
 
     def _see_slice(self, features: Tensor, weight: Tensor, out: Tensor) -> None:
-        ours = self._bank.weight
+        ours = self._bank.held()
         if not self._is_ours(weight) or weight.shape != ours.shape[1:]:
             return
         index = (weight.storage_offset() - ours.storage_offset()) // ours.stride(0)
@@ -71,7 +77,7 @@ class Watch(TorchFunctionMode):
     def _see_groups(
         self, features: Tensor, weight: Tensor, ends: Tensor | None, out: Tensor
     ) -> None:
-        ours = self._bank.weight
+        ours = self._bank.held()
         transposed = (ours.shape[0], ours.shape[2], ours.shape[1])
         if ends is None or not self._is_ours(weight) or tuple(weight.shape) != transposed:
             return

@@ -8,6 +8,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from .._library import Error
+from .experts import Bank
+from .shards import Block, block_of
 
 # Siblings of a gated feed-forward layer: its down-projection, and what must stand beside it.
 _GATED = (
@@ -46,6 +48,12 @@ class Layer:
     outputs: int
     dropout: nn.Dropout | None
     """What zeroes the features right before it."""
+    block: Block | None = None
+    """Of the features, where this process holds a part of the weight."""
+
+    def seen_width(self) -> str:
+        held = "" if self.block is None else f"{self.block.end - self.block.begin}/"
+        return f"{held}{self.width}"
 
 
 def _shape(module: Any) -> tuple[int, int] | None:
@@ -106,7 +114,7 @@ def find_layers(
     def add(name: str, module: nn.Module, kind: str, dropout: nn.Dropout | None) -> None:
         shape = _shape(module)
         if shape is not None and id(module) not in found:
-            found[id(module)] = Layer(name, module, kind, *shape, dropout)
+            found[id(module)] = Layer(name, module, kind, *shape, dropout, block_of(module))
 
     if patterns is not None:
         globs = [patterns] if isinstance(patterns, str) else list(patterns)
@@ -140,3 +148,36 @@ def _linear_names(model: nn.Module) -> str:
         return "none"
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
+
+
+def notes_on(layers: list[Layer], gather: bool) -> list[str]:
+    """What is said of layers that this process holds a block of."""
+    notes = []
+    for layer in layers:
+        if layer.block is None:
+            continue
+        sharded = f"{layer.name}: its {layer.width} features are sharded over processes"
+        notes.append(
+            f"{sharded}, and gathered"
+            if gather
+            else f"{sharded}; each measures the block of the covariance that it holds, this one "
+            f"{layer.block.name(layer.name)}; attach(gather=True) measures all of it"
+        )
+    return notes
+
+
+def table_of(layers: list[Layer], banks: list[Bank], gather: bool, notes: list[str]) -> str:
+    """What is watched, a line each."""
+    width = max((len(layer.name) for layer in layers), default=5)
+    kinds = {"gated": "gated", "plain": "no gate", "named": "as named"}
+    lines = [f"{'layer':<{width}}  {'kind':<8}  {'d_ff':>6}  {'out':>6}  dropout before it"]
+    for layer in layers:
+        dropout = "-" if layer.dropout is None else f"{layer.dropout.p:g}"
+        seen = str(layer.width) if gather else layer.seen_width()
+        lines.append(
+            f"{layer.name:<{width}}  {kinds[layer.kind]:<8}  {seen:>6}  {layer.outputs:>6}  {dropout}"
+        )
+    for bank in banks:
+        experts, outputs, hidden = bank.weight.shape
+        lines.append(f"{bank.name}.down_proj.*  {experts} experts  {hidden:>6}  {outputs:>6}  -")
+    return "\n".join([*lines, *(f"note: {note}" for note in notes)])

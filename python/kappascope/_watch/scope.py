@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from .experts import Bank, Watch
 from .hooks import Hook, close_at_exit, watch_scaler
-from .layers import Layer
+from .layers import Layer, notes_on, table_of
 from .._library import Error, one_line
+from .shards import of_block, plain, rows_of, seen_of
 from .update import Update
 
 
@@ -29,11 +30,13 @@ class Scope:
         layers: list[Layer],
         banks: list[Bank],
         scaler: Any,
+        gather: bool,
         on_snapshot: Callable[[dict[str, Any]], None] | None,
     ) -> None:
         self._session = session
         self._layers = layers
         self._banks = banks
+        self._gather = gather
         self._notes: list[str] = []
         self._watching: list[Watch] = []
         self._uncompiled_pass = torch.compiler.disable(self._pass)  # type: ignore[no-untyped-call]
@@ -61,6 +64,8 @@ class Scope:
             optimizer.register_step_pre_hook(Hook(self, "_before_update")),
             optimizer.register_step_post_hook(Hook(self, "_after_update")),
         ]
+        for note in notes_on(layers, gather):
+            self._say(note)
         self._updated = False
         if scaler is not None:
             watch_scaler(self, scaler)
@@ -106,21 +111,7 @@ class Scope:
 
     def describe(self) -> str:
         """A table of the layers that are watched, and what was not understood."""
-        width = max((len(layer.name) for layer in self._layers), default=5)
-        kinds = {"gated": "gated", "plain": "no gate", "named": "as named"}
-        lines = [f"{'layer':<{width}}  {'kind':<8}  {'d_ff':>6}  {'out':>6}  dropout before it"]
-        for layer in self._layers:
-            dropout = "-" if layer.dropout is None else f"{layer.dropout.p:g}"
-            lines.append(
-                f"{layer.name:<{width}}  {kinds[layer.kind]:<8}  {layer.width:>6}  "
-                f"{layer.outputs:>6}  {dropout}"
-            )
-        for bank in self._banks:
-            experts, outputs, hidden = bank.weight.shape
-            lines.append(
-                f"{bank.name}.down_proj.*  {experts} experts  {hidden:>6}  {outputs:>6}  -"
-            )
-        return "\n".join([*lines, *(f"note: {note}" for note in self._notes)])
+        return table_of(self._layers, self._banks, self._gather, self._notes)
 
     def flush(self) -> None:
         """Writes what is pending; it is written once a second, and with every snapshot, anyway."""
@@ -168,7 +159,11 @@ class Scope:
         bias = getattr(module, "post_gating_bias", None)
         dropout = layer.dropout
         share = dropout.p if dropout is not None and dropout.training else 0.0
-        self._pass(layer.name, inputs[0], output, slice(None), bias, share)
+        features, block = seen_of(inputs[0], self._gather)
+        if features is None:
+            return
+        name = layer.name if block is None else block.name(layer.name)
+        self._pass(name, features, output, slice(None), of_block(bias, block), share)
 
     def _enter_bank(self, bank: Bank, *_: Any) -> None:
         if not self._features or self._paused or not torch.is_grad_enabled():
@@ -208,13 +203,18 @@ class Scope:
         if not output.requires_grad:
             return
         session, wanted, scaler = self._session, self._gradients, self._scaler
+        count = rows_of(features)
 
         def arrived(gradient: Tensor) -> None:
             if not wanted:
                 session.backward(number, None)
                 return
             scale = 1.0 if scaler is None else float(scaler.get_scale())
-            mine = gradient[rows]
+            mine = plain(gradient)[rows]
+            if rows_of(mine) != count:
+                self._say(f"{name}: its outputs are sharded by rows: no gradient variance")
+                session.backward(number, None)
+                return
             session.backward(number, mine if scale == 1.0 else mine / scale)
 
         output.register_hook(arrived)  # type: ignore[no-untyped-call]
