@@ -54,7 +54,7 @@ def spectrum(
     max_products: of the iteration. Within thirty times a product's noise each residual is measured
         by one more.
     max_basis: vectors of the parameters' size that are kept before a restart; fewer where they
-        would take more than half of the memory that is free, which the result says.
+        would take more than a quarter of the memory that is free, which the result says.
     find_repeated: list repeated eigenvalues as often as they occur, for a dozen products more and
         a dozen for each copy.
     start: the last snapshot's Spectrum, or vectors [n] or [s, n].

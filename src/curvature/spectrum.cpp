@@ -15,6 +15,13 @@
 #include "kappascope/linalg/trace_in.h"
 
 namespace kappascope::curvature {
+namespace {
+
+double gibibytes(std::int64_t bytes) {
+  return static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30);
+}
+
+}  // namespace
 
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options,
@@ -33,10 +40,24 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
   }
   auto within = options;
   const std::int64_t width = op.vectors().dtype() == torch::kDouble ? 8 : 4;
-  const auto most = static_cast<int>(std::min<std::int64_t>(options.max_basis, basis.size()));
+  const auto least = static_cast<int>(linalg::smallest_basis(options, basis.size()));
+  const auto most =
+      std::max(least, static_cast<int>(std::min<std::int64_t>(options.max_basis, basis.size())));
   auto* group = op.shared_with();
   const auto bytes = std::max<std::int64_t>(width, width * op.size());
-  const int room = basis_room(free_bytes(op.vectors(), group), bytes, most);
+  const auto free = free_bytes(op.vectors(), group);
+  // Beside the columns, one of which waits for its product: what a product gives, in both types.
+  const std::int64_t needed = (least + 2) * bytes + 8 * op.size();
+  const bool too_little = free && needed > *free;
+  require(added_up(too_little ? 1 : 0, group) == 0,
+          "{} eigenvalues need {} vectors of {} numbers at once, {:.3g} GiB, and {:.3g} GiB are "
+          "free: ask for fewer (top), or of fewer parameters",
+          options.top,
+          least + 2,
+          op.size(),
+          gibibytes(needed),
+          gibibytes(free.value_or(0)));
+  const int room = basis_room(free, bytes, most, least);
   within.max_basis = static_cast<int>(gathered(room, group).minCoeff());
   Eigenpairs pairs;
   pairs.found = linalg::lanczos_in(basis,
@@ -46,7 +67,7 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
                                    [&](Eigen::Index i) { basis.load(starts[i]); });
   if (within.max_basis < most) pairs.found.room_for_vectors = within.max_basis;
   if (options.vectors && pairs.found.eigenvalues.size() > 0)
-    pairs.vectors = basis.columns(pairs.found.eigenvalues.size());
+    pairs.vectors = basis.take(pairs.found.eigenvalues.size());
   return pairs;
 }
 

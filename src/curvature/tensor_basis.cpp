@@ -25,6 +25,12 @@ void TensorBasis::random(std::uint64_t seed) {
   work_.copy_(tensor::from_vector(linalg::Random(seed + rank * kApart).normal_vector(op_.size())));
 }
 
+void TensorBasis::multiply(Eigen::Index i) {
+  const auto options = work_.options();
+  work_.reset();
+  work_ = op_.apply(column(i)).to(options, /*non_blocking=*/false, /*copy=*/true).contiguous();
+}
+
 double TensorBasis::dot(Eigen::Index i) const {
   return added_up(kernels_.dots(only(i), work_)[0], group_);
 }
@@ -41,9 +47,16 @@ void TensorBasis::store(Eigen::Index i, double factor) {
   kernels_.store(factor, work_, column(i));
 }
 
-at::Tensor TensorBasis::columns(Eigen::Index count) const {
-  const auto wanted = first(count);
-  return torch::stack(std::vector<at::Tensor>(wanted.begin(), wanted.end()));
+at::Tensor TensorBasis::take(Eigen::Index count) {
+  columns_.resize(static_cast<std::size_t>(count));
+  work_.reset();
+  auto taken = torch::empty({count, op_.size()}, columns_.front().options());
+  for (Eigen::Index i = 0; i < count; ++i) {
+    taken[i].copy_(column(i));
+    column(i).reset();
+  }
+  columns_.clear();
+  return taken;
 }
 
 }  // namespace kappascope::curvature

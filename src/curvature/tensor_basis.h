@@ -34,7 +34,8 @@ class TensorBasis {
   void load(const at::Tensor& vector) { work_.copy_(vector); }
   /// Drawn on the host, so that a seed means the same on every device.
   void random(std::uint64_t seed);
-  void multiply(Eigen::Index i) { work_.copy_(op_.apply(column(i))); }
+  /// A product takes most of the memory, and w is not needed meanwhile.
+  void multiply(Eigen::Index i);
   [[nodiscard]] Eigen::VectorXd project(Eigen::Index count) const {
     return added_up(kernels_.dots(first(count), work_), group_);
   }
@@ -51,8 +52,9 @@ class TensorBasis {
   void store(Eigen::Index i, double factor);
   void rotate(const Eigen::MatrixXd& y) { kernels_.combine(first(y.rows()), y); }
   void swap(Eigen::Index i, Eigen::Index j) { std::swap(column(i), column(j)); }
-  /// [count, n] a copy of the first columns.
-  [[nodiscard]] at::Tensor columns(Eigen::Index count) const;
+  /// [count, n] the first columns; the basis is empty then, so that they are not held twice beside
+  /// all others.
+  [[nodiscard]] at::Tensor take(Eigen::Index count);
 
  private:
   /// The length of a vector whose part here has this one.

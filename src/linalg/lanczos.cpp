@@ -12,6 +12,14 @@
 
 namespace kappascope::linalg {
 
+Eigen::Index smallest_basis(const LanczosOptions& options, Eigen::Index n) {
+  constexpr Eigen::Index kNewDirections = 8, kToCheck = 16;
+  const Eigen::Index ends = options.which == SpectrumEnd::kBoth ? 2 : 1;
+  const auto enough = std::min<Eigen::Index>(n, ends * options.top);
+  return std::min<Eigen::Index>(
+      n, options.find_repeated ? 2 * enough + kToCheck : enough + kNewDirections);
+}
+
 SymmetricOperator dense_operator(const Eigen::MatrixXd& matrix) {
   require(matrix.rows() == matrix.cols(),
           "a symmetric operator must be square, got {} x {}",

@@ -8,11 +8,13 @@
 
 using namespace kappascope;
 
-TEST_CASE("a basis takes half of what is free, and no more than it wants") {
+TEST_CASE("a basis takes a quarter of what is free, no more than it wants, no less than it needs") {
   constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
-  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte / 2, 80) == 16);
-  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte / 2, 10) == 10);
+  CHECK(curvature::basis_room(32 * kGibibyte, kGibibyte / 2, 80) == 16);
+  CHECK(curvature::basis_room(32 * kGibibyte, kGibibyte / 2, 10) == 10);
   CHECK(curvature::basis_room(kGibibyte, kGibibyte, 80) == 1);
+  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte, 80, 13) == 13);
+  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte, 10, 13) == 10);
   CHECK(curvature::basis_room(0, kGibibyte, 80) == 1);
   CHECK(curvature::basis_room(std::nullopt, kGibibyte, 80) == 80);
 }

@@ -230,7 +230,7 @@ TEST_CASE("the vectors of a density are semi-orthogonal, or two beside the work 
   const auto without = linalg::quadrature_in(bounded, noise, 40, false, 1);
   CHECK(kept.count() == 40);
   CHECK(bounded.count() == 2);
-  const auto v = kept.columns(40).to(torch::kDouble);
+  const auto v = kept.take(40).to(torch::kDouble);
   CHECK((v.mm(v.t()) - torch::eye(40, torch::kDouble)).abs().max().item<double>() <=
         std::sqrt(noise));
   CHECK(with.inner_products < 40 * 40 / 2);

@@ -24,9 +24,10 @@ struct Eigenpairs {
 /// Extreme eigenpairs as linalg::lanczos finds them, with the vectors on the device of the
 /// parameters, in float32 where the parameters are no better, and all sums in double. By default
 /// the five largest. `start`: start vectors, [n] or [s, n]; the sum of the last snapshot's vectors
-/// is good. Memory: max_basis vectors of the parameters' size, or as many as fit into half of what
-/// is free there, which the result tells. The random state of LibTorch is left alone. Throws as
-/// linalg::lanczos does.
+/// is good. Memory: max_basis vectors of the parameters' size, or as many as fit into a quarter of
+/// what is free there, which the result tells, but not fewer than the method needs. The random
+/// state of LibTorch is left alone. Throws as linalg::lanczos does, and Error where these are more
+/// than what is free.
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options = {},
                       const at::Tensor& start = {});

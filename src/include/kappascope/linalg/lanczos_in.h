@@ -14,6 +14,11 @@
 #include "kappascope/linalg/symmetric_eigen.h"
 
 namespace kappascope::linalg {
+
+/// Columns of a basis of order n that cannot be less: a restart needs room for new directions, some
+/// to select from; a deflation check needs a dozen, and the wanted pairs kept twice over.
+Eigen::Index smallest_basis(const LanczosOptions& options, Eigen::Index n);
+
 namespace detail {
 
 /// Which of m ascending Ritz values are wanted: the first `bottom` and the last `top`, each once.
@@ -41,7 +46,7 @@ class ThickRestartLanczos {
         enough_(std::min<Eigen::Index>(basis.size(), top_ + bottom_)),
         max_basis_(std::min<Eigen::Index>(
             basis.size(),
-            std::max<Eigen::Index>(options.max_basis, smallest_basis(options, enough_)))),
+            std::max<Eigen::Index>(options.max_basis, smallest_basis(options, basis.size())))),
         // A measured residual has two parts that know nothing of each other, that of the projection
         // and the noise of the product: the first may take what the second leaves of the tolerance.
         goal_(std::max(
@@ -83,12 +88,6 @@ class ThickRestartLanczos {
   /// taken after convergence. A look costs about 10 m³ flops, all looks up to m = 80 3·10⁷: less
   /// than one product with 10⁷ parameters.
   static constexpr Eigen::Index kLookShare = 24;
-  /// Room for new directions after a restart: some to select from; a deflation check needs a dozen,
-  /// and the wanted pairs kept twice over.
-  static constexpr Eigen::Index kNewDirections = 8, kToCheck = 16;
-  static Eigen::Index smallest_basis(const LanczosOptions& options, Eigen::Index enough) {
-    return options.find_repeated ? 2 * enough + kToCheck : enough + kNewDirections;
-  }
   /// Two products contradict symmetry by up to 1 + sqrt(m) of their noise, as every v_j · A v_m
   /// meets an older v_m · A v_j: ten at m = 80. Ritz values of two looks agree to no better.
   static constexpr double kContradiction = 10;
