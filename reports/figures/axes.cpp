@@ -12,7 +12,7 @@ namespace kappascope::reports {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 struct Range {
   double min = kInf, max = -kInf;
@@ -132,7 +132,7 @@ Range with_bands(const Figure& figure, std::size_t panel, Range values, bool log
         all.add(std::isfinite(v) ? std::clamp(v,
                                               log ? values.min / 10 : values.min - reach,
                                               log ? values.max * 10 : values.max + reach)
-                                 : kNan);
+                                 : kNoValue);
       }
     }
   }

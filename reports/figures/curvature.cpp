@@ -9,7 +9,7 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoLimit = std::numeric_limits<double>::quiet_NaN();
 
 /// 2/learning rate, only where the rate changes: a schedule has one value a step.
 std::optional<Series> descent_limit(const std::vector<Arm>& arms, std::size_t arm) {
@@ -17,7 +17,7 @@ std::optional<Series> descent_limit(const std::vector<Arm>& arms, std::size_t ar
   if (!series) return series;
   Series limit{.arm = series->arm, .layer = series->layer, .quantity = series->quantity};
   for (std::size_t i = 0; i < series->x.size(); ++i) {
-    const double y = series->y[i] > 0 ? 2 / series->y[i] : kNan;
+    const double y = series->y[i] > 0 ? 2 / series->y[i] : kNoLimit;
     const bool inside = i > 0 && i + 1 < series->x.size();
     if (inside && series->y[i] == series->y[i - 1] && series->y[i] == series->y[i + 1]) continue;
     limit.x.push_back(series->x[i]);

@@ -22,7 +22,7 @@ std::string number_cell(const std::string& text) {
   return "<td class=\"number\">" + escape_html(text) + "</td>";
 }
 
-std::string number(double value) {
+std::string cell(double value) {
   return std::isnan(value) ? "–" : decimals(value);
 }
 
@@ -44,15 +44,14 @@ std::string row_of(const study::Comparison& c, bool grid) {
   const auto& d = c.difference;
   std::string row = "<th scope=\"row\">" + escape_html(c.metric) + "</th>";
   if (grid) row += name_cell(c.condition);
-  row +=
-      name_cell(c.arm) + number_cell(number(c.arm_median)) + number_cell(number(c.control_median));
+  row += name_cell(c.arm) + number_cell(cell(c.arm_median)) + number_cell(cell(c.control_median));
   row += fmt::format("<td class=\"number\">{}{}{}</td>",
                      c.is_significant() ? "<strong>" : "",
-                     number(d.mean),
+                     cell(d.mean),
                      c.is_significant() ? "</strong>" : "");
   row += number_cell(std::isnan(d.lower) ? "–" : decimals(d.lower) + " to " + decimals(d.upper));
-  row += number_cell(pairs_of(c)) + number_cell(number(c.corrected_p)) +
-         number_cell(number(d.detectable));
+  row +=
+      number_cell(pairs_of(c)) + number_cell(cell(c.corrected_p)) + number_cell(cell(d.detectable));
   return "<tr>" + row + "</tr>";
 }
 

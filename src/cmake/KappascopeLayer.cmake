@@ -16,14 +16,16 @@ set(KAPPASCOPE_ASSERTIONS $<$<CONFIG:Release>:-UNDEBUG>)
 # What formatted text and containers cost to read, once a library in place of once a source.
 set(KAPPASCOPE_PRECOMPILED <fmt/format.h> <algorithm> <functional> <map> <optional> <string> <vector>)
 
-# Compiles the sources of a target together, eight at a time: what each includes of LibTorch is read
-# once a group. CMake's own UNITY_BUILD includes them by absolute paths, under which another clone
+# Compiles the sources of a target together, eight at a time: what each includes of LibTorch, Eigen or
+# the standard library is read once a group. Their unnamed namespaces are then one, so a name that
+# stands in two of them must not differ in meaning. CMake's own UNITY_BUILD includes them by absolute paths, under which another clone
 # finds none of them in the compiler's cache.
 function(kappascope_unite target)
   if(NOT KAPPASCOPE_UNITY)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
   set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
   set(group 0)
   while(sources)
@@ -44,10 +46,11 @@ function(kappascope_unite target)
 endfunction()
 
 # kappascope_layer(<name> SOURCES a.cpp ... [DEPENDS layer ...] [LINKS target ...]
-#                  [PRIVATE_LINKS target ...] [TORCH] [COLD])
+#                  [PRIVATE_LINKS target ...] [TORCH] [UNITED] [COLD])
+#   UNITED: its sources are compiled in groups where KAPPASCOPE_UNITY asks for it; TORCH implies it.
 #   COLD: what it does takes no time; -O1 compiles it in two thirds of the time.
 function(kappascope_layer name)
-  cmake_parse_arguments(ARG "TORCH;COLD" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;UNITED;COLD" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target kappascope_${name})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kappascope/${name}/*.h)
   file(GLOB_RECURSE between_layers CONFIGURE_DEPENDS
@@ -77,6 +80,9 @@ function(kappascope_layer name)
   else()
     target_compile_options(${target} PRIVATE ${KAPPASCOPE_ASSERTIONS})
     target_precompile_headers(${target} PRIVATE ${KAPPASCOPE_PRECOMPILED})
+    if(ARG_UNITED)
+      kappascope_unite(${target})
+    endif()
   endif()
   if(ARG_COLD)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNull = std::numeric_limits<double>::quiet_NaN();  // what JSON writes for it
 
 /// JSON has no infinity: it becomes a word, where the library would write null.
 Json number(double value) {
@@ -31,7 +31,7 @@ Json finite(double value) {
 }
 
 double to_number(const Json& json) {
-  if (json.is_null()) return kNaN;
+  if (json.is_null()) return kNull;
   if (json == "inf") return std::numeric_limits<double>::infinity();
   if (json == "-inf") return -std::numeric_limits<double>::infinity();
   return json.get<double>();
@@ -39,7 +39,7 @@ double to_number(const Json& json) {
 
 double to_number(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found == object.end() ? kNaN : to_number(*found);
+  return found == object.end() ? kNull : to_number(*found);
 }
 
 std::optional<double> to_optional(const Json& json) {

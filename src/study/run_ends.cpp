@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace id = store::id;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kExplosion = 3;    // times the median before it
 constexpr std::int64_t kNear = 50;  // steps from a spike within which a measurement belongs to it
 
@@ -32,7 +32,7 @@ bool is_run(const fs::path& dir) {
 }
 
 double value_of(const store::Scalar& scalar) {
-  return store::usable(scalar) ? scalar.value : kNaN;
+  return store::usable(scalar) ? scalar.value : kMissing;
 }
 
 std::vector<double> numbers(const std::vector<store::StepValue>& points) {
@@ -54,7 +54,7 @@ void add_series(const std::string& name,
   out[name] = {last.second, last.first};
   // One that cannot be used makes the median over steps one of other steps than its partner's.
   const bool whole = std::none_of(all.begin(), all.end(), [](double v) { return std::isnan(v); });
-  out[store::median_over_steps(name)] = {whole ? median(all) : kNaN, last.first};
+  out[store::median_over_steps(name)] = {whole ? median(all) : kMissing, last.first};
 }
 
 /// What a layered quantity does as the spikes begin: after over before, the median over spikes.
@@ -86,9 +86,9 @@ std::vector<std::int64_t> add_spikes(const std::vector<store::StepValue>& losses
   const auto last = losses.back().step;
   out["spikes/count"] = {count, last};
   out["spikes/steps"] = {steps, last};
-  out["spikes/length"] = {spikes.empty() ? kNaN : steps / count, last};
-  out["spikes/height"] = {spikes.empty() ? kNaN : height, last};
-  out["spikes/first"] = {spikes.empty() ? kNaN : static_cast<double>(begins.front()), last};
+  out["spikes/length"] = {spikes.empty() ? kMissing : steps / count, last};
+  out["spikes/height"] = {spikes.empty() ? kMissing : height, last};
+  out["spikes/first"] = {spikes.empty() ? kMissing : static_cast<double>(begins.front()), last};
   return begins;
 }
 
@@ -120,7 +120,7 @@ RunEnd read_run_end(const fs::path& dir) {
     for (const auto& [step, values] : steps) {
       const bool whole =
           std::none_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
-      series[step] = whole ? median(values) : kNaN;
+      series[step] = whole ? median(values) : kMissing;
     }
     add_series(name, series, end.values);
     const auto around = kAroundSpikes.find(name);

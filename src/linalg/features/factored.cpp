@@ -14,7 +14,7 @@
 namespace kappascope::linalg {
 namespace {
 
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kRounding = std::numeric_limits<double>::epsilon();
 
 bool eigen_cholesky(Eigen::Ref<Eigen::MatrixXd> matrix) {
   return Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>>(matrix).info() == Eigen::Success;
@@ -73,7 +73,7 @@ SpectrumEdge smallest_end(const ScaledUpdate& matrix,
   const Eigen::VectorXd random = Random(options.seed).normal_vector(d);
   const double length = inverse(random).norm() / random.norm();
   op.product_noise =
-      std::clamp(kEpsilon * std::sqrt(static_cast<double>(d)) * lambda_max * length, 1e-15, 1e-4);
+      std::clamp(kRounding * std::sqrt(static_cast<double>(d)) * lambda_max * length, 1e-15, 1e-4);
   const LanczosResult found = top_of(op, options, start);
   products += found.products + 2;
   SpectrumEdge edge{.status = found.status};
@@ -87,7 +87,7 @@ SpectrumEdge smallest_end(const ScaledUpdate& matrix,
   edge.value = edge.vector.dot(product);
   edge.bound = (product - edge.value * edge.vector).norm();
   if (edge.status == KrylovStatus::kInconsistent) edge.status = KrylovStatus::kConverged;
-  const double rounding = lambda_max * static_cast<double>(d) * kEpsilon;
+  const double rounding = lambda_max * static_cast<double>(d) * kRounding;
   const double tolerance = std::max(options.tolerance, 10 * op.product_noise);
   if (edge.status == KrylovStatus::kConverged &&
       edge.bound > std::max(10 * tolerance * std::abs(edge.value), rounding)) {
@@ -146,7 +146,7 @@ bool FactoredCovariance::factorise() {
   const Eigen::Index d = dimension();
   const Eigen::VectorXd variance = matrix_.diagonal();
   bool done = false;
-  double shift = static_cast<double>(d) * kEpsilon;
+  double shift = static_cast<double>(d) * kRounding;
   for (int attempt = 0; attempt < kAttempts && !done; ++attempt, shift *= 16) {
     for (Eigen::Index j = 0; j < d; j += kBlock) {
       const Eigen::Index columns = std::min(kBlock, d - j);
@@ -180,7 +180,7 @@ void FactoredCovariance::find_null() {
   SpectrumEnds ends;
   ends.largest = largest_end(correlation, d, options_, {}, ends.products);
   ends.null_dimension = correlation.null_dimension();
-  ends.null_threshold = ends.largest.value * static_cast<double>(d) * kEpsilon;
+  ends.null_threshold = ends.largest.value * static_cast<double>(d) * kRounding;
   Eigen::MatrixXd found(d, 0);
   deflate(correlation, options_, {}, ends, found);
   null_ = found;
@@ -233,7 +233,7 @@ SpectrumEnds FactoredCovariance::ends(const Eigen::VectorXd& v,
   ends.largest = largest_end(matrix, d, options_, start.largest.vector, ends.products);
   ends.null_dimension = matrix.null_dimension();
   ends.null_threshold =
-      null_threshold > 0 ? null_threshold : ends.largest.value * static_cast<double>(d) * kEpsilon;
+      null_threshold > 0 ? null_threshold : ends.largest.value * static_cast<double>(d) * kRounding;
   if (!factored() || !null_complete_) {
     ends.null_complete = null_complete_;
     if (!factored()) ends.smallest.status = KrylovStatus::kInconsistent;

@@ -5,7 +5,7 @@ namespace kappascope::store {
 namespace {
 
 constexpr StatusSet kOk{Status::kOk};
-constexpr StatusSet kKrylov{
+constexpr StatusSet kIteration{
     Status::kConverged, Status::kMaxProducts, Status::kInconsistent, Status::kNonFinite};
 constexpr StatusSet kSampling{
     Status::kReached, Status::kDataEnded, Status::kBudget, Status::kNonFinite};
@@ -14,7 +14,7 @@ constexpr std::string_view kCost = "tells what the part cost";
 constexpr std::string_view kOwnStatus = "the part's numbers carry it too";
 constexpr std::string_view kBesideFigure = "the figure shows what it was made for";
 
-struct Own {
+struct OfPart {
   SpectrumPart part;
   std::string_view unit, meaning;
   unsigned read_by = kStoreOnly;
@@ -25,7 +25,7 @@ std::string pattern(SpectrumPart part) {
   return spectrum_series("OPERATOR", "BLOCK", part);
 }
 
-void add(StatusSet statuses, const std::vector<Own>& rows, std::vector<SeriesInfo>& out) {
+void add(StatusSet statuses, const std::vector<OfPart>& rows, std::vector<SeriesInfo>& out) {
   for (const auto& row : rows) {
     out.push_back({.name = pattern(row.part),
                    .unit = row.unit,
@@ -42,13 +42,13 @@ void add_text(SpectrumPart part, std::string_view meaning, std::vector<SeriesInf
   out.back().attribute = attribute::kText;
 }
 
-void add_array(const Own& row, std::vector<SeriesInfo>& out) {
+void add_array(const OfPart& row, std::vector<SeriesInfo>& out) {
   add({}, {row}, out);
   out.back().array = true;
 }
 
 void add_eigenvalues(std::vector<SeriesInfo>& out) {
-  add(kKrylov | StatusSet{Status::kNotAsked},
+  add(kIteration | StatusSet{Status::kNotAsked},
       {{part::kLambda, kEigenvalue, "the largest, ± its bound", kFigure | kFindings},
        {part::kLambdaMin, kEigenvalue, "the smallest, ± its bound", kFigure | kFindings}},
       out);
@@ -61,7 +61,9 @@ void add_eigenvalues(std::vector<SeriesInfo>& out) {
       {part::kShare, "share", "[1, k]: of each eigenvector that lies in a parameter", kFigure},
       out);
   out.back().scope = Scope::kParameter;
-  add(kKrylov, {{part::kStatus, "none", "no value: status of them all", kFigure | kFindings}}, out);
+  add(kIteration,
+      {{part::kStatus, "none", "no value: status of them all", kFigure | kFindings}},
+      out);
   add(kOk,
       {{part::kCheckpoint, "steps", "training steps taken by then", kFigure | kFindings},
        {part::kRows, "rows", "of the batch", kFigure},
@@ -92,7 +94,7 @@ void add_density(std::vector<SeriesInfo>& out) {
              kFigure},
             out);
   add_array({part::kOutliers, kEigenvalue, "[2, m]: value, bound", kFigure}, out);
-  add(kKrylov,
+  add(kIteration,
       {{part::kDensityStatus, "none", "no value: status of the density", 0, kOwnStatus},
        {part::kNegativeMass, "share", "of the eigenvalues that are negative", kFigure},
        {part::kNearZeroMass, "share", "of the eigenvalues near zero", 0, kBesideFigure},
@@ -109,7 +111,7 @@ void add_density(std::vector<SeriesInfo>& out) {
 }
 
 void add_trace(std::vector<SeriesInfo>& out) {
-  add(kKrylov, {{part::kTrace, kEigenvalue, "sum of all eigenvalues, 95 %", kFigure}}, out);
+  add(kIteration, {{part::kTrace, kEigenvalue, "sum of all eigenvalues, 95 %", kFigure}}, out);
   add(kOk,
       {{part::kTraceStderr, kEigenvalue, "its standard error", 0, "its interval is shown"},
        {part::kTraceRows, "rows", "of the batch", 0, kBesideFigure},
@@ -125,7 +127,7 @@ void add_batches(std::vector<SeriesInfo>& out) {
              "overlap",
              kFigure},
             out);
-  add(kKrylov,
+  add(kIteration,
       {{part::kBatchesStatus, "none", "no value: status of the batches", 0, kBesideFigure}},
       out);
   add(kOk,
