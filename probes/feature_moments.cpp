@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -31,6 +32,18 @@ void add_kappa(store::Snapshot& out,
   scalar.n_effective = kappa.n_effective;
   scalar.status = store::Status::parse(linalg::to_string(kappa.resolution));
   out.scalars.push_back(scalar);
+}
+
+void add_ratio(store::Snapshot& out,
+               const std::string& name,
+               const std::string& layer,
+               const linalg::PairedRatio& ratio) {
+  if (std::isnan(ratio.value)) return;
+  if (std::isnan(ratio.lower)) {
+    add_scalar(out, name, layer, ratio.value);
+  } else {
+    add_scalar(out, name, layer, ratio.value, ratio.lower, ratio.upper);
+  }
 }
 
 void add_effective_rank(store::Snapshot& out,
@@ -73,6 +86,8 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_kappa(out, id::kKappaSigmaScaled, name, c.sigma_scaled, rows);
     add_kappa(out, id::kKappaSecondMomentScaled, name, c.second_moment_scaled, rows);
     add_kappa(out, id::kKappaWithBiasScaled, name, c.with_bias_scaled, rows);
+    add_ratio(out, id::kKappaMeanCosts, name, c.mean_costs);
+    add_ratio(out, id::kKappaBiasLeaves, name, c.bias_leaves);
     add_scalar(out, id::kKappaSigmaShrunk, name, c.sigma.shrunk);
     add_scalar(out, id::kKappaSecondMomentShrunk, name, c.second_moment.shrunk);
     add_scalar(out, id::kKappaWithBiasShrunk, name, c.with_bias.shrunk);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,18 @@ std::optional<MeasuredRatio> measured(const Arm& arm,
   const auto ratio = ratio_of(arm.last(above, layer), arm.last(below, layer));
   if (!ratio) return std::nullopt;
   return MeasuredRatio{ratio->value, ratio->lower, ratio->upper};
+}
+
+/// What the run measured of the same rows in pairs; runs of older versions have the quotient alone.
+std::optional<MeasuredRatio> paired(const Arm& arm,
+                                    const std::string& layer,
+                                    const std::string& name,
+                                    const std::optional<MeasuredRatio>& separate) {
+  const auto* point = arm.last(name, layer);
+  if (!separate || point == nullptr) return separate;
+  const auto& scalar = point->scalar;
+  if (!std::isfinite(scalar.value) || !scalar.lower || !scalar.upper) return separate;
+  return MeasuredRatio{scalar.value, scalar.lower, scalar.upper, true};
 }
 
 std::string in_words(const store::Scalar& scalar) {
@@ -54,8 +67,11 @@ std::string cause_of(const Arm& arm, const std::string& layer) {
 
 std::string shown(const MeasuredRatio& ratio) {
   if (!ratio.lower || !ratio.upper) return fmt::format("{} (no interval)", words(ratio.value));
-  return fmt::format(
-      "{} (at least 90 %: {} to {})", words(ratio.value), words(*ratio.lower), words(*ratio.upper));
+  return fmt::format("{} ({}: {} to {})",
+                     words(ratio.value),
+                     ratio.paired ? "95 %, in pairs of rows" : "at least 90 %",
+                     words(*ratio.lower),
+                     words(*ratio.upper));
 }
 
 /// What the interval, not the number, decides.
@@ -88,8 +104,10 @@ nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
   const auto or_null = [](const std::optional<double>& x) {
     return x ? nlohmann::json(*x) : nlohmann::json(nullptr);
   };
-  return {
-      {"value", ratio->value}, {"lower", or_null(ratio->lower)}, {"upper", or_null(ratio->upper)}};
+  return {{"value", ratio->value},
+          {"lower", or_null(ratio->lower)},
+          {"upper", or_null(ratio->upper)},
+          {"paired", ratio->paired}};
 }
 
 }  // namespace
@@ -103,10 +121,16 @@ Advice advice(const std::filesystem::path& run) {
     layer.layer = name;
     if (const auto* last = arm.last(id::kKappaSecondMoment, name)) layer.step = last->step;
     layer.has_bias = arm.last(id::kBiasNorm, name) != nullptr;
-    layer.mean_costs = measured(arm, name, id::kKappaSecondMoment, id::kKappaSigma);
+    layer.mean_costs = paired(arm,
+                              name,
+                              id::kKappaMeanCosts,
+                              measured(arm, name, id::kKappaSecondMoment, id::kKappaSigma));
     if (!layer.mean_costs) layer.kappa_cause = cause_of(arm, name);
     if (layer.has_bias)
-      layer.bias_leaves = measured(arm, name, id::kKappaWithBias, id::kKappaSigma);
+      layer.bias_leaves = paired(arm,
+                                 name,
+                                 id::kKappaBiasLeaves,
+                                 measured(arm, name, id::kKappaWithBias, id::kKappaSigma));
     layer.variance_at_minus_mean =
         measured(arm, name, id::kVarianceBiasMinusMean, id::kVarianceBiasZero);
     layer.variance_at_best = measured(arm, name, id::kVarianceBiasMinimiser, id::kVarianceBiasZero);

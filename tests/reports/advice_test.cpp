@@ -15,6 +15,7 @@ using Catch::Contains;
 /// A layer whose κ(Σ+μμᵀ) and κ(Σ) are known with these relative errors.
 struct Known {
   double second_moment = 100, sigma = 100, error = 0.01, with_bias = 0;
+  double paired_error = 0;  // of kappa/mean_costs; 0: the run has none
   store::Status status = store::Status::kResolved;
 };
 
@@ -29,6 +30,10 @@ LayerAdvice advice_on(const Known& known) {
     };
     add("kappa/second_moment", known.second_moment, known.status);
     add("kappa/sigma", known.sigma, known.status);
+    if (known.paired_error > 0) {
+      snapshot.scalars.push_back(sample::scalar(
+          "kappa/mean_costs", "a", known.second_moment / known.sigma, known.paired_error));
+    }
     if (known.with_bias > 0) {
       add("kappa/with_bias", known.with_bias, known.status);
       snapshot.scalars.push_back(sample::plain("bias/norm", "a", 1));
@@ -62,6 +67,21 @@ TEST_CASE("the interval decides what a bias is worth") {
   CHECK_THAT(advice_on({}).verdict, Contains("Nothing to gain"));
   CHECK_THAT(advice_on({.second_moment = 50}).verdict, Contains("The mean helps here"));
   CHECK_THAT(advice_on({.second_moment = 120, .error = 0.3}).verdict, Contains("Not decided"));
+}
+
+TEST_CASE("differences row by row decide where two separate intervals do not") {
+  const Known apart{.second_moment = 120, .error = 0.3};
+  Known paired = apart;
+  paired.paired_error = 0.02;
+  CHECK_THAT(advice_on(apart).verdict, Contains("Not decided"));
+  CHECK_FALSE(advice_on(apart).mean_costs->paired);
+  const auto found = advice_on(paired);
+  CHECK(found.mean_costs->paired);
+  CHECK(*found.mean_costs->lower == Approx(1.2 * 0.98));
+  CHECK_THAT(found.verdict, Contains("worth a trial"));
+  // What is not resolved stays so.
+  paired.status = store::Status::kBiased;
+  CHECK_FALSE(advice_on(paired).mean_costs);
 }
 
 TEST_CASE("a bias that has taken the mean up is to be kept, one that has not is said") {

@@ -9,11 +9,13 @@
 
 namespace kappascope::reports {
 
-/// A quotient of two measured numbers; the interval holds with at least 90 %, and is missing where
-/// one of them has none.
+/// A quotient of two measured numbers; the interval is missing where one of them has none.
 struct MeasuredRatio {
   double value = 0;
   std::optional<double> lower{}, upper{};
+  /// The interval is of 95 %, of differences row by row (a run's own kappa/mean_costs). Else it is
+  /// put together from two intervals, and holds with at least 90 %.
+  bool paired = false;
 };
 
 /// What the features' mean costs one down-projection, and what a bias would do about it.
@@ -43,7 +45,8 @@ struct Advice {
 Advice advice(const std::filesystem::path& run);
 
 std::string to_text(const Advice& advice);
-/// {"layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper"} or null,
+/// {"layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper", "paired"}
+/// or null,
 /// ...}], "limits": [...]}.
 std::string to_json(const Advice& advice);
 

@@ -9,6 +9,7 @@
 #include "kappascope/linalg/features/secular.h"
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
+#include "linalg/features/paired_ratio.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -85,6 +86,35 @@ KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v)
     facts.smallest_positive = secular_eigenvalue(values, z, facts.null_dimension);
   }
   return kappa_estimate(facts, features.tails, features.options.confidence);
+}
+
+/// The eigenvector of diag(values) + z zᵀ that belongs to an eigenvalue of it, in Σ's eigenbasis.
+Eigen::VectorXd updated_vector(const Eigen::VectorXd& values,
+                               const Eigen::VectorXd& z,
+                               double eigenvalue,
+                               Eigen::Index k) {
+  const Eigen::ArrayXd gaps = values.array() - eigenvalue;
+  Eigen::VectorXd y = Eigen::VectorXd::Unit(values.size(), k);
+  // An eigenvalue that the update leaves where it was keeps its vector.
+  if ((gaps == 0).any() || z.squaredNorm() == 0) return y;
+  y = (z.array() / gaps).matrix();
+  const double length = y.norm();
+  if (!std::isfinite(length) || length == 0) return Eigen::VectorXd::Unit(values.size(), k);
+  return y / length;
+}
+
+/// The ends of Σ + v vᵀ, of which `estimate` is; the rows' second moment is about μ - v.
+MatrixEnds ends_of(const Features& features,
+                   const KappaEstimate& estimate,
+                   const Eigen::VectorXd& v,
+                   const Eigen::VectorXd& centre) {
+  MatrixEnds ends{centre, estimate.lambda_max, estimate.lambda_min, {}, {}};
+  const Eigen::Index d = features.dimension();
+  if (estimate.null_dimension > 0 || !std::isfinite(estimate.value)) return ends;
+  const Eigen::VectorXd z = features.vectors.transpose() * v;
+  ends.top = features.vectors * updated_vector(features.values, z, ends.lambda_max, d - 1);
+  ends.bottom = features.vectors * updated_vector(features.values, z, ends.lambda_min, 0);
+  return ends;
 }
 
 /// κ of Σ + v vᵀ with unit diagonal.
@@ -226,6 +256,11 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
   result.sigma_scaled = scaled_estimate(features, none);
   result.second_moment = plain_estimate(features, moments.mean);
   result.second_moment_scaled = scaled_estimate(features, moments.mean);
+  const double confidence = options.confidence;
+  const auto plain = ends_of(features, result.sigma, none, moments.mean);
+  result.mean_costs = paired_ratio(
+      moments, ends_of(features, result.second_moment, moments.mean, none), plain, confidence);
+  result.bias_leaves = result.mean_costs;
   if (bias.size() == 0) {
     result.with_bias = result.second_moment;
     result.with_bias_scaled = result.second_moment_scaled;
@@ -233,6 +268,9 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
     const Eigen::VectorXd mean_with_bias = moments.mean + bias;
     result.with_bias = plain_estimate(features, mean_with_bias);
     result.with_bias_scaled = scaled_estimate(features, mean_with_bias);
+    const Eigen::VectorXd centre = -bias;
+    result.bias_leaves = paired_ratio(
+        moments, ends_of(features, result.with_bias, mean_with_bias, centre), plain, confidence);
   }
   return result;
 }

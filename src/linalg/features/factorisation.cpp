@@ -10,6 +10,7 @@
 #include "kappascope/linalg/density.h"
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
+#include "linalg/features/paired_ratio.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -85,6 +86,18 @@ KappaEstimate scaled_estimate(Wide& wide, const Eigen::VectorXd& v, SpectrumEnds
       });
   start = ends_of(wide, v, scale, start, 0);
   return estimate(wide, v, scale, start, /*diagonal_scaled=*/true);
+}
+
+/// The ends as paired_ratio() takes them; without vectors where they did not converge.
+MatrixEnds ends_about(const Eigen::VectorXd& centre, const SpectrumEnds& ends) {
+  MatrixEnds found{centre, ends.largest.value, ends.smallest.value, {}, {}};
+  const bool converged = ends.largest.status == KrylovStatus::kConverged &&
+                         ends.smallest.status == KrylovStatus::kConverged;
+  if (converged && ends.null_dimension == 0) {
+    found.top = ends.largest.vector;
+    found.bottom = ends.smallest.vector;
+  }
+  return found;
 }
 
 double kurtosis_along(const Eigen::MatrixXd& centred, const Eigen::VectorXd& direction) {
@@ -183,9 +196,15 @@ Conditioning conditioning_by_factorisation(Moments moments,
   result.second_moment_scaled = scaled_estimate(wide, mu, scaled);
   result.with_bias = result.second_moment;
   result.with_bias_scaled = result.second_moment_scaled;
+  const auto plain = ends_about(mu, sigma);
+  result.mean_costs = paired_ratio(moments, ends_about(zero, second), plain, options.confidence);
+  result.bias_leaves = result.mean_costs;
   if (bias.size() > 0) {
-    const Eigen::VectorXd v = mu + bias;
-    result.with_bias = estimate(wide, v, unscaled, ends_of(wide, v, unscaled, second, threshold));
+    const Eigen::VectorXd v = mu + bias, centre = -bias;
+    const SpectrumEnds with_bias = ends_of(wide, v, unscaled, second, threshold);
+    result.with_bias = estimate(wide, v, unscaled, with_bias);
+    result.bias_leaves =
+        paired_ratio(moments, ends_about(centre, with_bias), plain, options.confidence);
     result.with_bias_scaled = scaled_estimate(wide, v, scaled);
   }
   if (second.null_dimension < sigma.null_dimension) {

@@ -94,6 +94,8 @@ void add_features(std::vector<SeriesInfo>& out) {
       {{id::kKappaSigmaShrunk, "1", "κ of Σ after Ledoit-Wolf shrinkage", kTable},
        {id::kKappaSecondMomentShrunk, "1", "the same of Σ+μμᵀ", kTable},
        {id::kKappaWithBiasShrunk, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", kTable},
+       {id::kKappaMeanCosts, "1", "κ(Σ+μμᵀ) / κ(Σ), 95 % in pairs of rows", kFindings},
+       {id::kKappaBiasLeaves, "1", "κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), the same", kFindings},
        {id::kEffectiveRank, "features", "exp of the entropy of Σ's spectrum", kStudy},
        {id::kStableRank, "features", "tr Σ / λmax", 0, "a number beside the effective rank"},
        {id::kIsotropy, "1", "(tr Σ)² / (d tr Σ²), 1 when isotropic", kStudy},

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "kappascope/linalg/features/moments.h"
@@ -70,6 +71,14 @@ struct KappaEstimate {
   std::string reason;  ///< why not resolved, in words; empty when resolved
 };
 
+/// The quotient of two condition numbers of the same rows, with an interval that takes the rows'
+/// errors in pairs: what they have in common cancels. NaN where there is none.
+struct PairedRatio {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  double lower = std::numeric_limits<double>::quiet_NaN();
+  double upper = std::numeric_limits<double>::quiet_NaN();
+};
+
 /// How the ends of the spectra were had.
 enum class Route {
   kDecomposition,  ///< one eigendecomposition, rank-one updates by the secular equation
@@ -85,6 +94,8 @@ struct Conditioning {
   /// The same after scaling each of these matrices to unit diagonal (Adam preconditions
   /// diagonally). Features whose entry is zero stay out and count as null.
   KappaEstimate sigma_scaled, second_moment_scaled, with_bias_scaled;
+  /// κ(Σ+μμᵀ) / κ(Σ) and κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), by first order in the rows (delta method).
+  PairedRatio mean_costs, bias_leaves;
   std::int64_t rows = 0;            ///< that entered
   std::int64_t nonfinite_rows = 0;  ///< left out because an entry was NaN or infinite
   Route route = Route::kDecomposition;

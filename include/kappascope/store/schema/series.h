@@ -98,6 +98,8 @@ inline constexpr SeriesId kKappaWithBiasScaled{"kappa/with_bias_scaled"};
 inline constexpr SeriesId kKappaSigmaShrunk{"kappa/sigma_shrunk"};
 inline constexpr SeriesId kKappaSecondMomentShrunk{"kappa/second_moment_shrunk"};
 inline constexpr SeriesId kKappaWithBiasShrunk{"kappa/with_bias_shrunk"};
+inline constexpr SeriesId kKappaMeanCosts{"kappa/mean_costs"};
+inline constexpr SeriesId kKappaBiasLeaves{"kappa/bias_leaves"};
 inline constexpr SeriesFamily kKappas{"kappa/"};
 
 inline constexpr SeriesId kEffectiveRank{"features/effective_rank"};
