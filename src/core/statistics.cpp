@@ -25,6 +25,16 @@ double variance(std::span<const double> values) {
   return squares / (n - 1);
 }
 
+/// The places of the values that are numbers, by value.
+std::vector<std::size_t> ascending(std::span<const double> p) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (!std::isnan(p[i])) order.push_back(i);
+  }
+  std::ranges::sort(order, {}, [&](std::size_t i) { return p[i]; });
+  return order;
+}
+
 void check_probability(double probability) {
   require(0 < probability && probability < 1, "a quantile needs 0 < p < 1, got {}", probability);
 }
@@ -111,6 +121,19 @@ bool PairedDifference::is_same_in_all() const {
   return pairs > 1 && std::isnan(lower);
 }
 
+double PairedDifference::p_above(double value) const {
+  if (std::isnan(lower)) return kNaN;
+  const auto freedom = static_cast<double>(pairs - 1);
+  const double error = (upper - lower) / (2 * student_quantile(0.975, freedom));
+  return boost::math::cdf(
+      boost::math::complement(boost::math::students_t(freedom), (mean - value) / error));
+}
+
+double PairedDifference::p_below(double value) const {
+  if (std::isnan(lower)) return kNaN;
+  return 1 - p_above(value);
+}
+
 double PairedDifference::detectable_at(double level) const {
   if (std::isnan(lower)) return kNaN;
   const auto freedom = static_cast<double>(pairs - 1);
@@ -119,22 +142,35 @@ double PairedDifference::detectable_at(double level) const {
 }
 
 VarianceRatio variance_ratio(std::span<const double> a, std::span<const double> b) {
-  if (a.size() < 2 || b.size() < 2) return {kNaN, kNaN, kNaN};
+  if (a.size() < 2 || b.size() < 2) return {kNaN, kNaN, kNaN, kNaN};
   VarianceRatio out;
   out.ratio = variance(a) / variance(b);
   const boost::math::fisher_f f(static_cast<double>(a.size() - 1),
                                 static_cast<double>(b.size() - 1));
   out.lower = out.ratio / boost::math::quantile(f, 0.975);
   out.upper = out.ratio / boost::math::quantile(f, 0.025);
+  out.p = kNaN;
+  if (std::isfinite(out.ratio)) {
+    const double below = boost::math::cdf(f, out.ratio);
+    out.p = 2 * std::min(below, 1 - below);
+  }
   return out;
 }
 
-std::vector<double> holm(std::span<const double> p) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    if (!std::isnan(p[i])) order.push_back(i);
+std::vector<double> benjamini_hochberg(std::span<const double> p) {
+  const auto order = ascending(p);
+  std::vector<double> adjusted(p.begin(), p.end());
+  double least = 1;
+  for (std::size_t k = order.size(); k-- > 0;) {
+    least = std::min(least,
+                     p[order[k]] * static_cast<double>(order.size()) / static_cast<double>(k + 1));
+    adjusted[order[k]] = least;
   }
-  std::ranges::sort(order, {}, [&](std::size_t i) { return p[i]; });
+  return adjusted;
+}
+
+std::vector<double> holm(std::span<const double> p) {
+  const auto order = ascending(p);
   std::vector<double> corrected(p.begin(), p.end());
   double largest = 0;
   for (std::size_t k = 0; k < order.size(); ++k) {

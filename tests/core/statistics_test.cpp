@@ -98,6 +98,49 @@ TEST_CASE(
   CHECK(holm(std::vector<double>{0.7, 0.8})[0] == 1);
 }
 
+TEST_CASE("Benjamini and Hochberg's adjustment is that of their own example") {
+  // Table 1 of Benjamini and Hochberg (1995): fifteen p-values, of which four are found at 5 %.
+  const std::vector<double> p = {0.0001,
+                                 0.0004,
+                                 0.0019,
+                                 0.0095,
+                                 0.0201,
+                                 0.0278,
+                                 0.0298,
+                                 0.0344,
+                                 0.0459,
+                                 0.3240,
+                                 0.4262,
+                                 0.5719,
+                                 0.6528,
+                                 0.7590,
+                                 1.0000};
+  const auto q = benjamini_hochberg(p);
+  CHECK(std::ranges::count_if(q, [](double value) { return value <= 0.05; }) == 4);
+  CHECK(q[0] == Approx(0.0015));
+  CHECK(q[3] == Approx(0.0095 * 15 / 4));
+  CHECK(q[4] == Approx(0.0201 * 15 / 5));
+  CHECK(q[14] == 1);
+  // Never a smaller one behind a larger, whatever the order, and a NaN stays and does not count.
+  const auto mixed = benjamini_hochberg(std::vector<double>{0.04, std::nan(""), 0.039, 0.001});
+  CHECK(mixed[0] == Approx(0.04));
+  CHECK(mixed[2] == Approx(0.04));
+  CHECK(mixed[3] == Approx(0.003));
+  CHECK(std::isnan(mixed[1]));
+}
+
+TEST_CASE("the chance of differences above or below a size is Student's") {
+  const std::vector<double> a = {1, 2, 3, 4}, b = {0, 0, 0, 0};
+  const auto d = paired_difference(a, b);
+  CHECK(2 * d.p_above(0) == Approx(d.p));
+  CHECK(d.p_above(2.5) == Approx(0.5));
+  CHECK(d.p_above(1) + d.p_below(1) == Approx(1));
+  // The ends of the 95 % interval are where one side has 2.5 %.
+  CHECK(d.p_above(d.lower) == Approx(0.025));
+  CHECK(d.p_below(d.upper) == Approx(0.025));
+  CHECK(std::isnan(paired_difference(b, b).p_above(0)));
+}
+
 TEST_CASE("a median is the middle of the finite values") {
   CHECK(median({3, 1, 2}) == 2);
   CHECK(median({4, 1, 2, 3}) == 2.5);
@@ -113,6 +156,8 @@ TEST_CASE("the ratio of variances has the interval of F") {
   CHECK(found.ratio == Approx(0.25));
   CHECK(found.lower == Approx(0.25 / 9.6045).epsilon(1e-4));
   CHECK(found.upper == Approx(0.25 * 9.6045).epsilon(1e-4));
+  // F(4, 4) has P(F <= f) = 3x² - 2x³, x = f/(1 + f): here x = 1/5.
+  CHECK(found.p == Approx(2 * (3 * 0.04 - 2 * 0.008)));
   CHECK(std::isnan(variance_ratio(std::vector<double>{1}, b).ratio));
   CHECK(std::isinf(variance_ratio(a, std::vector<double>{1, 1, 1}).ratio));
 }

@@ -47,6 +47,11 @@ struct PairedDifference {
 
   /// The same difference, to rounding, in each of several pairs.
   [[nodiscard]] bool is_same_in_all() const;
+  /// The chance that a mean of `value` or less gives differences as high as these (one-sided, by
+  /// Student's t); NaN where `lower` is.
+  [[nodiscard]] double p_above(double value) const;
+  /// Likewise of `value` or more, as low as these.
+  [[nodiscard]] double p_below(double value) const;
   /// What would be `detectable` at this level, in (0, 1).
   [[nodiscard]] double detectable_at(double level) const;
 };
@@ -58,6 +63,7 @@ PairedDifference paired_difference(std::span<const double> a, std::span<const do
 struct VarianceRatio {
   double ratio = 0;  ///< of the variances (n - 1), a over b; NaN below two values of each
   double lower = 0, upper = 0;  ///< 95 % interval by F, for normal values
+  double p = 0;  ///< two-sided, of equal variances; NaN where the ratio is not finite
 };
 
 /// Not paired. The ratio is infinite when only b's values are all equal, NaN when both are.
@@ -66,6 +72,11 @@ VarianceRatio variance_ratio(std::span<const double> a, std::span<const double> 
 /// p-values corrected for their number (Holm 1979): the chance of any false finding among them
 /// stays below the level at which one is read. NaNs stay and do not count.
 std::vector<double> holm(std::span<const double> p);
+
+/// p-values adjusted so that, of those read as findings at a level, at most that share is expected
+/// to be false (Benjamini and Hochberg 1995), for tests that are independent or positively
+/// dependent. NaNs stay and do not count.
+std::vector<double> benjamini_hochberg(std::span<const double> p);
 
 /// The middle of the finite values, or the mean of the two middle ones. NaN when there is none.
 double median(std::vector<double> values);
