@@ -52,10 +52,14 @@ void AsgerImpl::reset() {
   if (options.learn_alpha()) {
     log_alpha = register_parameter("log_alpha", torch::tensor(std::log(options.alpha())));
   }
+  if (options.learn_beta()) {
+    log_beta = register_parameter("log_beta", torch::tensor(std::log(options.beta())));
+  }
 }
 
 torch::Tensor AsgerImpl::forward(const torch::Tensor& x) {
-  const auto sigma = torch::sigmoid(options.beta() * gate_proj->forward(x));
+  const auto g = gate_proj->forward(x);
+  const auto sigma = torch::sigmoid(log_beta.defined() ? log_beta.exp() * g : options.beta() * g);
   torch::Tensor gate;
   if (log_alpha.defined()) {
     const auto alpha = log_alpha.exp();

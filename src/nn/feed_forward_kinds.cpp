@@ -30,12 +30,12 @@ int64_t features(const IsoGmlpOptions& options) {
 
 /// All but the down-projection with its biases.
 int64_t inner(const GatedMlpOptions& options) {
-  return 2 * options.width() * options.hidden();
+  return 2 * (options.inputs() > 0 ? options.inputs() : options.width()) * options.hidden();
 }
 int64_t inner(const AsgerOptions& options) {
   const auto f = asger_hidden(options);
   return 2 * options.width() * f + (options.spatial() ? 2 * f * f : 0) +
-         (options.learn_alpha() ? 1 : 0);
+         (options.learn_alpha() ? 1 : 0) + (options.learn_beta() ? 1 : 0);
 }
 int64_t inner(const IsoGmlpOptions& options) {
   const auto k = iso_width(options);

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
 #include "nn/down_projection.h"
 
 namespace kappascope::nn {
@@ -45,13 +46,15 @@ DropoutPlacement parse_dropout_placement(const std::string& name) {
 }
 
 GatedMlpImpl::GatedMlpImpl(const GatedMlpOptions& options_) : options(options_) {
+  require(options.inputs() >= 0, "a gated MLP cannot have {} inputs", options.inputs());
   check_feed_forward("a gated MLP", options.width(), options.hidden(), options.dropout());
   GatedMlpImpl::reset();
 }
 
 void GatedMlpImpl::reset() {
+  const auto inputs = options.inputs() > 0 ? options.inputs() : options.width();
   const auto plain = [&](int64_t hidden) {
-    return torch::nn::Linear(torch::nn::LinearOptions(options.width(), hidden).bias(false));
+    return torch::nn::Linear(torch::nn::LinearOptions(inputs, hidden).bias(false));
   };
   if (options.fused()) {
     gate_up_proj = register_module("gate_up_proj", plain(2 * options.hidden()));

@@ -5,8 +5,10 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "kappascope/core/require.h"
 #include "nn/down_projection.h"
@@ -24,6 +26,8 @@ IsoGmlpImpl::IsoGmlpImpl(const IsoGmlpOptions& options_) : options(options_) {
   require(options.iso_width() >= 0,
           "the branch's width must be at least 0, got {}",
           options.iso_width());
+  require(!(options.orthogonal() && options.scaled()),
+          "IsoGMLP starts orthogonal or from scaled normal weights, not both");
   IsoGmlpImpl::reset();
 }
 
@@ -45,6 +49,7 @@ void IsoGmlpImpl::reset() {
   down_proj = register_module(
       "down_proj", down_projection(hidden + iso, width, options.bias(), options.dropout()));
   if (options.orthogonal()) orthogonalise();
+  if (options.scaled()) scale();
 }
 
 void IsoGmlpImpl::orthogonalise() {
@@ -52,6 +57,18 @@ void IsoGmlpImpl::orthogonalise() {
     if (layer) torch::nn::init::orthogonal_(layer->weight);
   }
   torch::nn::init::orthogonal_(down_proj->weight);
+}
+
+void IsoGmlpImpl::scale() {
+  const torch::NoGradGuard no_grad;
+  const auto draw = [](const torch::Tensor& weight) {
+    const auto side = static_cast<double>(std::max(weight.size(0), weight.size(1)));
+    weight.normal_(0, 1 / std::sqrt(side));
+  };
+  for (const auto& layer : {gate_proj, up_proj, iso_proj}) {
+    if (layer) draw(layer->weight);
+  }
+  draw(down_proj->weight);
 }
 
 torch::Tensor IsoGmlpImpl::forward(const torch::Tensor& x) {

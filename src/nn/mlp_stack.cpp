@@ -25,17 +25,23 @@ void MlpStackImpl::reset() {
                          .dropout(options.dropout())
                          .dropout_placement(options.dropout_placement());
   require(options.width() > 0, "width must be at least 1, got {}", options.width());
-  embed = register_module("embed", torch::nn::Linear(options.inputs(), options.width()));
+  if (options.embedding())
+    embed = register_module("embed", torch::nn::Linear(options.inputs(), options.width()));
   blocks = register_module("blocks", torch::nn::ModuleList());
-  for (int64_t i = 0; i < options.blocks(); ++i) blocks->push_back(GatedMlp(block));
+  for (int64_t i = 0; i < options.blocks(); ++i) {
+    const bool first = i == 0 && !options.embedding();
+    blocks->push_back(GatedMlp(first ? GatedMlpOptions(block).inputs(options.inputs()) : block));
+  }
   head = register_module("head", torch::nn::Linear(options.width(), options.outputs()));
 }
 
 torch::Tensor MlpStackImpl::forward(const torch::Tensor& x) {
-  auto h = embed->forward(x);
+  auto h = embed ? embed->forward(x) : x;
+  bool at_width = static_cast<bool>(embed);
   for (const auto& module : *blocks) {
     const auto z = module->as<GatedMlp>()->forward(h);
-    h = options.residual() ? h + z : z;
+    h = options.residual() && at_width ? h + z : z;
+    at_width = true;
   }
   return head->forward(h);
 }

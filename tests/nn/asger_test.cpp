@@ -11,18 +11,22 @@
 using namespace kappascope;
 using namespace kappascope::testing;
 
-TEST_CASE("ASGER is equations 1 to 3 with b added, α fixed or learnt") {
+TEST_CASE("ASGER is equations 1 to 3 with b added, α and β fixed or learnt") {
   torch::manual_seed(1);
   for (const bool learn : {false, true}) {
     nn::Asger layer(nn::AsgerOptions(kWidth, kHidden)
                         .alpha(0.25)
                         .beta(1.5)
                         .learn_alpha(learn)
+                        .learn_beta(learn)
                         .bias(nn::BiasPlacement::kPostGating));
     randomise(layer);
     const double alpha = learn ? layer->log_alpha.exp().item<double>() : 0.25;
+    const double beta = learn ? layer->log_beta.exp().item<double>() : 1.5;
+    CHECK((!learn || std::abs(beta - 1.5) > 1e-3));  // the weights were drawn anew, and so was β
     const auto x = input(), u = times(layer->up_proj, x);
-    const auto gate = (1 + 2 * alpha) / (1 + torch::exp(-1.5 * times(layer->gate_proj, x))) - alpha;
+    const auto gate =
+        (1 + 2 * alpha) / (1 + torch::exp(-beta * times(layer->gate_proj, x))) - alpha;
     const auto s = times(layer->spatial_gate_proj, u);
     const auto spatial = s * torch::sigmoid(s) * times(layer->spatial_up_proj, u);
     const auto expected =

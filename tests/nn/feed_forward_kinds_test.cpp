@@ -25,7 +25,7 @@ std::vector<nn::FeedForwardOptions> all_kinds() {
           nn::GatedMlpOptions(kWidth, kHidden).fused(true),
           asger,
           AsgerOptions(asger).spatial(false),
-          AsgerOptions(asger).balanced(true).learn_alpha(true),
+          AsgerOptions(asger).balanced(true).learn_alpha(true).learn_beta(true),
           iso,
           IsoGmlpOptions(iso).branch(false),
           IsoGmlpOptions(iso).layer_norm(false).iso_width(3)};

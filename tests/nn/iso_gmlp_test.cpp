@@ -70,6 +70,22 @@ TEST_CASE("IsoGMLP starts orthogonal where asked, its branch an eighth wide, t a
   }
 }
 
+TEST_CASE("a scaled start is normal, with the variance of an orthogonal one") {
+  torch::manual_seed(7);
+  nn::IsoGmlp scaled(nn::IsoGmlpOptions(64, 256).orthogonal(false).scaled(true)),
+      orthogonal(nn::IsoGmlpOptions(64, 256));
+  for (const auto& item : orthogonal->named_parameters()) {
+    if (item.value().dim() != 2) continue;
+    CAPTURE(item.key());
+    const auto other = scaled->named_parameters()[item.key()];
+    // At least 2,048 entries: five standard errors of a deviation are 7.8 %.
+    CHECK(other.std().item<double>() == Approx(item.value().std().item<double>()).epsilon(0.08));
+    CHECK(gap(other.t().matmul(other), item.value().t().matmul(item.value())) > 0.1);
+  }
+  CHECK_THROWS_WITH(nn::IsoGmlp(nn::IsoGmlpOptions(4, 8).scaled(true)),
+                    Catch::Contains("not both"));
+}
+
 TEST_CASE("invalid IsoGMLP options are refused with the rule") {
   CHECK_THROWS_WITH(nn::IsoGmlp(nn::IsoGmlpOptions(4, 8).iso_width(-1)), Catch::Contains("got -1"));
   CHECK_THROWS_WITH(nn::IsoGmlp(nn::IsoGmlpOptions(4, 8).dropout(1)), Catch::Contains("[0, 1)"));

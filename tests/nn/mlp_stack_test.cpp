@@ -30,6 +30,23 @@ TEST_CASE("a residual stack whose down-projections are zero is affine, a plain o
   }
 }
 
+TEST_CASE("without an embedding the first gated layer takes the inputs, and has no residual path") {
+  for (const bool residual : {true, false}) {
+    nn::MlpStack model(
+        nn::MlpStackOptions(10, 3).width(4).hidden(6).blocks(2).embedding(false).residual(
+            residual));
+    int64_t count = 0;
+    for (const auto& p : model->parameters()) count += p.numel();
+    CHECK(count == (2 * 10 * 6 + 6 * 4) + 3 * 4 * 6 + (4 * 3 + 3));
+    CHECK_FALSE(model->named_parameters().contains("embed.weight"));
+    const auto x = torch::randn({5, 10});
+    const auto first = model->blocks[0]->as<nn::GatedMlp>()->forward(x);
+    const auto second = model->blocks[1]->as<nn::GatedMlp>()->forward(first);
+    const auto want = model->head->forward(residual ? first + second : second);
+    CHECK(torch::allclose(model->forward(x), want));
+  }
+}
+
 TEST_CASE("a stack without blocks or width is refused") {
   CHECK_THROWS_AS(nn::MlpStack(nn::MlpStackOptions(5, 2).blocks(0)), Error);
   CHECK_THROWS_AS(nn::MlpStack(nn::MlpStackOptions(5, 2).width(0)), Error);

@@ -21,6 +21,8 @@ struct AsgerOptions {
   TORCH_ARG(double, beta) = 1.0;
   /// α as exp of a parameter that starts at log α, so that it stays positive; needs α > 0.
   TORCH_ARG(bool, learn_alpha) = false;
+  /// β likewise, from log β.
+  TORCH_ARG(bool, learn_beta) = false;
   /// S(u) = SiLU(W_s u) ⊙ (V_s u); else S(u) = u, which leaves a GLU with the wider gate.
   TORCH_ARG(bool, spatial) = true;
   /// Takes the largest d_ff with no more weights than a gated MLP of `hidden` has. The printed
@@ -38,7 +40,7 @@ int64_t asger_hidden(const AsgerOptions& options);
 /// Gating", equations 1 to 3; b is ours). Equation 2 acts on each token by itself, and so do we.
 /// Input and output [..., width]. Parameters: `gate_proj`, `up_proj`, where spatial
 /// `spatial_gate_proj` (W_s) and `spatial_up_proj` (V_s), both [f, f], `down_proj`, and where asked
-/// `log_alpha`, a scalar.
+/// `log_alpha` and `log_beta`, scalars.
 class AsgerImpl : public torch::nn::Cloneable<AsgerImpl>, public FeedForward {
  public:
   explicit AsgerImpl(const AsgerOptions& options);
@@ -49,7 +51,7 @@ class AsgerImpl : public torch::nn::Cloneable<AsgerImpl>, public FeedForward {
   torch::nn::Linear gate_proj{nullptr}, up_proj{nullptr};
   torch::nn::Linear spatial_gate_proj{nullptr}, spatial_up_proj{nullptr};  ///< empty if not spatial
   TappedLinear down_proj{nullptr};
-  torch::Tensor log_alpha;  ///< undefined unless learnt
+  torch::Tensor log_alpha, log_beta;  ///< undefined unless learnt
 };
 TORCH_MODULE(Asger);
 

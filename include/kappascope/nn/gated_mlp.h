@@ -24,8 +24,9 @@ DropoutPlacement parse_dropout_placement(const std::string& name);  ///< throws 
 
 struct GatedMlpOptions {
   GatedMlpOptions(int64_t width, int64_t hidden) : width_(width), hidden_(hidden) {}
-  TORCH_ARG(int64_t, width);   ///< d_model
-  TORCH_ARG(int64_t, hidden);  ///< d_ff
+  TORCH_ARG(int64_t, width);       ///< d_model
+  TORCH_ARG(int64_t, hidden);      ///< d_ff
+  TORCH_ARG(int64_t, inputs) = 0;  ///< of U and G; 0: width
   TORCH_ARG(Gate, gate) = Gate::kSwiglu;
   TORCH_ARG(BiasPlacement, bias) = BiasPlacement::kNone;
   /// Probability of *zeroing*; kept values are scaled by 1/(1-dropout) (LibTorch's convention).
@@ -36,8 +37,8 @@ struct GatedMlpOptions {
 };
 
 /// Z = (dropout(X W_u) ⊙ gate(X W_g) + b) W_d + c ("Post-gating bias", equations 1 to 4).
-/// Input and output [..., width]. Parameters as Hugging Face names them: `gate_proj`, `up_proj` or
-/// `gate_up_proj` [2·hidden, width], and `down_proj`.
+/// Input [..., inputs], output [..., width]. Parameters as Hugging Face names them: `gate_proj`,
+/// `up_proj` or `gate_up_proj` [2·hidden, inputs], and `down_proj`.
 class GatedMlpImpl : public torch::nn::Cloneable<GatedMlpImpl>, public FeedForward {
  public:
   explicit GatedMlpImpl(const GatedMlpOptions& options);

@@ -20,8 +20,11 @@ struct IsoGmlpOptions {
   TORCH_ARG(bool, branch) = true;  ///< the isotropy branch; without it the layer is a GEGLU
   /// Of the branch; 0: hidden/8, which the paper found best ("Results", key findings).
   TORCH_ARG(int64_t, iso_width) = 0;
-  TORCH_ARG(bool, layer_norm) = true;    ///< in the branch, with its own gain and bias
-  TORCH_ARG(bool, orthogonal) = true;    ///< all projections start orthogonal
+  TORCH_ARG(bool, layer_norm) = true;  ///< in the branch, with its own gain and bias
+  TORCH_ARG(bool, orthogonal) = true;  ///< all projections start orthogonal
+  /// Without the orthogonal start: normal numbers of its variance, so that start and scale can be
+  /// told apart.
+  TORCH_ARG(bool, scaled) = false;
   TORCH_ARG(double, temperature) = 1.0;  ///< t at the start
   TORCH_ARG(BiasPlacement, bias) = BiasPlacement::kNone;
   /// Probability of zeroing what enters the down-projection; the paper has none.
@@ -43,6 +46,9 @@ class IsoGmlpImpl : public torch::nn::Cloneable<IsoGmlpImpl>, public FeedForward
   /// Draws every projection anew, orthogonal; a model that draws all weights by a rule of its own
   /// calls this after it.
   void orthogonalise();
+  /// Draws every projection anew, normal, with the variance of the entries of an orthogonal one:
+  /// 1 over the larger side.
+  void scale();
 
   IsoGmlpOptions options;
   torch::nn::Linear gate_proj{nullptr}, up_proj{nullptr};

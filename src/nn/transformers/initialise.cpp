@@ -20,7 +20,9 @@ void initialise(torch::nn::Module& module, double deviation) {
   }
   for (const auto& part : modules) {
     auto* iso = part->as<IsoGmlpImpl>();
-    if (iso != nullptr && iso->options.orthogonal()) iso->orthogonalise();
+    if (iso == nullptr) continue;
+    if (iso->options.orthogonal()) iso->orthogonalise();
+    if (iso->options.scaled()) iso->scale();
   }
 }
 

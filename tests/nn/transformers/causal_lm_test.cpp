@@ -229,6 +229,11 @@ TEST_CASE("weights start normal with the deviation asked for, an IsoGMLP's ortho
   }
   const auto& up = parameters["model.layers.3.mlp.up_proj.weight"];
   CHECK(gap(up.t().matmul(up), torch::eye(128)) < 1e-5);
+  nn::CausalLm scaled(
+      nn::with_feed_forward(nn::language_model("qwen3-small"),
+                            nn::IsoGmlpOptions(128, 512).orthogonal(false).scaled(true)));
+  CHECK(scaled->named_parameters()["model.layers.3.mlp.up_proj.weight"].std().item<double>() ==
+        Approx(1 / std::sqrt(512.0)).epsilon(0.028));
 }
 
 TEST_CASE("a language model and its clone are equal, and names list the models there are") {

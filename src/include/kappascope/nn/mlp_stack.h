@@ -17,16 +17,20 @@ struct MlpStackOptions {
   TORCH_ARG(int64_t, width) = 64;
   TORCH_ARG(int64_t, hidden) = 128;
   TORCH_ARG(int64_t, blocks) = 2;
-  /// x + f(x) when true, f(x) when false.
+  /// x + f(x) when true, f(x) when false. The first layer of a stack without embedding has no
+  /// residual path.
   TORCH_ARG(bool, residual) = true;
+  /// An affine map from the inputs to the width first; false: the first gated layer is that map.
+  TORCH_ARG(bool, embedding) = true;
   TORCH_ARG(Gate, gate) = Gate::kSwiglu;
   TORCH_ARG(BiasPlacement, bias) = BiasPlacement::kNone;
   TORCH_ARG(double, dropout) = 0.0;
   TORCH_ARG(DropoutPlacement, dropout_placement) = DropoutPlacement::kUp;
 };
 
-/// Stacked gated MLPs as in section 4.3 of "Post-gating bias": an affine embedding, `blocks` gated
-/// layers, an affine head. Input [batch, inputs], output [batch, outputs].
+/// Stacked gated MLPs as in section 4.3 of "Post-gating bias": an affine embedding (or none: the
+/// document does not say), `blocks` gated layers, an affine head. Input [batch, inputs], output
+/// [batch, outputs].
 class MlpStackImpl : public torch::nn::Cloneable<MlpStackImpl> {
  public:
   explicit MlpStackImpl(const MlpStackOptions& options);
@@ -34,7 +38,8 @@ class MlpStackImpl : public torch::nn::Cloneable<MlpStackImpl> {
   torch::Tensor forward(const torch::Tensor& x);
 
   MlpStackOptions options;
-  torch::nn::Linear embed{nullptr}, head{nullptr};
+  torch::nn::Linear embed{nullptr};  ///< empty without embedding
+  torch::nn::Linear head{nullptr};
   torch::nn::ModuleList blocks{nullptr};
 };
 TORCH_MODULE(MlpStack);
