@@ -49,6 +49,9 @@ OptionGroup data_group(train::TrainConfig& t) {
       "data.image-size",
       number(t.image_size),
       "side in pixels to which the files of an image folder are scaled")(
+      "data.normalise",
+      flag(t.normalise),
+      "mlp: inputs less their mean over their deviation, by channel (attacks stay in pixels)")(
       "data.context", number(t.context), "language: tokens predicted in a window")(
       "data.vocabulary", number(t.vocabulary), "language: vocabulary size of train.bin");
   return made;
@@ -73,6 +76,9 @@ OptionGroup model_group(train::TrainConfig& t) {
       "swiglu, geglu, geglu-tanh, reglu or bilinear; in language models also asger or isogmlp; if "
       "not given, swiglu or the layout's")(
       "model.residual", flag(t.residual), "mlp: x + f(x) instead of f(x)")(
+      "model.embedding",
+      flag(t.embedding),
+      "mlp: an affine map to d_model first; false: the first gated layer takes the image")(
       "model.init",
       bind(t.init, "FILE"),
       "start from the weights in this safetensors file (or folder of them), by name");
@@ -87,6 +93,7 @@ OptionGroup language_group(train::TransformerConfig& t) {
       "model.heads", number(t.heads), "attention heads (also of vit-vae)")(
       "model.kv-heads", number(t.kv_heads), "key and value heads (0: as many as heads)")(
       "model.window", number(t.window), "gemma3: tokens seen by a local attention layer")(
+      "model.global-every", number(t.global_every), "gemma3: every n-th layer is not local")(
       "model.attention-bias",
       bind(t.attention_bias, "LETTERS"),
       "projections that have a bias, of q, k, v, o: e.g. qkv")(
@@ -112,6 +119,7 @@ OptionGroup asger_group(train::TransformerConfig& t) {
       "model.alpha", number(t.alpha), "ASGER: the gate's range is -alpha to 1 + alpha")(
       "model.beta", number(t.beta), "ASGER: slope of the gate")(
       "model.learn-alpha", flag(t.learn_alpha), "ASGER: make alpha trainable")(
+      "model.learn-beta", flag(t.learn_beta), "ASGER: make beta trainable")(
       "model.spatial", flag(t.spatial), "ASGER: add the spatial branch")(
       "model.balanced",
       flag(t.balanced),
@@ -125,6 +133,9 @@ OptionGroup isogmlp_group(train::TransformerConfig& t) {
       "model.branch-width", number(t.branch_width), "IsoGMLP: width of the branch (0: d_ff / 8)")(
       "model.branch-norm", flag(t.branch_norm), "IsoGMLP: LayerNorm in the branch")(
       "model.orthogonal", flag(t.orthogonal), "IsoGMLP: orthogonal initialisation")(
+      "model.scaled-start",
+      flag(t.scaled_start),
+      "IsoGMLP: not orthogonal, but normal weights of that variance")(
       "model.temperature", number(t.temperature), "IsoGMLP: initial temperature");
   return made;
 }
@@ -181,6 +192,14 @@ OptionGroup attack_group(train::TrainConfig& t) {
   auto made = group("attack", "adversarial accuracy at each evaluation");
   made.options.add_options()(
       "attack.rows", number(t.attack_rows), "test images attacked at each evaluation (0: none)")(
+      "attack.ball",
+      name(t.ball),
+      "document's attack: it stays within 0.2 of the inputs, of the noisy start, or of none")(
+      "attack.start", number(t.attack_start), "document's attack: half width of its noise")(
+      "attack.clip", flag(t.clip), "document's attack: pixels stay in [0, 1]")(
+      "attack.units",
+      name(t.units),
+      "document's attack: sizes in pixels, or in inputs (what data.normalise makes of them)")(
       "attack.fgsm-radius", number(t.fgsm_radius), "FGSM: radius, in units of pixel value")(
       "attack.pgd-radius", number(t.pgd_radius), "PGD: radius, in units of pixel value")(
       "attack.pgd-steps", number(t.pgd_steps), "PGD: number of steps")(

@@ -5,9 +5,17 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "kappascope/core/error.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::train {
+
+Ball parse_ball(const std::string& name) {
+  if (name == "inputs") return Ball::kInputs;
+  if (name == "start") return Ball::kStart;
+  if (name == "none") return Ball::kNone;
+  throw UsageError("attack.ball must be one of inputs, start, none; got '" + name + "'");
+}
 
 AttackOptions document_attack() {
   return {};
@@ -28,16 +36,21 @@ at::Tensor attack(const std::function<at::Tensor(const at::Tensor&)>& loss,
           "an attack's radius, start, step size and steps must not be negative");
   const torch::AutoGradMode with_gradients(true);
   const auto origin = inputs.detach();
-  const auto lower = (origin - options.radius).clamp(0, 1);
-  const auto upper = (origin + options.radius).clamp(0, 1);
-  const auto inside = [&](const at::Tensor& x) { return torch::min(torch::max(x, lower), upper); };
-  auto x = origin;
+  auto start = origin;
   if (options.start > 0) {
     auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
     const auto noise = torch::empty(origin.sizes(), torch::kDouble)
                            .uniform_(-options.start, options.start, generator);
-    x = inside(origin + noise.to(origin.options()));
+    start = origin + noise.to(origin.options());
   }
+  const auto centre = options.ball == Ball::kStart ? start : origin;
+  const auto inside = [&](const at::Tensor& x) {
+    auto near = options.ball == Ball::kNone
+                    ? x
+                    : torch::min(torch::max(x, centre - options.radius), centre + options.radius);
+    return options.clip ? near.clamp(0, 1) : near;
+  };
+  auto x = options.start > 0 ? inside(start) : origin;
   for (int step = 0; step < options.steps; ++step) {
     x = x.detach().requires_grad_();
     const auto gradient = torch::autograd::grad({loss(x)}, {x}).front();

@@ -14,6 +14,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/nn/gated_mlp.h"
 #include "kappascope/nn/transformers/language_models.h"
+#include "kappascope/train/adversarial.h"
 
 namespace kappascope::train {
 namespace {
@@ -38,10 +39,11 @@ void validate_transformer(const TransformerConfig& config) {
   usage(config.attention_bias.find_first_not_of("qkvo") == std::string::npos,
         fmt::format("model.attention-bias names those of q, k, v and o that have one, got '{}'",
                     config.attention_bias));
-  usage(config.heads >= 1 && config.kv_heads >= 0 && config.window >= 1 && config.patch >= 0 &&
-            config.latent >= 1 && config.branch_width >= 0,
-        "model.heads, window and latent must be at least 1; kv-heads, branch-width and patch at "
-        "least 0");
+  usage(config.heads >= 1 && config.kv_heads >= 0 && config.window >= 1 &&
+            config.global_every >= 1 && config.patch >= 0 && config.latent >= 1 &&
+            config.branch_width >= 0,
+        "model.heads, window, global-every and latent must be at least 1; kv-heads, branch-width "
+        "and patch at least 0");
   usage(config.residual_dropout >= 0 && config.residual_dropout < 1,
         fmt::format("model.residual-dropout must be in [0, 1), got {}", config.residual_dropout));
   usage(config.latent_noise >= 0 && config.length_weight >= 0,
@@ -69,7 +71,11 @@ void refuse_without_effect(const TrainConfig& c) {
       {"model.heads", t.heads != d.heads, (language || vae) && sized},
       {"model.kv-heads", t.kv_heads != d.kv_heads, language && sized},
       {"model.window", t.window != d.window, language && sized && t.layout == "gemma3"},
+      {"model.global-every",
+       t.global_every != d.global_every,
+       language && sized && t.layout == "gemma3"},
       {"model.residual", c.residual != plain.residual, mlp},
+      {"model.embedding", c.embedding != plain.embedding, mlp},
       {"model.dropout-placement", !c.dropout_placement.empty(), !vae && !asger && !iso},
       {"model.norm-bias", t.norm_bias != d.norm_bias, language},
       {"model.norm", t.norm != d.norm, language},
@@ -79,6 +85,7 @@ void refuse_without_effect(const TrainConfig& c) {
       {"model.residual-dropout", t.residual_dropout != d.residual_dropout, language},
       {"model.alpha", t.alpha != d.alpha, asger},
       {"model.beta", t.beta != d.beta, asger},
+      {"model.learn-beta", t.learn_beta != d.learn_beta, asger},
       {"model.learn-alpha", t.learn_alpha != d.learn_alpha, asger},
       {"model.spatial", t.spatial != d.spatial, asger},
       {"model.balanced", t.balanced != d.balanced, asger},
@@ -86,6 +93,7 @@ void refuse_without_effect(const TrainConfig& c) {
       {"model.branch-width", t.branch_width != d.branch_width, iso && t.branch},
       {"model.branch-norm", t.branch_norm != d.branch_norm, iso && t.branch},
       {"model.orthogonal", t.orthogonal != d.orthogonal, iso},
+      {"model.scaled-start", t.scaled_start != d.scaled_start, iso && !t.orthogonal},
       {"model.temperature", t.temperature != d.temperature, iso && t.branch},
       {"model.patch", t.patch != d.patch, vae},
       {"model.latent", t.latent != d.latent, vae},
@@ -93,8 +101,13 @@ void refuse_without_effect(const TrainConfig& c) {
       {"model.length-weight", t.length_weight != d.length_weight, vae},
       {"data.context", c.context != plain.context, language},
       {"data.vocabulary", c.vocabulary != plain.vocabulary, language},
+      {"data.normalise", c.normalise != plain.normalise, mlp},
       {"data.image-size", c.image_size != plain.image_size, !language},
       {"train.loss", c.loss != plain.loss, mlp},
+      {"attack.ball", c.ball != plain.ball, c.attack_rows > 0},
+      {"attack.units", c.units != plain.units, c.attack_rows > 0 && c.normalise},
+      {"attack.clip", c.clip != plain.clip, c.attack_rows > 0 && c.units == plain.units},
+      {"attack.start", c.attack_start != plain.attack_start, c.attack_rows > 0},
       {"attack.rows", c.attack_rows != plain.attack_rows, mlp}};
   for (const auto& setting : settings) {
     usage(
@@ -120,6 +133,8 @@ void TrainConfig::validate() const {
   validate_transformer(transformer);
   nn::parse_bias_placement(bias);
   if (!dropout_placement.empty()) nn::parse_dropout_placement(dropout_placement);
+  parse_ball(ball);
+  one_of("attack.units", units, {"pixels", "inputs"});
   one_of("train.loss", loss, {"cross-entropy", "squared"});
   one_of("train.optimizer", optimizer, {"adam", "adamw", "sgd"});
   one_of("train.schedule", schedule, {"cosine", "constant"});
@@ -150,9 +165,9 @@ void TrainConfig::validate() const {
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
   usage(eval_every >= 0 && checkpoint_every >= 0,
         "train.eval-every and train.checkpoint-every must not be negative");
-  usage(attack_rows >= 0 && fgsm_radius >= 0 && pgd_radius >= 0 && pgd_steps >= 0 &&
-            pgd_step_size >= 0,
-        "attack.rows, attack.*-radius and attack.pgd-steps must not be negative");
+  usage(attack_rows >= 0 && attack_start >= 0 && fgsm_radius >= 0 && pgd_radius >= 0 &&
+            pgd_steps >= 0 && pgd_step_size >= 0,
+        "attack.rows, attack.start, attack.*-radius and attack.pgd-steps must not be negative");
   refuse_without_effect(*this);
   constexpr int kMostThreads = 4096;
   usage(threads >= 0 && threads <= kMostThreads,

@@ -44,6 +44,34 @@ TEST_CASE("an attack stays in its ball, and the document's moves by its steps fr
   CHECK(loss(end).item<double>() > loss(start).item<double>());
 }
 
+TEST_CASE("the ball about the start lets an attack move by all of its steps, and so does none") {
+  torch::manual_seed(6);
+  const Linear loss;
+  const auto x = torch::full({5, 7}, 0.5, torch::kDouble);
+  const auto moved = [&](train::Ball ball, int steps, bool clip = true) {
+    auto options = train::document_attack();
+    options.ball = ball;
+    options.steps = steps;
+    options.clip = clip;
+    return train::attack(loss, x, options);
+  };
+  // From up to 0.2 away ten steps of 0.015 lead to up to 0.35; in the ball about the inputs, 0.2.
+  for (const auto ball : {train::Ball::kStart, train::Ball::kNone}) {
+    const auto start = moved(ball, 0), end = moved(ball, 10);
+    CHECK(torch::allclose(end, start + 0.15 * loss.slope.sign(), 0, 1e-12));
+    CHECK((end - x).abs().max().item<double>() > 0.25);
+  }
+  CHECK((moved(train::Ball::kInputs, 10) - x).abs().max().item<double>() <= 0.2 + 1e-15);
+  // The ball about the start holds more steps than the document's; without one only [0, 1] does.
+  const auto far = (moved(train::Ball::kStart, 40) - moved(train::Ball::kStart, 0)).abs();
+  CHECK(far.max().item<double>() == Approx(0.2));
+  const auto corner = (loss.slope > 0).to(torch::kDouble);
+  CHECK(torch::equal(moved(train::Ball::kNone, 100), corner));
+  CHECK(moved(train::Ball::kNone, 100, false).max().item<double>() > 1.5);
+  CHECK(train::parse_ball("none") == train::Ball::kNone);
+  CHECK_THROWS_AS(train::parse_ball("sphere"), UsageError);
+}
+
 TEST_CASE("an attack repeats, and leaves the random state and the parameters' gradients alone") {
   torch::manual_seed(5);
   torch::nn::Linear layer(torch::nn::LinearOptions(4, 3));

@@ -46,6 +46,8 @@ TEST_CASE("the defaults are valid, and each wrong option is named") {
              Catch::Contains("model.layout"));
   CHECK_THAT(broken([](auto& c) { c.transformer.attention_bias = "x"; }), Catch::Contains("'x'"));
   CHECK_THAT(broken([](auto& c) { c.attack_rows = -1; }), Catch::Contains("attack.rows"));
+  CHECK_THAT(broken([](auto& c) { c.ball = "sphere"; }), Catch::Contains("'sphere'"));
+  CHECK_THAT(broken([](auto& c) { c.units = "metres"; }), Catch::Contains("pixels, inputs"));
 }
 
 TEST_CASE("a setting that the configuration does not read is refused") {
@@ -70,6 +72,16 @@ TEST_CASE("a setting that the configuration does not read is refused") {
   const auto squared = [](auto& c) { c.loss = "squared"; };
   CHECK_THAT(told("vit-vae", "", squared), Catch::Contains("train.loss has no effect"));
   CHECK(told("mlp", "", squared) == "accepted");
+  const auto normalised = [](auto& c) { c.normalise = true; };
+  CHECK_THAT(told("vit-vae", "", normalised), Catch::Contains("data.normalise has no effect"));
+  CHECK(told("mlp", "", normalised) == "accepted");
+  const auto units = [](auto& c) { c.units = "inputs"; };
+  CHECK_THAT(told("mlp", "", units), Catch::Contains("attack.units has no effect"));
+  CHECK(told("mlp", "", [&](auto& c) {
+          c.attack_rows = 10;
+          c.normalise = true;
+          units(c);
+        }) == "accepted");
 }
 
 TEST_CASE("the learning rate warms up linearly, then falls along half a cosine to its floor") {

@@ -100,8 +100,10 @@ TEST_CASE("each layout, bias configuration and feed-forward layer of a configura
   CHECK_FALSE(biased.contains(layer + "mlp.down_proj.bias"));
   changed = config;
   changed.ffn = "asger";
-  changed.transformer.learn_alpha = true;
-  CHECK(parameters(changed).contains(layer + "mlp.spatial_gate_proj.weight"));
+  changed.transformer.learn_alpha = changed.transformer.learn_beta = true;
+  const auto learnt = parameters(changed);
+  CHECK(learnt.contains(layer + "mlp.spatial_gate_proj.weight"));
+  CHECK(learnt.contains(layer + "mlp.log_beta"));
   changed.transformer.spatial = false;
   CHECK_FALSE(parameters(changed).contains(layer + "mlp.spatial_gate_proj.weight"));
   changed = config;
@@ -198,4 +200,42 @@ TEST_CASE("attacks are part of a classifier's evaluation and leave training as i
     CHECK(testing::values(attacked, {name, ""}).size() ==
           testing::values(attacked, {"loss/test", ""}).size());
   }
+}
+
+TEST_CASE("a classifier sees normalised inputs, and an attack in their units is a weaker one") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.dropout = 0;
+  config.width = 36;
+  // An embedding that is the identity, layers that add nothing, and a head that takes the mean.
+  const auto mean_seen = [&](bool normalise) {
+    config.normalise = normalise;
+    auto task = train::make_task(config);
+    const torch::NoGradGuard no_grad;
+    for (auto& item : task.model().named_parameters()) {
+      if (item.key() == "embed.weight")
+        item.value().copy_(torch::eye(36));
+      else
+        item.value().fill_(item.key() == "head.weight" ? 1.0 / 36 : 0);
+    }
+    return task.problem->outputs(Split::kTrain, torch::arange(600)).select(1, 0);
+  };
+  const auto images = data::open_images(config.data, Split::kTrain)->images(torch::arange(600));
+  const auto want = (images.mean({1, 2, 3}) - images.mean()) / images.std(/*unbiased=*/false);
+  CHECK(torch::allclose(mean_seen(true), want, 1e-4, 1e-5));
+  CHECK(torch::allclose(mean_seen(false), images.mean({1, 2, 3}), 1e-4, 1e-5));
+
+  config.normalise = true;
+  config.attack_rows = 90;
+  const auto attacked = [&](const char* units) {
+    config.units = units;
+    auto task = train::make_task(config);
+    train::TappedSession session(
+        task.model(), store::RunWriter::create(folder.path() / units, {}), {});
+    train::train(task, session);
+    const store::RunReader run(folder.path() / units);
+    return testing::values(run, {"accuracy/document_attack", ""}).back();
+  };
+  CHECK(attacked("inputs") > attacked("pixels"));
 }

@@ -5,6 +5,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "kappascope/core/require.h"
 #include "kappascope/nn/evaluation_mode.h"
@@ -35,11 +36,13 @@ class Classification final : public Problem {
                          .hidden(config.hidden)
                          .blocks(config.blocks)
                          .residual(config.residual)
+                         .embedding(config.embedding)
                          .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
                          .bias(nn::parse_bias_placement(config.bias))
                          .dropout(config.dropout)
                          .dropout_placement(nn::parse_dropout_placement(
                              config.dropout_placement.empty() ? "up" : config.dropout_placement)));
+    if (config.normalise) measure_inputs();
   }
 
   [[nodiscard]] torch::nn::Module& model() override { return *model_; }
@@ -50,7 +53,7 @@ class Classification final : public Problem {
     return losses_of(outputs(split, indices), source(split).labels(indices));
   }
   [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
-    return model_->forward(source(split).images(indices).flatten(1));
+    return forward(source(split).images(indices));
   }
 
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
@@ -75,6 +78,37 @@ class Classification final : public Problem {
   }
 
  private:
+  /// Mean and deviation of each channel over the training images: all of them, or as many evenly
+  /// spaced ones as tell both to a hundredth.
+  void measure_inputs() {
+    constexpr int64_t kMost = 20'000, kChunk = 2000;
+    constexpr double kShift = 0.5;  // about the middle of [0, 1], so that no digits cancel
+    const auto every = (train_->size() + kMost - 1) / kMost;
+    const auto channels = train_->shape().channels;
+    auto sum = torch::zeros({channels}, torch::kDouble), squares = torch::zeros_like(sum);
+    const auto all = torch::arange(0, train_->size(), every, torch::kLong);
+    for (const auto& some : all.split(kChunk)) {
+      const auto x = train_->images(some).to(torch::kDouble) - kShift;
+      sum += x.sum({0, 2, 3});
+      squares += x.square().sum({0, 2, 3});
+    }
+    const auto n = static_cast<double>(all.numel() * train_->shape().size() / channels);
+    const auto mean = sum / n;
+    const auto variance = squares / n - mean.square();
+    // A channel that is the same everywhere tells nothing: it becomes zero.
+    constexpr double kRounding = 1e-12;
+    const auto scale =
+        torch::where(variance > kRounding, variance, torch::ones_like(variance)).sqrt();
+    mean_ = (mean + kShift).to(torch::kFloat).view({1, channels, 1, 1});
+    deviation_ = scale.to(torch::kFloat).view({1, channels, 1, 1});
+  }
+
+  /// What the network sees of images [k, channels, height, width] in [0, 1].
+  [[nodiscard]] at::Tensor seen(const at::Tensor& images) const {
+    return mean_.defined() ? (images - mean_) / deviation_ : images;
+  }
+  at::Tensor forward(const at::Tensor& images) { return model_->forward(seen(images).flatten(1)); }
+
   [[nodiscard]] const data::ImageSource& source(data::Split split) const {
     return split == data::Split::kTrain ? *train_ : *test_;
   }
@@ -94,24 +128,39 @@ class Classification final : public Problem {
     if (rows == 0) return;
     const auto indices = torch::arange(rows, torch::kLong);
     const auto images = test_->images(indices), labels = test_->labels(indices);
-    const auto loss = [&](const at::Tensor& x) {
-      return losses_of(model_->forward(x.flatten(1)), labels).sum();
-    };
-    const auto measure = [&](store::SeriesId name, const AttackOptions& options) {
-      const auto attacked = model_->forward(attack(loss, images, options).flatten(1));
+    using Forward = std::function<at::Tensor(const at::Tensor&)>;
+    const auto measure = [&](store::SeriesId name,
+                             const AttackOptions& options,
+                             const at::Tensor& inputs,
+                             const Forward& through) {
+      const auto loss = [&](const at::Tensor& x) { return losses_of(through(x), labels).sum(); };
+      const auto attacked = through(attack(loss, inputs, options));
       const auto right = attacked.argmax(-1).eq(labels).sum().item<double>();
       out.push_back({.name = name, .layer = "", .value = right / static_cast<double>(rows)});
     };
-    measure(store::id::kAccuracyDocumentAttack, document_attack());
-    measure(store::id::kAccuracyFgsm, fgsm(config_.fgsm_radius));
+    const Forward of_pixels = [this](const at::Tensor& x) { return forward(x); };
+    const Forward of_inputs = [this](const at::Tensor& x) { return model_->forward(x.flatten(1)); };
+    auto document = document_attack();
+    document.start = config_.attack_start;
+    document.ball = parse_ball(config_.ball);
+    const bool in_pixels = config_.units == "pixels";
+    document.clip = in_pixels && config_.clip;
+    measure(store::id::kAccuracyDocumentAttack,
+            document,
+            in_pixels ? images : seen(images),
+            in_pixels ? of_pixels : of_inputs);
+    measure(store::id::kAccuracyFgsm, fgsm(config_.fgsm_radius), images, of_pixels);
     measure(store::id::kAccuracyPgd,
-            pgd(config_.pgd_radius, config_.pgd_steps, config_.pgd_step_size));
+            pgd(config_.pgd_radius, config_.pgd_steps, config_.pgd_step_size),
+            images,
+            of_pixels);
   }
 
   TrainConfig config_;
   bool squared_;
   std::unique_ptr<data::ImageSource> train_, test_;
   int64_t classes_ = 0;
+  at::Tensor mean_, deviation_;  ///< [1, channels, 1, 1]; undefined where inputs are not normalised
   nn::MlpStack model_{nullptr};
 };
 

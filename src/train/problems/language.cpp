@@ -24,7 +24,7 @@ nn::CausalLmOptions layout_of(const TrainConfig& config, int64_t vocabulary) {
                         .hidden = config.hidden};
   if (t.layout == "llama") return nn::llama(size);
   if (t.layout == "phi3") return nn::phi3(size);
-  if (t.layout == "gemma3") return nn::gemma3(size, t.window);
+  if (t.layout == "gemma3") return nn::gemma3(size, t.window).global_every(t.global_every);
   return nn::qwen3(size);
 }
 
@@ -47,6 +47,7 @@ nn::FeedForwardOptions feed_forward_of(const TrainConfig& config, nn::FeedForwar
     asger->alpha(t.alpha)
         .beta(t.beta)
         .learn_alpha(t.learn_alpha)
+        .learn_beta(t.learn_beta)
         .spatial(t.spatial)
         .balanced(t.balanced)
         .dropout(config.dropout);
@@ -55,6 +56,7 @@ nn::FeedForwardOptions feed_forward_of(const TrainConfig& config, nn::FeedForwar
         .iso_width(t.branch_width)
         .layer_norm(t.branch_norm)
         .orthogonal(t.orthogonal)
+        .scaled(t.scaled_start)
         .temperature(t.temperature)
         .dropout(config.dropout);
   }

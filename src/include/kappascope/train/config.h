@@ -12,8 +12,9 @@ struct TransformerConfig {
   std::string preset;            ///< a whole model by name (nn::language_model); or, if empty:
   std::string layout = "qwen3";  ///< llama | phi3 | qwen3 | gemma3
   int64_t heads = 4;
-  int64_t kv_heads = 0;  ///< 0: as many as heads
-  int64_t window = 32;   ///< of Gemma's local layers
+  int64_t kv_heads = 0;      ///< 0: as many as heads
+  int64_t window = 32;       ///< of Gemma's local layers
+  int64_t global_every = 6;  ///< of Gemma: every n-th layer attends to all tokens before it
   bool norm_bias = false;
   std::string norm;            ///< rms | layer | batch; empty: the layout's
   std::string norm_order;      ///< pre | post | sandwich; empty: the layout's
@@ -23,8 +24,8 @@ struct TransformerConfig {
   bool fused_attention = true;  ///< faster; second derivatives are then by finite differences
   // of ASGER and of IsoGMLP (model.ffn)
   double alpha = 0.5, beta = 1;
-  bool learn_alpha = false, spatial = true, balanced = false;
-  bool branch = true, branch_norm = true, orthogonal = true;
+  bool learn_alpha = false, learn_beta = false, spatial = true, balanced = false;
+  bool branch = true, branch_norm = true, orthogonal = true, scaled_start = false;
   int64_t branch_width = 0;  ///< 0: hidden / 8
   double temperature = 1;
   // of the ViT-VAE; `blocks` are those of the encoder and of the decoder each
@@ -41,12 +42,16 @@ struct TrainConfig {
   int64_t context = 128;                                   ///< tokens a window of text predicts
   int64_t vocabulary = 0;                                  ///< of a folder of token files
   int64_t image_size = 0;  ///< of the files of an image folder, scaled to it
+  /// The classifier sees (x - mean)/deviation, by channel over the training images. Attacks are in
+  /// pixels unless attack.units says otherwise.
+  bool normalise = false;
   // [model]
   std::string kind = "mlp";  ///< mlp | language | vit-vae
   /// As nn::parse_feed_forward takes it; empty: SwiGLU, or what the language model's layout has.
   std::string ffn;
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
+  bool embedding = true;      ///< of the classifier: an affine map before the gated layers
   std::string bias = "none";  ///< none | post-gating | output | both
   double dropout = 0;         ///< probability of zeroing
   std::string init;           ///< safetensors file or folder of the initial weights, by name
@@ -73,7 +78,14 @@ struct TrainConfig {
   int64_t checkpoint_every = 0;  ///< steps between checkpoints; 0 = ten times in the run
   int threads = 0;               ///< 0 = as LibTorch chooses
   // [attack]
-  int64_t attack_rows = 0;   ///< test images that are attacked at each evaluation
+  int64_t attack_rows = 0;  ///< test images that are attacked at each evaluation
+  // of the document's attack
+  double attack_start = 0.2;    ///< half width of the noise from which it starts
+  std::string ball = "inputs";  ///< inputs | start | none
+  bool clip = true;             ///< pixels stay in [0, 1]
+  /// pixels | inputs: of noise, steps and ball; inputs are what the network sees (data.normalise),
+  /// which are not clipped.
+  std::string units = "pixels";
   double fgsm_radius = 0.1;  ///< of the one-step attack
   double pgd_radius = 0.1;   ///< of projected gradient descent
   int pgd_steps = 40;
