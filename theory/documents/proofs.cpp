@@ -16,6 +16,7 @@ constexpr const char* kArithmetic = "arithmetic on the printed numbers";
 Support support_of(const std::string& id) {
   static const std::map<std::string, Support> all{
       {"P-ODD'", {"theory/PROOFS.md 1", "d <= 4, four tokens, two heads, all 2⁷ switches"}},
+      {"P-FLAT", {kDerivation, "L <= 3, d, d_ff <= 3"}},
       {"P-SOFT'", {kDerivation, "d, d_ff <= 3"}},
       {"P-L1", {kDerivation, "Δ up to 4 × 4"}},
       {"P-L1'", {kDerivation, "Δ up to 4 × 4"}},

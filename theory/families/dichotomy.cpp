@@ -2,6 +2,7 @@
 // "Post-Gating Bias", its first sentences: which of the two, attention or the gated product, can
 // make a constant offset (sections 3.1 and 3.2), and whether b softens transitions (abstract).
 #include "theory/checks/dichotomy/odd_attention.h"
+#include "theory/checks/dichotomy/plain_stack.h"
 #include "theory/checks/offset_routes/boundaries.h"
 #include "theory/checks/offset_routes/constant_makers.h"
 #include "theory/checks/offset_routes/norm_offset.h"
@@ -90,6 +91,20 @@ std::vector<Claim> dichotomy_claims() {
        .assumptions = kTwoLayers,
        .derivation = "Z + bW_d less Z' + bW_d. The numbers: (x² + b)² at 2 less at 1.",
        .check = decide_derived_softening},
+      {.id = "P-FLAT",
+       .source = "ours, why P-PLAIN is so",
+       .statement = "L plain gated layers without bias, x -> ((xW_u) ⊙ act(xW_g))W_d one after the "
+                    "other, are of order 2^L in the input: f(tx) = t^(2^L) f(x) for t > 0, and so "
+                    "is the gradient of f by every weight. With a bias f(0) need not vanish, and "
+                    "there is no such order.",
+       .assumptions = "act the identity or ReLU; |silu(g)| and |gelu(g)| are at most |g|, so that "
+                      "theirs are bounded by the same order",
+       .derivation = "A layer is of order two, and of order two in a layer of order k is order 2k. "
+                     "The identity holds for all weights, so it may be differentiated by them.",
+       .check =
+           [](const CheckContext& context) {
+             return check_order_in_input(doubling_order, context.seed);
+           }},
   };
 }
 

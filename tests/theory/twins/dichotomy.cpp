@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "theory/checks/dichotomy/odd_attention.h"
+#include "theory/checks/dichotomy/plain_stack.h"
 #include "theory/checks/offset_routes/boundaries.h"
 #include "theory/checks/offset_routes/constant_makers.h"
 #include "theory/twins/twins.h"
@@ -41,6 +42,22 @@ Twins dichotomy_twins() {
         },
         [] {
           return check_softens([](const Perturbation&) { return std::optional(true); }, kSeed);
+        }}},
+      {"P-FLAT",
+       {[] { return check_order_in_input(doubling_order, kSeed); },
+        [] {
+          return check_order_in_input(
+              [](const PlainStack& stack) {
+                return 2 * static_cast<std::int64_t>(stack.layers.size());
+              },
+              kSeed);
+        }}},
+      {"P-FLAT, with a bias",
+       {[] { return check_order_in_input(doubling_order, kSeed); },
+        [] {
+          return check_order_in_input(
+              [](const PlainStack& stack) { return std::int64_t{1} << stack.layers.size(); },
+              kSeed);
         }}},
       {"P-SOFT'",
        {[] { return check_own_change([](const Rational& a) { return a; }, kSeed); },
