@@ -69,6 +69,32 @@ std::vector<Claim> gather() {
   return claims;
 }
 
+std::string listed(const std::vector<study::Regime>& regimes) {
+  std::vector<std::string> words;
+  for (const auto& regime : regimes) words.push_back(to_string(regime));
+  return fmt::format("{}", fmt::join(words, " and "));
+}
+
+/// On the runs of the conditions whose control shows what the document's does.
+Verdict measure_in_regime(const Claim& claim, const StudyRuns& study) {
+  if (study.regimes.empty() || study.runs.empty()) return claim.measure(study);
+  auto inside = study::in_regime(study.runs, study.regimes);
+  if (inside.reached.empty()) {
+    Verdict verdict;
+    verdict.outcome = Outcome::kNoRegime;
+    verdict.route = "study";
+    verdict.condition = fmt::format("the document's control has {}, and here {}",
+                                    listed(study.regimes),
+                                    fmt::join(inside.missed, "; "));
+    return verdict;
+  }
+  auto verdict = claim.measure({study.name, std::move(inside.runs), study.family});
+  verdict.condition += fmt::format("; regime: {}", listed(study.regimes));
+  if (!inside.missed.empty())
+    verdict.condition += fmt::format(", left out because {}", fmt::join(inside.missed, "; "));
+  return verdict;
+}
+
 }  // namespace
 
 const std::vector<Claim>& all_claims() {
@@ -91,7 +117,7 @@ Verdict measure(const Claim& claim, const StudyRuns& study) {
                                      : fmt::format(", but by {}", fmt::join(claim.studies, ", "))));
   }
   const double start = monotonic_seconds();
-  auto verdict = claim.measure(study);
+  auto verdict = measure_in_regime(claim, study);
   verdict.seconds = monotonic_seconds() - start;
   return verdict;
 }

@@ -97,6 +97,10 @@ std::string sentence(const Claim& claim, const std::optional<Verdict>& verdict) 
       return with("Refuted", ". What is true: ");
     case Outcome::kMeasured:
       return with("Measured", ": ");
+    case Outcome::kTooFewRuns:
+      return with("Too few runs", ": ");
+    case Outcome::kNoRegime:
+      return with("Regime not reached", ": ");
     case Outcome::kUndecided:
       return with("Undecided", ": ");
   }

@@ -74,7 +74,9 @@ std::string outcome(const std::string& name) {
   std::string css = name.substr(0, name.find(' '));
   css.erase(std::remove_if(css.begin(), css.end(), [](char c) { return c < 'a' || c > 'z'; }),
             css.end());
-  return fmt::format("<span class=\"outcome {}\">{}</span>", css, escape_html(name));
+  const bool open = css != "holds" && css != "refuted" && css != "measured";
+  return fmt::format(
+      "<span class=\"outcome {}\">{}</span>", open ? "undecided" : css, escape_html(name));
 }
 
 std::string html_row(const Row& row, bool with_origin) {

@@ -99,13 +99,12 @@ std::string chance(double p) {
   return p < 0.001 ? "p < 0.001" : "p = " + decimals(p);
 }
 
-std::string how_sure(const Comparison& c, std::size_t comparisons) {
-  std::string text = fmt::format("95 %: {} to {}, {} of seeds, {} (Holm, over {})",
+std::string how_sure(const Comparison& c) {
+  std::string text = fmt::format("95 %: {} to {}, {} of seeds, {} (Holm)",
                                  decimals(c.difference.lower),
                                  decimals(c.difference.upper),
                                  counted(static_cast<std::size_t>(c.difference.pairs), "pair"),
-                                 chance(c.corrected_p),
-                                 counted(comparisons, "comparison"));
+                                 chance(c.corrected_p));
   if (c.difference.left_out > 0)
     text += fmt::format("; {} left out",
                         counted(static_cast<std::size_t>(c.difference.left_out), "pair"));
@@ -118,7 +117,7 @@ Finding told(const Group& group, const StudyView& study) {
   const auto& side = most.difference.mean < 0 ? group.lower : group.higher;
   const auto& other = most.difference.mean < 0 ? group.higher : group.lower;
   const std::size_t all = side.size() + other.size() + group.alike.size();
-  Finding finding{"told_apart", "", how_sure(most, study.comparisons.size()), false, "Told apart"};
+  Finding finding{"told_apart", "", how_sure(most), false, "Told apart"};
   finding.text = fmt::format("{}: {} {} than {}",
                              group.arm,
                              most.difference.mean < 0 ? "lower" : "higher",

@@ -20,19 +20,25 @@ using study::StudyResult;
 /// The mark, and the level in percent.
 constexpr const char* kHead =
     "# Results of the studies\n\n"
-    "{}: do not edit. Differences are paired by "
-    "seed: mean, 95 % interval\n"
-    "by Student's t, p-values corrected for the number of comparisons in their table (Holm). A "
-    "verdict speaks of these runs,\n"
-    "at their size and on their data:\n\n"
-    "- *holds under a condition*: what the document says is seen, with less than {:g} % chance of "
-    "seeing it by accident; the\n"
-    "  condition is that these runs are what it means;\n"
+    "{}: do not edit. Differences are paired by seed: mean, 95 % interval\n"
+    "by Student's t. All tests of one study, those of its table and those of its claims, are "
+    "corrected together (Holm), so\n"
+    "that a comparison has one p wherever it stands. Over the verdicts of all studies the false "
+    "discovery rate is held at\n"
+    "{:g} % (Benjamini and Hochberg, for tests that are independent or positively dependent): q. A "
+    "verdict speaks of these\n"
+    "runs, at their size and on their data:\n\n"
+    "- *holds under a condition*: what the document says is seen, with p and q below {:g} %; the "
+    "condition is that these runs\n"
+    "  are what it means;\n"
     "- *refuted*: the contrary is seen, equally surely, or an effect of the document's size would "
     "have been seen and is not;\n"
-    "- *undecided*: the runs are too few or too small to tell, and the text says what they would "
-    "have shown;\n"
-    "- *measured*: a number without a yes or no.\n";
+    "- *too few runs*: neither is seen, and the text says what would have been found;\n"
+    "- *regime not reached*: the control does not show what the document's does, so that nothing "
+    "is decided;\n"
+    "- *measured*: a number without a yes or no;\n"
+    "- *undecided*: the study lacks what the claim needs, or was not run again since its "
+    "definition changed.\n";
 
 /// "–" for what is not known.
 std::string number(double value) {
@@ -72,14 +78,14 @@ double parameters_of(const ArmSummary& arm) {
 std::string summary(const std::vector<StudyResult>& studies) {
   std::string out =
       "\n## All verdicts\n\n"
-      "| claim | study | what was measured | value | 95 % interval | compared with | seeds | "
-      "verdict |\n"
-      "|---|---|---|---|---|---|---|---|\n";
+      "| claim | study | what was measured | value | 95 % interval | compared with | seeds | p | q "
+      "| verdict |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& study : studies) {
     for (const auto& claim : study.verdicts) {
       const auto& verdict = claim.verdict;
       const bool seen = !verdict.left.empty();
-      out += fmt::format("| {} | [{}](#{}) | {} | {} | {} | {} | {} | {} |\n",
+      out += fmt::format("| {} | [{}](#{}) | {} | {} | {} | {} | {} | {} | {} | {} |\n",
                          markdown_cell(claim.claim),
                          markdown_cell(study.name),
                          markdown_cell(study.name),
@@ -88,6 +94,8 @@ std::string summary(const std::vector<StudyResult>& studies) {
                          seen ? interval(verdict.lower, verdict.upper) : "–",
                          seen ? number(verdict.predicted) : "–",
                          study.seeds,
+                         verdict.p ? number(*verdict.p) : "–",
+                         verdict.q ? number(*verdict.q) : "–",
                          to_string(verdict.outcome));
     }
   }
@@ -158,13 +166,16 @@ std::string extent(const StudyResult& study) {
   std::string text = study.data.empty() ? "" : "On " + study.data + ", ";
   if (!study.steps.empty()) text += study.steps + " steps, ";
   text += fmt::format("{} seeds, {} of {} runs.", study.seeds, study.ended, study.runs);
+  if (study.outdated)
+    text += " Of an earlier definition of this study: it has changed since and was not run again.";
   return printable(text) + "\n";
 }
 
 }  // namespace
 
 std::string study_markdown(const std::vector<StudyResult>& results) {
-  std::string out = fmt::format(fmt::runtime(kHead), kMarkdownMark, 100 * study::kLevel);
+  std::string out =
+      fmt::format(fmt::runtime(kHead), kMarkdownMark, 100 * study::kLevel, 100 * study::kLevel);
   const auto decided = [](const StudyResult& study) { return !study.verdicts.empty(); };
   if (std::ranges::any_of(results, decided)) out += summary(results);
   for (const auto& study : results) {

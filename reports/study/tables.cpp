@@ -123,13 +123,12 @@ std::string comparisons_html(const StudyView& study) {
   }
   const std::string caption = fmt::format(
       "Difference: the mean over pairs of runs of one seed, arm minus {}, with its interval by "
-      "Student's t; bold where the two are told apart (p below {}, corrected for all {} "
-      "comparisons). Left out: pairs with a run that diverged or a value that is not to be used; "
+      "Student's t; bold where the two are told apart (p below {}, corrected for all tests "
+      "made at once). Left out: pairs with a run that diverged or a value that is not to be used; "
       "unpaired: runs without a partner. Would find: the smallest difference that as many pairs of "
       "this spread find in four of five studies.",
       study.control,
-      study::kLevel,
-      study.comparisons.size());
+      study::kLevel);
   return "<p class=\"caption\">" + escape_html(caption) + "</p>" + table(table_head(names), rows);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kappascope/core/require.h"
+#include "kappascope/study/family.h"
 
 namespace kappascope::study {
 namespace {
@@ -125,20 +126,9 @@ std::vector<Comparison> compare_runs(const std::vector<RunEnd>& runs,
       }
     }
   }
-  std::vector<double> p;
-  p.reserve(all.size());
-  for (const auto& c : all) p.push_back(c.difference.p);
-  const auto corrected = holm(p);
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].corrected_p = corrected[i];
-  // Holm's procedure judges a comparison at the level over the number of those that are not found
-  // beside it; with more found beside it, it would have been found at less.
-  const auto judged = std::ranges::count_if(p, [](double value) { return !std::isnan(value); });
-  const auto found = std::ranges::count_if(all, &Comparison::is_significant);
-  for (auto& c : all) {
-    const auto rivals = judged - found + (c.is_significant() ? 1 : 0);
-    if (rivals > 0)
-      c.difference.detectable = c.difference.detectable_at(kLevel / static_cast<double>(rivals));
-  }
+  Family family;
+  for (const auto& c : all) family.add(c);
+  family.correct(all);
   return all;
 }
 

@@ -72,6 +72,8 @@ StudyDefinition read_definition(const std::filesystem::path& file) {
       definition.arms.emplace_back(rest, arm_settings(value, where));
     } else if (name.starts_with("grid.")) {
       definition.grid.emplace_back(rest, split(value));
+    } else if (name.starts_with("regime.")) {
+      definition.regimes.emplace_back(rest, parse_regime(value, where));
     } else {
       definition.base.emplace_back(name, value);
     }
@@ -95,6 +97,12 @@ void validate(const StudyDefinition& definition) {
     if (!labels.insert(label).second)
       throw UsageError(fmt::format("two arms are labelled '{}'", label));
   }
+  for (const auto& [claim, regime] : definition.regimes) {
+    if (std::ranges::find(definition.claims, claim) == definition.claims.end())
+      throw UsageError(fmt::format("[regime] names {}, which study.claims does not", claim));
+    if (!labels.contains(regime.arm))
+      throw UsageError(fmt::format("[regime] {}: no arm is labelled '{}'", claim, regime.arm));
+  }
   for (const auto& [setting, values] : definition.grid) {
     if (values.empty()) throw UsageError(fmt::format("[grid] {} has no values", setting));
   }
@@ -111,6 +119,36 @@ void validate(const StudyDefinition& definition) {
         runs,
         kMostRuns));
   }
+}
+
+std::vector<Regime> regimes_of(const StudyDefinition& definition, const std::string& claim) {
+  std::vector<Regime> found;
+  for (const auto& [id, regime] : definition.regimes) {
+    if (id == claim) found.push_back(regime);
+  }
+  return found;
+}
+
+std::string fingerprint(const StudyDefinition& definition) {
+  std::string text;
+  const auto add = [&](const Settings& settings) {
+    for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
+    text += '\n';
+  };
+  for (const auto& [label, settings] : definition.arms) {
+    text += label + '\n';
+    add(settings);
+  }
+  for (const auto& [setting, values] : definition.grid)
+    text += fmt::format("{}: {}\n", setting, fmt::join(values, " "));
+  add(definition.base);
+  text += fmt::format(
+      "{}\n{}\n", fmt::join(definition.metrics, " "), fmt::join(definition.claims, " "));
+  for (const auto& [claim, regime] : definition.regimes)
+    text += fmt::format("{}: {}\n", claim, to_string(regime));
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a (Fowler, Noll and Vo)
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace kappascope::study

@@ -65,6 +65,8 @@ Outcome to_outcome(const std::string& word) {
                              Outcome::kHoldsUnder,
                              Outcome::kRefuted,
                              Outcome::kMeasured,
+                             Outcome::kTooFewRuns,
+                             Outcome::kNoRegime,
                              Outcome::kUndecided}) {
     if (word == to_string(outcome)) return outcome;
   }
@@ -132,6 +134,8 @@ ClaimVerdict claim_verdict_of(const Json& json, const std::string& study) {
   v.predicted = to_number(json.at("predicted"));
   v.lower = to_optional(json.at("lower"));
   v.upper = to_optional(json.at("upper"));
+  if (json.contains("p")) v.p = to_optional(json["p"]);
+  if (json.contains("q")) v.q = to_optional(json["q"]);
   v.margin = to_number(json, "margin");
   v.tolerance = to_number(json, "tolerance");
   v.cases = to_count(json, "cases");
@@ -166,6 +170,8 @@ Json json_of(const ClaimVerdict& verdict) {
                {"witness", v.witness},
                {"route", v.route},
                {"seconds", number(v.seconds)}};
+  if (v.p) json["p"] = number(v.p);
+  if (v.q) json["q"] = number(v.q);
   if (!v.proof.empty()) json["proof"] = v.proof;
   if (!v.sizes.empty()) json["sizes"] = v.sizes;
   return json;
@@ -204,6 +210,8 @@ Json json_of(const StudyResult& result) {
                {"arms", Json::array()},
                {"comparisons", Json::array()},
                {"verdicts", Json::array()}};
+  if (!result.definition.empty()) json["definition"] = result.definition;
+  if (result.outdated) json["outdated"] = true;
   for (const auto& arm : result.arms) json["arms"].push_back(json_of(arm));
   for (const auto& comparison : result.comparisons)
     json["comparisons"].push_back(json_of(comparison));
@@ -219,6 +227,8 @@ StudyResult result_of(const Json& json) {
   StudyResult result;
   json.at("study").get_to(result.name);
   result.version = json.value("version", "");
+  result.definition = json.value("definition", "");
+  result.outdated = json.value("outdated", false);
   json.at("command").get_to(result.command);
   json.at("data").get_to(result.data);
   json.at("steps").get_to(result.steps);

@@ -102,6 +102,49 @@ void write_result(const fs::path& folder, const StudyResult& result) {
   }
 }
 
+void mark_outdated(StudyResult& result) {
+  if (result.outdated) return;
+  result.outdated = true;
+  for (auto& claim : result.verdicts) {
+    auto& verdict = claim.verdict;
+    verdict.condition = fmt::format(
+        "the study was not run again since its definition changed; earlier it said: {}{}{}",
+        to_string(verdict.outcome),
+        verdict.condition.empty() ? "" : ", ",
+        verdict.condition);
+    verdict.outcome = Outcome::kUndecided;
+    verdict.left.clear();
+    verdict.p.reset();
+    verdict.q.reset();
+  }
+}
+
+void control_false_discovery(std::vector<StudyResult>& results) {
+  std::vector<Verdict*> tested;
+  std::vector<double> p;
+  for (auto& result : results) {
+    for (auto& claim : result.verdicts) {
+      if (!claim.verdict.p) continue;
+      tested.push_back(&claim.verdict);
+      p.push_back(*claim.verdict.p);
+    }
+  }
+  const auto q = benjamini_hochberg(p);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    auto& verdict = *tested[i];
+    verdict.q = q[i];
+    const bool decided = verdict.outcome == Outcome::kHolds ||
+                         verdict.outcome == Outcome::kHoldsUnder ||
+                         verdict.outcome == Outcome::kRefuted;
+    if (!decided || q[i] < kLevel) continue;
+    verdict.condition = fmt::format("by its study alone {}, but not beside all other verdicts: {}",
+                                    to_string(verdict.outcome),
+                                    verdict.condition);
+    verdict.outcome = Outcome::kTooFewRuns;
+    verdict.witness.clear();
+  }
+}
+
 bool has_result(const fs::path& folder) {
   const auto dir = folder / "study";
   return fs::exists(dir / "run.sqlite") && store::RunReader(dir).fact("kind") == "study";

@@ -92,6 +92,18 @@ std::vector<std::int64_t> add_spikes(const std::vector<store::StepValue>& losses
   return begins;
 }
 
+/// How much a loss changes from step to step in the second half of a run: half the mean squared
+/// difference of neighbours (von Neumann 1941), which is the variance where there is no trend.
+double variance_within(const std::vector<store::StepValue>& losses) {
+  double sum = 0;
+  std::size_t n = 0;
+  for (std::size_t i = losses.size() / 2 + 1; i < losses.size(); ++i, ++n) {
+    const double change = losses[i].scalar.value - losses[i - 1].scalar.value;
+    sum += change * change / 2;
+  }
+  return n == 0 ? kNaN : sum / static_cast<double>(n);
+}
+
 RunEnd read_run_end(const fs::path& dir) {
   const store::RunReader run(dir);
   RunEnd end{dir, run.fact("label"), run.fact("condition"), run.fact("seed"), run.state(), {}, {}};
@@ -109,7 +121,10 @@ RunEnd read_run_end(const fs::path& dir) {
     std::map<std::int64_t, double> series;
     for (const auto& [step, scalar] : points) series[step] = value_of(scalar);
     add_series(key.name, series, end.values);
-    if (key.name == id::kLossTrain) spikes = add_spikes(points, end.values);
+    if (key.name == id::kLossTrain) {
+      spikes = add_spikes(points, end.values);
+      end.values["loss/train@variance"] = {variance_within(points), points.back().step};
+    }
     if (key.name == id::kGradientNorm) {
       const auto share = share_above_median(numbers(points), kExplosion);
       end.values["explosions/share"] = {share, points.back().step};

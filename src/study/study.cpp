@@ -84,7 +84,13 @@ StudyResult conclude(const StudyDefinition& definition,
   result.name = definition.name;
   result.command = options.command;
   result.runs = std::ssize(runs);
-  if (options.decide) result.verdicts = options.decide(definition, ends);
+  result.definition = fingerprint(definition);
+  if (options.decide) {
+    Family family;
+    for (const auto& comparison : result.comparisons) family.add(comparison);
+    result.verdicts = options.decide(definition, ends, family);
+    family.correct(result.comparisons);
+  }
   for (auto& verdict : result.verdicts) verdict.study = definition.name;
   const auto folder = study_folder(definition, options);
   if (!holds_more(folder, result)) write_result(folder, result);

@@ -17,6 +17,10 @@ const char* to_string(Outcome outcome) {
       return "refuted";
     case Outcome::kMeasured:
       return "measured";
+    case Outcome::kTooFewRuns:
+      return "too few runs";
+    case Outcome::kNoRegime:
+      return "regime not reached";
     case Outcome::kUndecided:
       return "undecided";
   }

@@ -195,6 +195,25 @@ TEST_CASE("a sweep decides its study's claims, in its result and in its store") 
   CHECK(rows[0].condition == verdicts[0]["condition"]);
   const auto page = work.run("results runs/hessian-evolution");
   CHECK_THAT(page.out, Contains("| P-X5 | [hessian-evolution](#hessian-evolution) |"));
+
+  // Merged, a study stays that is not among the folders, and says when its definition has changed.
+  write_study(work);
+  REQUIRE(work.run("sweep study.ini --seeds 1").status == 0);
+  REQUIRE(work.run("results runs/hessian-evolution --out .").status == 0);
+  CHECK(work.run("results runs/study --merge").status == 2);
+  REQUIRE(work.run("results runs/study --merge --definitions . --out . --force").status == 0);
+  const auto both = [&] { return kappascope::testing::slurp(work.path() / "RESULTS.md"); };
+  CHECK_THAT(both(), Contains("\n## hessian-evolution\n") && Contains("\n## study\n"));
+  CHECK_THAT(both(), !Contains("Of an earlier definition"));
+  write_bytes(work.path() / "hessian-evolution.ini",
+              kappascope::testing::slurp(work.path() / "hessian-evolution.ini") +
+                  "[regime]\nP-X5 = loss/test of no bias at most 1e-9\n");
+  REQUIRE(work.run("results runs/study --merge --definitions . --out . --force").status == 0);
+  CHECK_THAT(both(), Contains("Of an earlier definition") && Contains("| undecided |"));
+  // Run again, it says that its control is elsewhere; what was trained stays.
+  const auto judged = work.run("sweep hessian-evolution.ini");
+  CHECK_THAT(judged.out, Contains("P-X5: regime not reached"));
+  CHECK_THAT(judged.err, Contains("4 of 4 runs"));
 }
 
 TEST_CASE("a sweep that is interrupted goes on and ends as if it had not been") {

@@ -63,6 +63,53 @@ TEST_CASE("a study file that is none is refused with its name and the fault") {
   CHECK_THROWS_AS(read_definition(std::filesystem::temp_directory_path()), UsageError);
 }
 
+TEST_CASE("a study says where a claim speaks, by its id, and several regimes of one are kept") {
+  const auto study = read(
+      "[arms]\nno bias =\nPGB =\n[study]\nclaims = P-X1 P-X3\n"
+      "[regime]\nP-X3 = accuracy/pgd of no bias between 0.1 and 0.2\nP-X3 = loss/test of PGB at "
+      "most "
+      "2\nP-X1 = spikes/count of no bias at least 3\n");
+  REQUIRE(study.regimes.size() == 3);
+  const auto found = regimes_of(study, "P-X3");
+  REQUIRE(found.size() == 2);
+  CHECK(to_string(found[0]) == "accuracy/pgd of no bias between 0.1 and 0.2");
+  CHECK(found[1].arm == "PGB");
+  CHECK(regimes_of(study, "P-X4").empty());
+  const auto refused = [](const std::string& regime, const std::string& why) {
+    CHECK_THROWS_WITH(read("[arms]\na =\n[study]\nclaims = P-X3\n[regime]\n" + regime + "\n"),
+                      Contains("my-study.ini") && Contains(why));
+  };
+  refused("P-X4 = loss/test of a at most 2", "P-X4, which study.claims does not");
+  refused("P-X3 = loss/test of b at most 2", "no arm is labelled 'b'");
+  refused("P-X3 = small", "a regime is");
+}
+
+TEST_CASE("the fingerprint of a study changes with all that its result rests on, not with seeds") {
+  const std::string text =
+      "[train]\nsteps = 12\n[arms]\na = x=1\nb = x=2\n[grid]\ny = 1 2\n"
+      "[study]\nclaims = P-X3\nseeds = 5\n[regime]\nP-X3 = loss/test of a at most 2\n";
+  const auto of = [](const std::string& changed) { return fingerprint(read(changed)); };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    auto changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return of(changed);
+  };
+  CHECK(of(text).size() == 16);
+  CHECK(with("seeds = 5", "seeds = 6") == of(text));
+  CHECK(with("[train]", "# a comment\n[train]") == of(text));
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"steps = 12", "steps = 13"},
+                                                        {"b = x=2", "b = x=3"},
+                                                        {"b = x=2", "c = x=2"},
+                                                        {"y = 1 2", "y = 1 3"},
+                                                        {"claims = P-X3", "claims = P-X3 P-X4"},
+                                                        {"seeds = 5", "metrics = accuracy/test"},
+                                                        {"at most 2", "at most 3"}}) {
+    CAPTURE(from, to);
+    CHECK(with(from, to) != of(text));
+  }
+}
+
 TEST_CASE("a study compares the test loss where it names no metric, and something in any case") {
   CHECK(read("[arms]\na =\n[study]\nmetrics =\n").metrics == std::vector<std::string>{"loss/test"});
   auto study = read("[arms]\na =\n");

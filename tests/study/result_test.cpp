@@ -155,6 +155,48 @@ TEST_CASE("the results that earlier versions wrote read and write as they are") 
   CHECK(results_json(results, 1) + "\n" == text);
 }
 
+TEST_CASE("over all verdicts the false discovery rate is held, and what does not stand says so") {
+  const auto with = [](double p, Outcome outcome) {
+    auto result = small_result();
+    result.verdicts.front().verdict.outcome = outcome;
+    result.verdicts.front().verdict.p = p;
+    return result;
+  };
+  // Alone 0.04 is found; beside four that are not, its q is 0.2.
+  std::vector<StudyResult> one = {with(0.04, Outcome::kRefuted)};
+  control_false_discovery(one);
+  CHECK(one[0].verdicts[0].verdict.outcome == Outcome::kRefuted);
+  CHECK(*one[0].verdicts[0].verdict.q == Approx(0.04));
+  std::vector<StudyResult> many = {with(0.04, Outcome::kRefuted), with(1e-6, Outcome::kHoldsUnder)};
+  for (const double p : {0.3, 0.5, 0.8}) many.push_back(with(p, Outcome::kTooFewRuns));
+  many.push_back(small_result());  // of which nothing was tested
+  control_false_discovery(many);
+  const auto& lost = many[0].verdicts[0].verdict;
+  CHECK(lost.outcome == Outcome::kTooFewRuns);
+  CHECK(*lost.q == Approx(0.1));
+  CHECK_THAT(lost.condition, Contains("by its study alone refuted"));
+  CHECK(many[1].verdicts[0].verdict.outcome == Outcome::kHoldsUnder);
+  CHECK(many[2].verdicts[0].verdict.outcome == Outcome::kTooFewRuns);
+  CHECK_FALSE(many[5].verdicts[0].verdict.q);
+  CHECK(many[5].verdicts[0].verdict.outcome == Outcome::kRefuted);
+  const auto back = parse_results(results_json(many));
+  CHECK(*back[0].verdicts[0].verdict.p == 0.04);
+  CHECK(results_json(back) == results_json(many));
+}
+
+TEST_CASE("a study that was not run again since its definition changed decides nothing") {
+  auto result = small_result();
+  mark_outdated(result);
+  const auto once = result_json(result);
+  const auto& verdict = result.verdicts.front().verdict;
+  CHECK(verdict.outcome == Outcome::kUndecided);
+  CHECK_THAT(verdict.condition,
+             Contains("was not run again") && Contains("earlier it said: refuted"));
+  CHECK(result.comparisons.size() == 1);
+  mark_outdated(result);  // says it once
+  CHECK(result_json(result) == once);
+}
+
 TEST_CASE("what is no result is refused") {
   CHECK_THROWS_AS(parse_results("no JSON"), Error);
   CHECK_THROWS_AS(parse_results("{}"), Error);

@@ -106,6 +106,7 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   CHECK(std::isnan(value(ends[0], "spikes/first")));
   CHECK(std::isnan(value(ends[0], "spikes/kappa")));
   CHECK(value(ends[0], "explosions/share") == 0);
+  CHECK(value(ends[0], "loss/train@variance") == Approx(2e-4));  // ±0.01 in turn
   CHECK(value(ends[1], "spikes/count") == 1);
   CHECK(value(ends[1], "spikes/steps") == 10);
   CHECK(value(ends[1], "spikes/length") == 10);

@@ -2,8 +2,10 @@
 #include "theory/checks/measured_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -78,6 +80,12 @@ Verdict check_order(const std::filesystem::path& run,
   int unresolved = 0, biased = 0;
   Verdict verdict;
   double worst = 1;
+  std::array<Count, 3> thirds;
+  const auto by_step = [](const auto& at) { return at.first.second; };
+  const auto last = by_step(*std::ranges::max_element(left, {}, by_step));
+  const auto third_of = [&](std::int64_t step) {
+    return static_cast<std::size_t>(std::min<std::int64_t>(2, 3 * step / (last + 1)));
+  };
   for (const auto& [place, above] : left) {
     const auto found = right.find(place);
     if (found == right.end()) continue;
@@ -89,6 +97,7 @@ Verdict check_order(const std::filesystem::path& run,
     if (above.status == store::Status::kBiased || below.status == store::Status::kBiased) ++biased;
     const bool agrees = above.value >= below.value * (1 - kTie);
     layers[place.first].add(agrees);
+    thirds[third_of(place.second)].add(agrees);
     all.add(agrees);
     const double ratio = above.value / below.value;
     if (!agrees && ratio < worst) {
@@ -110,6 +119,9 @@ Verdict check_order(const std::filesystem::path& run,
     share += static_cast<double>(count.yes) / count.all / static_cast<double>(layers.size());
   }
   const auto interval = wilson(share, static_cast<double>(layers.size()));
+  std::vector<std::string> by_thirds;
+  for (const auto& third : thirds)
+    by_thirds.push_back(fmt::format("{} of {}", third.yes, third.all));
   verdict.outcome = Outcome::kMeasured;
   verdict.route = "measured run";
   verdict.left = fmt::format("share of (layer, step) with {} >= {}", larger, smaller);
@@ -121,11 +133,13 @@ Verdict check_order(const std::filesystem::path& run,
   verdict.margin = 1 - share;
   verdict.cases = all.all;
   verdict.condition = fmt::format(
-      "{} of {} pairs over {} layers; {} more unresolved, {} of those compared are biased as "
-      "estimates but exact on their sample; interval: one observation a layer",
+      "{} of {} pairs over {} layers ({} by thirds of training); {} more unresolved, {} of those "
+      "compared are biased as estimates but exact on their sample; interval: one observation a "
+      "layer",
       all.yes,
       all.all,
       layers.size(),
+      fmt::join(by_thirds, ", "),
       unresolved,
       biased);
   return verdict;

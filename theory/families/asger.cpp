@@ -147,7 +147,7 @@ std::vector<Claim> gate_claims() {
                for (const auto* arm : {"alpha 0.25", "alpha 0.5", "alpha 1"})
                  stable.push_back({metric, arm, "alpha 0"});
              }
-             return check_no_effect(study, stable, 1.0);
+             return check_no_effect(study, {.claimed = stable, .margin = {.share = 1.0}});
            }},
       {.id = "A-GRAD'",
        .source = "corrects A-GRAD",

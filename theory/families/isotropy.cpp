@@ -158,7 +158,7 @@ std::vector<Claim> result_claims() {
            },
        .measure =
            [](const StudyRuns& study) {
-             return check_less_spread(study, {store::id::kLossTest, "IsoGMLP", "GEGLU"}, 0.85);
+             return check_less_spread(study, {store::id::kLossTest, "IsoGMLP", "no branch"}, 0.85);
            }},
       {.id = "I-VAR'",
        .source = "corrects I-VAR",

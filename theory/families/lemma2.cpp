@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lemma 2 of "Post-Gating Bias": the variance of the gradient of one row of W_d under dropout.
 // g = y r with y = MS + b and r = uᵀγ; p = P(M = 1), μ = E S, σ² = Var S.
-#include <utility>
+#include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
+#include "kappascope/core/statistics.h"
 #include "kappascope/store/schema/series.h"
 #include "theory/checks/lemma2/draws.h"
 #include "theory/checks/lemma2/variance.h"
@@ -89,6 +93,29 @@ bool dependence_cancels(const JointMoments& of) {
 
 Verdict formula_of_run(const CheckContext& context) {
   return check_gradient_variance(*context.run, store::id::kVariancePublished);
+}
+
+/// The formula as printed and as derived for the masks of the runs, side by side, and where b
+/// ended.
+Verdict formulas_of_study(const StudyRuns& study) {
+  auto printed = check_each_run(study, "PGB", EachRun::kNumber, formula_of_run);
+  const auto derived = check_each_run(study, "PGB", EachRun::kNumber, [](const CheckContext& run) {
+    return check_gradient_variance(*run.run, store::id::kVarianceDerived);
+  });
+  if (printed.outcome != Outcome::kMeasured) return printed;
+  printed.condition =
+      "as printed: " + printed.condition + "; as derived (P-L2d'): " + derived.condition;
+  for (const auto& [name, what] : {std::pair(store::id::kBiasCos, "cosine of b and -μ"),
+                                   std::pair(store::id::kBiasResidual, "‖μ + b‖/‖μ‖")}) {
+    std::vector<double> ends;
+    for (const auto& run : study.runs) {
+      const auto found = run.values.find(name);
+      if (run.arm == "PGB" && found != run.values.end()) ends.push_back(found->second.value);
+    }
+    printed.condition +=
+        fmt::format("; {} at the end, median over runs: {:.3g}", what, median(ends));
+  }
+  return printed;
 }
 
 std::vector<Claim> formula_claims() {
@@ -210,12 +237,9 @@ std::vector<Claim> assumption_claims() {
            "Stored per layer and step: measured variance, both formulas, and the two terms "
            "of P-L2c' that the assumptions drop.",
        .needs_run = true,
-       .studies = {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
+       .studies = {"constant-regression", "pgb-gemma3"},
        .check = formula_of_run,
-       .measure =
-           [](const StudyRuns& study) {
-             return check_each_run(study, "PGB", EachRun::kNumber, formula_of_run);
-           }},
+       .measure = formulas_of_study},
   };
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kappascope/store/schema/series.h"
+#include "kappascope/study/regime.h"
 #include "kappascope/study/settings.h"
 
 namespace kappascope::study {
@@ -24,11 +25,22 @@ struct StudyDefinition {
   /// Setting and its values.
   std::vector<std::pair<std::string, std::vector<std::string>>> grid{};
   Settings base{};  ///< of all runs
+  /// What the control must show for a claim to be decided, by the claim's id; several of one claim
+  /// must all be reached.
+  std::vector<std::pair<std::string, Regime>> regimes{};
 };
+
+/// The regimes of one claim.
+std::vector<Regime> regimes_of(const StudyDefinition& definition, const std::string& claim);
+
+/// A short text that changes with everything that a result rests on but the number of seeds: arms,
+/// grid, settings, metrics, claims and regimes. A stored result names it, so that one of an earlier
+/// definition is known.
+std::string fingerprint(const StudyDefinition& definition);
 
 /// Reads a definition from an INI file, named after the file:
 ///
-///   [train]                      every section but the next three: settings of all runs
+///   [train]                      every section but the next four: settings of all runs
 ///   steps = 1000
 ///   [study]
 ///   seeds = 5
@@ -39,9 +51,12 @@ struct StudyDefinition {
 ///   PGB = model.bias=post-gating
 ///   [grid]                       setting = value value ...
 ///   model.dropout = 0 0.1
+///   [regime]                     claim = what the control shows where the document speaks
+///   P-X3 = accuracy/document_attack of no bias between 0.1 and 0.2
 ///
 /// Values in [arms] and [grid] hold no spaces. Names of settings are not checked. Throws UsageError
-/// naming the file: unreadable, no arms, no seeds, an arm that is no list of setting=value.
+/// naming the file: unreadable, no arms, no seeds, an arm that is no list of setting=value, a
+/// regime of no claim or no arm of the study.
 StudyDefinition read_definition(const std::filesystem::path& file);
 
 /// Throws UsageError when there are no arms, two arms share a label, a grid has no values, there

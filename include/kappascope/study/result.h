@@ -31,10 +31,12 @@ struct ArmSummary {
 /// without their folders.
 struct StudyResult {
   std::string name{};
-  std::string version{};  ///< of Kappascope
-  std::string command{};  ///< that makes the result again
-  std::string data{};     ///< by name, those of all runs
-  std::string steps{};    ///< of a run; several where runs differ: "100, 200"
+  std::string version{};     ///< of Kappascope
+  std::string command{};     ///< that makes the result again
+  std::string data{};        ///< by name, those of all runs
+  std::string steps{};       ///< of a run; several where runs differ: "100, 200"
+  std::string definition{};  ///< fingerprint() of the study; empty where none was recorded
+  bool outdated = false;     ///< the definition has changed since: mark_outdated()
   std::int64_t seeds = 0;
   std::int64_t runs = 0;           ///< of the study, ended or not
   std::int64_t ended = 0;          ///< of these
@@ -67,6 +69,17 @@ bool has_result(const std::filesystem::path& folder);
 /// Whether the folder holds a result of more runs than this one, which misses some of its own: then
 /// a run was lost since, or cannot be read, and the stored result is not to be replaced.
 bool holds_more(const std::filesystem::path& folder, const StudyResult& result);
+
+/// Takes the verdicts of a study that was not run again since its definition changed for what they
+/// are: undecided, with the earlier outcome in the condition. Comparisons and arms stay, of the
+/// earlier definition.
+void mark_outdated(StudyResult& result);
+
+/// Fills in `q` of every verdict that has a p, over all of them (Benjamini and Hochberg 1995), and
+/// turns what was decided with q of kLevel or more into "too few runs": of the verdicts that stay
+/// decided by a test at most a share kLevel is expected to be wrong, for tests that are independent
+/// or positively dependent.
+void control_false_discovery(std::vector<StudyResult>& results);
 
 /// Results as one JSON object {"studies": [...]}, as `kappascope results` writes them. `indent` -1:
 /// in one line.

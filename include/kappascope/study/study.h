@@ -8,6 +8,7 @@
 
 #include "kappascope/store/run_writer.h"
 #include "kappascope/study/definition.h"
+#include "kappascope/study/family.h"
 #include "kappascope/study/plan.h"
 #include "kappascope/study/result.h"
 
@@ -22,9 +23,10 @@ namespace kappascope::study {
 /// became NaN or infinite. An exception counts as a failure of this run; the others go on.
 using TrainRun = std::function<void(const StudyRun& run)>;
 
-/// Decides the definition's claims on its runs.
-using DecideClaims = std::function<std::vector<ClaimVerdict>(const StudyDefinition& definition,
-                                                             const std::vector<RunEnd>& runs)>;
+/// Decides the definition's claims on its runs. `family` has the comparisons of the study's table;
+/// the claims add theirs, and are judged on all.
+using DecideClaims = std::function<std::vector<ClaimVerdict>(
+    const StudyDefinition& definition, const std::vector<RunEnd>& runs, Family& family)>;
 
 struct StudyOptions {
   std::filesystem::path folder{};  ///< of the runs; empty: runs/NAME

@@ -10,9 +10,18 @@
 
 namespace kappascope::study {
 
-enum class Outcome { kHolds, kHoldsUnder, kRefuted, kMeasured, kUndecided };
+enum class Outcome {
+  kHolds,
+  kHoldsUnder,
+  kRefuted,
+  kMeasured,
+  kTooFewRuns,  ///< of a study: a difference that matters would not have been found
+  kNoRegime,    ///< of a study: its control does not show what the document's does
+  kUndecided,   ///< nothing here decides it
+};
 
-/// "holds", "holds under a condition", "refuted", "measured", "undecided": as it is stored.
+/// "holds", "holds under a condition", "refuted", "measured", "too few runs", "regime not reached",
+/// "undecided": as it is stored, printed and drawn everywhere.
 const char* to_string(Outcome outcome);
 
 /// The decision on one claim, with evidence that anyone can recompute.
@@ -23,6 +32,11 @@ struct Verdict {
   std::string left, right;  ///< what the two numbers are, in words or symbols
   double measured = 0, predicted = 0;
   std::optional<double> lower, upper;  ///< interval of `measured`, where it is statistical
+  /// Of a study: the p-value on which the outcome rests, or which was too large for one; corrected
+  /// for all tests of the study (Family).
+  std::optional<double> p{};
+  /// p adjusted for all verdicts that stand beside it (control_false_discovery).
+  std::optional<double> q{};
   /// Largest relative deviation (holds), or gap of the witness (refuted, measured).
   double margin = 0;
   double tolerance = 0;  ///< what margin may reach in a search in floating point; 0: exact only

@@ -36,6 +36,21 @@ std::string title_of(const std::vector<fs::path>& paths) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
+/// A study corrects its comparisons together with those of its claims: the same p stands here.
+void take_corrections(const study::StudyResult& stored,
+                      std::vector<study::Comparison>& comparisons) {
+  for (auto& c : comparisons) {
+    const auto same = [&](const study::Comparison& other) {
+      return other.metric == c.metric && other.condition == c.condition && other.arm == c.arm &&
+             other.control == c.control && other.difference.pairs == c.difference.pairs;
+    };
+    const auto found = std::ranges::find_if(stored.comparisons, same);
+    if (found == stored.comparisons.end()) continue;
+    c.corrected_p = found->corrected_p;
+    c.difference.detectable = found->difference.detectable;
+  }
+}
+
 }  // namespace
 
 int run_compare(const Arguments& arguments) {
@@ -89,6 +104,7 @@ int run_compare(const Arguments& arguments) {
   if (result.comparisons.empty()) {
     throw UsageError("there is nothing to compare: all runs are of arm '" + control + "'");
   }
+  for (const auto& study : stored) take_corrections(study, result.comparisons);
   for (const auto& study : stored)
     result.verdicts.insert(result.verdicts.end(), study.verdicts.begin(), study.verdicts.end());
   if (!out.empty()) write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));

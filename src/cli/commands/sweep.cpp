@@ -74,12 +74,16 @@ int run_sweep(const Arguments& arguments) {
       "result and its summary RESULTS.md are stored in one folder; `kappascope results` combines\n"
       "several studies. Run the same command again after an interruption: completed runs are\n"
       "skipped, interrupted runs resume. If a run fails, the others continue.\n\n"
-      "A study file is a configuration file of `train` with three more sections:\n\n"
+      "A study file is a configuration file of `train` with four more sections, the last two of\n"
+      "which may be left out:\n\n"
       "  [study]  seeds = 5\n"
       "           metrics = loss/test accuracy/test\n"
       "  [arms]   no bias = model.bias=none\n"
       "           PGB = model.bias=post-gating\n"
-      "  [grid]   model.dropout = 0 0.1 0.3\n\n"
+      "  [grid]   model.dropout = 0 0.1 0.3\n"
+      "  [regime] P-X4 = loss/test of no bias at most 0.3\n\n"
+      "A regime says what the control shows where a claim's document speaks (between A and B, at\n"
+      "least A, at most B); conditions whose control shows something else decide nothing.\n\n"
       "example: kappascope sweep experiments/small/pgb-mlp-mnist.ini --jobs 2 --seeds 3 \\\n"
       "           --set train.steps=100";
   usage.options.add_options()("help,h", "print this help")(

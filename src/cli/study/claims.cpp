@@ -31,14 +31,20 @@ void check_claims(const study::StudyDefinition& definition) {
 }
 
 std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
-                                               const std::vector<study::RunEnd>& runs) {
-  std::vector<study::ClaimVerdict> verdicts;
-  for (const auto& id : definition.claims) {
-    const auto* claim = theory::find_claim(id);
-    verdicts.push_back(
-        theory::claim_verdict(*claim, theory::measure(*claim, {definition.name, runs})));
-  }
-  return verdicts;
+                                               const std::vector<study::RunEnd>& runs,
+                                               study::Family& family) {
+  const auto decide = [&] {
+    std::vector<study::ClaimVerdict> verdicts;
+    for (const auto& id : definition.claims) {
+      const auto* claim = theory::find_claim(id);
+      const theory::StudyRuns of_claim{
+          definition.name, runs, &family, study::regimes_of(definition, id)};
+      verdicts.push_back(theory::claim_verdict(*claim, theory::measure(*claim, of_claim)));
+    }
+    return verdicts;
+  };
+  decide();  // what every claim compares joins the family before any is judged
+  return decide();
 }
 
 }  // namespace kappascope::cli

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kappascope/study/definition.h"
+#include "kappascope/study/family.h"
 #include "kappascope/study/run_ends.h"
 #include "kappascope/study/verdict.h"
 
@@ -15,6 +16,7 @@ void check_claims(const study::StudyDefinition& definition);
 
 /// The claims of a study, each decided on these runs (study::DecideClaims).
 std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
-                                               const std::vector<study::RunEnd>& runs);
+                                               const std::vector<study::RunEnd>& runs,
+                                               study::Family& family);
 
 }  // namespace kappascope::cli

@@ -44,7 +44,7 @@ TEST_CASE("a difference is told with its medians, interval and pairs", "[study]"
   REQUIRE(told.size() == 1);
   CHECK(told[0].text == "biased: lower loss/test than control, by 0.5 (medians 0.75 and 1.25).");
   CHECK(says(told[0].certainty, "95 %: −0.518 to −0.482, 4 pairs of seeds, p < 0.001"));
-  CHECK(says(told[0].certainty, "over 1 comparison)"));
+  CHECK(says(told[0].certainty, "(Holm)"));
 }
 
 TEST_CASE("where nothing is told apart the page says what would have been found", "[study]") {

@@ -72,10 +72,9 @@ std::string text_of(const std::string& file) {
 
 TEST_CASE("results have every verdict, arm and comparison with its numbers") {
   const auto text = page(verdict("P-A", Outcome::kRefuted));
-  CHECK_THAT(
-      text,
-      Contains("| P-A | [a-study](#a-study) | loss of A minus B | -0.25 | – | 0 | 5 | refuted "
-               "|"));
+  CHECK_THAT(text,
+             Contains("| P-A | [a-study](#a-study) | loss of A minus B | -0.25 | – | 0 | 5 | – | – "
+                      "| refuted |"));
   CHECK_THAT(text, Contains("| P-A | \\|x\\| grows (A document, section 4) | refuted | loss \\| "));
   CHECK_THAT(text, Contains("5 seeds, 9 of 10 runs"));
   CHECK_THAT(text, Contains("\n    kappascope sweep a-study.ini\n"));
@@ -94,7 +93,21 @@ TEST_CASE("each outcome has its words, and what could not be measured no number"
   auto lacking = verdict("P-A", Outcome::kUndecided);
   lacking.verdict.left = "";
   CHECK_THAT(page(lacking),
-             Contains("| P-A | [a-study](#a-study) |  | – | – | – | 5 | undecided |"));
+             Contains("| P-A | [a-study](#a-study) |  | – | – | – | 5 | – | – | undecided |"));
+  CHECK_THAT(page(verdict("P-A", Outcome::kTooFewRuns)), Contains("| too few runs |"));
+  CHECK_THAT(page(verdict("P-A", Outcome::kNoRegime)), Contains("| regime not reached |"));
+  auto tested = verdict("P-A", Outcome::kHoldsUnder);
+  tested.verdict.p = 0.001;
+  tested.verdict.q = 0.004;
+  CHECK_THAT(page(tested), Contains("| 5 | 0.001 | 0.004 | holds under a condition |"));
+}
+
+TEST_CASE("a result of an earlier definition says so at its head") {
+  auto old = result_with(verdict("P-A", Outcome::kRefuted));
+  CHECK_THAT(study_markdown({old}), !Contains("earlier definition"));
+  mark_outdated(old);
+  CHECK_THAT(study_markdown({old}), Contains("9 of 10 runs. Of an earlier definition"));
+  CHECK_THAT(study_markdown({old}), Contains("| undecided |") && !Contains("| refuted |"));
 }
 
 TEST_CASE("a study that recorded neither data nor claims has no empty places for them") {

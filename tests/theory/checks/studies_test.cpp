@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts of studies on runs that say just what a test wants them to say.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <random>
 
@@ -61,10 +63,14 @@ TEST_CASE("a direction: found, contrary, and not to be told, each with its numbe
   CHECK_FALSE(contrary.witness.empty());
 
   const auto open = check_direction(two_arms(0.01, 3, 0.2), {{kLess}});
-  CHECK(open.outcome == Outcome::kUndecided);
-  CHECK_THAT(
-      open.condition,
-      Contains("not to be told from these runs (a difference of loss/test") && Contains("3 pairs"));
+  CHECK(open.outcome == Outcome::kTooFewRuns);
+  CHECK_THAT(open.condition,
+             Contains("of loss/test a difference of") && Contains("at a corrected level of 0.05") &&
+                 Contains("3 pairs"));
+  // Each says the p on which it rests, or which was too large.
+  CHECK(*holds.p < 1e-4);
+  CHECK(*contrary.p < 1e-4);
+  CHECK(*open.p > 0.05);
 }
 
 TEST_CASE("the size that a document gives is compared with the interval") {
@@ -72,14 +78,15 @@ TEST_CASE("the size that a document gives is compared with the interval") {
   CHECK_THAT(check_direction(two_arms(-0.5), as_published).condition, Contains("possible"));
   const auto smaller = check_direction(two_arms(-0.2), as_published);
   CHECK(smaller.outcome == Outcome::kHoldsUnder);
-  CHECK(smaller.predicted == Approx(-0.5));
+  CHECK(smaller.predicted == -0.48);  // of the document's sizes the nearest
   CHECK_THAT(smaller.condition, Contains("not that of these runs"));
   // No difference to be seen: refuted where one of that size would have been, open otherwise.
   const auto absent = check_direction(two_arms(0, 6, 0.02), as_published);
   CHECK(absent.outcome == Outcome::kRefuted);
   CHECK_THAT(absent.condition, Contains("would have been seen"));
   CHECK_FALSE(absent.witness.empty());
-  CHECK(check_direction(two_arms(-0.2, 3, 0.4), as_published).outcome == Outcome::kUndecided);
+  CHECK(*absent.p < 0.05);
+  CHECK(check_direction(two_arms(-0.2, 3, 0.4), as_published).outcome == Outcome::kTooFewRuns);
 }
 
 TEST_CASE("one contrary condition refutes a direction; one open one leaves it open") {
@@ -90,27 +97,94 @@ TEST_CASE("one contrary condition refutes a direction; one open one leaves it op
   add_arm(contrary, "arm", 0.5, "rate 2");
   add_arm(open, "arm", 0, "rate 2", 6, 0.3);
   CHECK(check_direction(contrary, {{kLess}}).outcome == Outcome::kRefuted);
-  CHECK(check_direction(open, {{kLess}}).outcome == Outcome::kUndecided);
+  CHECK(check_direction(open, {{kLess}}).outcome == Outcome::kTooFewRuns);
   auto only_first = kLess;
   only_first.condition = "rate 1";
   CHECK(check_direction(contrary, {{only_first}}).outcome == Outcome::kHoldsUnder);
-  CHECK(check_some_effect(contrary, {kLess}, 0.01).outcome == Outcome::kHoldsUnder);
 }
 
 TEST_CASE("no effect is an interval inside the margin, not one around zero") {
-  CHECK(check_no_effect(two_arms(0, 6, 0.005), {kLess}, 0.01).outcome == Outcome::kHoldsUnder);
-  CHECK(check_no_effect(two_arms(0, 3, 0.2), {kLess}, 0.01).outcome == Outcome::kUndecided);
-  CHECK(check_no_effect(two_arms(0.5), {kLess}, 0.01).outcome == Outcome::kRefuted);
+  const auto no_effect = [](const StudyRuns& study, bool seen_refutes = false) {
+    return check_no_effect(
+        study, {.claimed = {kLess}, .margin = {.share = 0.01}, .seen_refutes = seen_refutes});
+  };
+  const auto none = no_effect(two_arms(0, 6, 0.005));
+  CHECK(none.outcome == Outcome::kHoldsUnder);
+  CHECK(*none.p < 0.05);
+  const auto open = no_effect(two_arms(0, 3, 0.2));
+  CHECK(open.outcome == Outcome::kTooFewRuns);
+  CHECK_THAT(open.condition, Contains("not all shown to lie within 1 % of the control"));
+  CHECK(no_effect(two_arms(0.5)).outcome == Outcome::kRefuted);
   // Certain, but smaller than matters: no effect as it is defined.
-  const auto small = check_no_effect(two_arms(0.01, 6, 0.001), {kLess}, 0.01);
+  const auto small = no_effect(two_arms(0.01, 6, 0.001));
   CHECK(small.outcome == Outcome::kHoldsUnder);
   CHECK(*small.lower > 0);
+  // Seen, and perhaps larger than the margin of 0.029 to 0.035: "no significant difference" is
+  // refuted by it, "useless" is not.
+  const auto between = two_arms(0.034, 6, 0.008);
+  CHECK(no_effect(between, true).outcome == Outcome::kRefuted);
+  CHECK(no_effect(between).outcome == Outcome::kTooFewRuns);
+  // An absolute margin does not ask what the control has.
+  CHECK(check_no_effect(two_arms(0.1, 6, 0.005), {.claimed = {kLess}, .margin = {.absolute = 0.2}})
+            .outcome == Outcome::kHoldsUnder);
 }
 
-TEST_CASE("some effect: found, absent, or not to be told") {
-  CHECK(check_some_effect(two_arms(0.5), {kLess}, 0.01).outcome == Outcome::kHoldsUnder);
-  CHECK(check_some_effect(two_arms(0, 6, 0.003), {kLess}, 0.01).outcome == Outcome::kRefuted);
-  CHECK(check_some_effect(two_arms(0, 3, 0.2), {kLess}, 0.01).outcome == Outcome::kUndecided);
+TEST_CASE("one contrast of several that is not shown to be small leaves no effect open") {
+  auto study = two_arms(0, 6, 0.002);
+  add_arm(study, "other", 0, "", 6, 0.1);
+  const Contrast other{"loss/test", "other", "control"};
+  const NoEffectQuestion both{.claimed = {kLess, other}, .margin = {.share = 0.01}};
+  CHECK(check_no_effect(study, both).outcome == Outcome::kTooFewRuns);
+  CHECK(check_no_effect(study, {.claimed = {kLess}, .margin = {.share = 0.01}}).outcome ==
+        Outcome::kHoldsUnder);
+}
+
+namespace {
+
+/// A grid of dropout and noise; the arm differs by effect + slope times dropout.
+StudyRuns grid_study(double effect, double slope, int seeds = 6, double spread = 0.005) {
+  StudyRuns study{"a-study", {}};
+  for (const double dropout : {0.0, 0.1, 0.3}) {
+    for (const double noise : {0.0, 1.0}) {
+      const auto condition = fmt::format("dropout {}, latent-noise {}", dropout, noise);
+      add_arm(study, "control", 0, condition, seeds, spread);
+      add_arm(study, "arm", effect + slope * dropout, condition, seeds, spread);
+    }
+  }
+  return study;
+}
+
+Verdict pooled(const StudyRuns& study) {
+  return check_pooled(
+      study,
+      {.contrast = kLess, .settings = {"dropout", "latent-noise"}, .margin = {.share = 0.01}});
+}
+
+}  // namespace
+
+TEST_CASE("a grid is pooled over its conditions, and asked whether the effect grows along it") {
+  const auto mean = pooled(grid_study(-0.5, 0));
+  CHECK(mean.outcome == Outcome::kHoldsUnder);
+  CHECK(mean.measured == Approx(-0.5).margin(0.01));
+  CHECK_THAT(mean.left, Contains("all conditions pooled"));
+  // No effect without dropout and a mean of zero, but a slope: seen by its own test alone.
+  const auto slope = pooled(grid_study(0.4, -3));
+  CHECK(slope.outcome == Outcome::kHoldsUnder);
+  CHECK(slope.measured == Approx(-3).epsilon(0.02));
+  CHECK_THAT(slope.left, Contains("slope") && Contains("on dropout"));
+  CHECK(pooled(grid_study(0.5, 0)).outcome == Outcome::kRefuted);
+  const auto absent = pooled(grid_study(0, 0));
+  CHECK(absent.outcome == Outcome::kRefuted);
+  CHECK_THAT(absent.witness, Contains("within 1 % of the control"));
+  CHECK(pooled(grid_study(0, 0, 3, 0.3)).outcome == Outcome::kTooFewRuns);
+}
+
+TEST_CASE("a seed that lacks a condition is left out of a pooled test, and one seed is too few") {
+  auto study = grid_study(-0.5, 0);
+  study.runs.back().state = "failed";
+  CHECK(pooled(study).cases == 5 * 3);  // three tests
+  CHECK_THAT(pooled(grid_study(-0.5, 0, 1)).condition, Contains("fewer than two seeds"));
+  CHECK_THAT(pooled(two_arms(-0.5)).condition, Contains("a condition without dropout"));
 }
 
 TEST_CASE("twelve conditions without an effect are rarely taken for one") {
@@ -126,10 +200,55 @@ TEST_CASE("twelve conditions without an effect are rarely taken for one") {
       }
     }
     for (auto& run : study.runs) run.values["loss/test"].value += normal(noise);
-    found += check_some_effect(study, {kLess}, 0.01).outcome == Outcome::kHoldsUnder ? 1 : 0;
+    // One in the other direction refutes, and one in this one is half of that.
+    auto other = kLess;
+    other.expected = kHigher;
+    const bool lower = check_direction(study, {{kLess}}).outcome == Outcome::kRefuted,
+               higher = check_direction(study, {{other}}).outcome == Outcome::kRefuted;
+    found += lower || higher ? 1 : 0;
   }
   CHECK(found < 20);
   CHECK(found > 0);
+}
+
+TEST_CASE("a claim is judged with all tests of its study") {
+  const auto study = two_arms(-0.025, 6, 0.01);
+  const auto alone = check_direction(study, {{kLess}});
+  REQUIRE(*alone.p < 0.05);
+  study::Family family;
+  for (int i = 0; i < 40; ++i) family.add("another test " + std::to_string(i), 0.5);
+  auto among = study;
+  among.family = &family;
+  const auto judged = check_direction(among, {{kLess}});
+  CHECK(judged.outcome == Outcome::kTooFewRuns);
+  CHECK(*judged.p == Approx(41 * *alone.p));
+  CHECK(family.size() == 41);
+}
+
+TEST_CASE("a control outside the document's regime decides nothing, and inside it does") {
+  Claim claim;
+  claim.id = "P-X";
+  claim.studies = {"a-study"};
+  claim.measure = [](const StudyRuns& study) { return check_direction(study, {{kLess}}); };
+  auto study = StudyRuns{"a-study", {}};
+  for (const auto* condition : {"rate 1", "rate 2"}) add_arm(study, "control", 0, condition);
+  add_arm(study, "arm", -0.5, "rate 1");
+  add_arm(study, "arm", 0.5, "rate 2");  // contrary, where the document does not speak
+  for (auto& run : study.runs)
+    run.values["accuracy/test"] = {run.condition == "rate 1" ? 0.14 : 0.9, 99};
+  CHECK(measure(claim, study).outcome == Outcome::kRefuted);
+  study.regimes = {study::parse_regime("accuracy/test of control between 0.1 and 0.2", "here")};
+  const auto inside = measure(claim, study);
+  CHECK(inside.outcome == Outcome::kHoldsUnder);
+  CHECK_THAT(inside.condition,
+             Contains("regime: accuracy/test of control between 0.1 and 0.2") &&
+                 Contains("median 0.9 under rate 2"));
+  study.regimes = {study::parse_regime("accuracy/test of control at most 0.1", "here")};
+  const auto outside = measure(claim, study);
+  CHECK(outside.outcome == Outcome::kNoRegime);
+  CHECK_FALSE(outside.p);
+  CHECK(outside.left.empty());
+  CHECK_THAT(outside.condition, Contains("median 0.14 under rate 1"));
 }
 
 TEST_CASE("what a study lacks is named, and a run that diverged is counted") {
@@ -158,6 +277,12 @@ TEST_CASE("a ratio is that of the values, with the interval of its logarithm") {
   CHECK(verdict.measured == Approx(1.3));
   CHECK(*verdict.lower <= verdict.measured);
   CHECK(verdict.predicted == 1.28);
+  CHECK_THAT(check_ratio(study,
+                         {"memory/training", "arm", "control"},
+                         1.28,
+                         {{"memory/training", "control", "arm"}})
+                 .condition,
+             Contains("beside it: control over arm 0.769"));
   CHECK(check_ratio(study, {"memory/none", "arm", "control"}, 1).outcome == Outcome::kUndecided);
 }
 
@@ -175,7 +300,10 @@ TEST_CASE("less spread is told only by a ratio that chance does not give") {
   CHECK(spread(0.2, 12).outcome == Outcome::kHoldsUnder);
   CHECK(spread(5, 12).outcome == Outcome::kRefuted);
   const auto open = spread(0.92, 5);
-  CHECK(open.outcome == Outcome::kUndecided);
+  CHECK(open.outcome == Outcome::kTooFewRuns);
+  CHECK(*open.p > 0.05);
+  // 1 over the upper 2.5 % point of F(4, 4).
+  CHECK_THAT(open.condition, Contains("a ratio of 0.1 or less would have been seen"));
   CHECK(open.measured == Approx(0.92 * 0.92));
   // The 95 % interval of F(4, 4) reaches a factor of 9.60 to either side.
   CHECK(*open.upper / open.measured == Approx(9.605).epsilon(1e-3));

@@ -6,201 +6,130 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kappascope/study/comparison.h"
+#include "theory/checks/studies/judging.h"
 #include "theory/checks/studies/pairs.h"
 
 namespace kappascope::theory {
 namespace {
 
-/// One contrast under one condition.
-struct ContrastResult {
-  Contrast contrast;
-  study::Comparison found;
-
-  [[nodiscard]] const PairedDifference& difference() const { return found.difference; }
-  [[nodiscard]] bool is_significant() const { return found.is_significant(); }
-  [[nodiscard]] bool as_expected() const {
-    return (difference().mean < 0) == (contrast.expected == Direction::kLower);
-  }
-  /// The whole interval within ±share of what the control has; a difference that is the same in
-  /// every pair, itself.
-  [[nodiscard]] bool within(double share) const {
-    const double bound = share * std::abs(found.control_median);
-    if (difference().is_same_in_all()) return std::abs(difference().mean) <= bound;
-    return difference().pairs >= 2 && difference().lower >= -bound && difference().upper <= bound;
-  }
-  [[nodiscard]] bool beyond(double share) const {
-    const double bound = share * std::abs(found.control_median);
-    return difference().lower > bound || difference().upper < -bound;
-  }
-};
-
-/// Every contrast under every condition, with p-values corrected over all of them; or what the
-/// study lacks.
-struct ContrastResults {
-  std::vector<ContrastResult> results;
-  std::string lacking;
-};
-
-ContrastResults compare_contrasts(const StudyRuns& study, const std::vector<Contrast>& contrasts) {
-  ContrastResults out;
-  for (const auto& contrast : contrasts) {
-    const auto pairs = compare_arms(study, contrast);
-    if (!pairs.lacking.empty()) return {{}, pairs.lacking};
-    for (const auto& found : pairs.comparisons) out.results.push_back({contrast, found});
-  }
-  std::vector<double> p;
-  p.reserve(out.results.size());
-  for (const auto& result : out.results) p.push_back(result.difference().p);
-  const auto corrected = holm(p);
-  for (std::size_t i = 0; i < p.size(); ++i) out.results[i].found.corrected_p = corrected[i];
-  return out;
+/// Twice the one-sided chance of differences like these, were the mean one of the sizes from
+/// `first` to `second`; 1 inside them.
+double p_of_size(const PairedDifference& d, const std::pair<double, double>& sizes) {
+  const auto [from, to] = sizes;
+  if (d.mean < from) return std::min(1.0, 2 * d.p_below(from));
+  if (d.mean > to) return std::min(1.0, 2 * d.p_above(to));
+  return 1;
 }
 
-std::string in_words(const std::vector<ContrastResult>& results) {
-  std::string text;
-  for (const auto& result : results) text += (text.empty() ? "" : "; ") + describe(result.found);
-  return text;
-}
-
-/// The numbers of one contrast as those of the verdict: the most telling result.
-void report(const ContrastResult& result, Verdict& verdict) {
-  const auto& d = result.difference();
-  verdict.left = fmt::format("{} of {} minus {}{}",
-                             result.found.metric,
-                             result.found.arm,
-                             result.found.control,
-                             result.found.condition.empty() ? "" : ", " + result.found.condition);
-  verdict.measured = d.mean;
-  if (d.pairs >= 2 && !d.is_same_in_all()) {
-    verdict.lower = d.lower;
-    verdict.upper = d.upper;
-  }
-  verdict.margin = std::abs(d.mean - verdict.predicted);
-}
-
-Verdict begin(const ContrastResults& compared, const std::string& right) {
-  Verdict verdict;
-  verdict.route = "study";
-  verdict.right = right;
-  for (const auto& result : compared.results) verdict.cases += result.difference().pairs;
-  if (!compared.results.empty()) report(compared.results.front(), verdict);
-  verdict.condition = compared.results.empty() ? compared.lacking : in_words(compared.results);
-  return verdict;
-}
-
-/// Why the runs do not decide: the largest difference that one of the contrasts would miss.
-std::string why_undecided(const std::vector<ContrastResult>& results) {
-  const ContrastResult* coarsest = nullptr;
-  for (const auto& result : results) {
-    const double missed = result.difference().detectable;
-    if (missed > 0 && (coarsest == nullptr || missed > coarsest->difference().detectable))
-      coarsest = &result;
-  }
-  if (coarsest == nullptr) return "not to be told from these runs: ";
-  return fmt::format(
-      "not to be told from these runs (a difference of {} below {:.2g} would be "
-      "missed): ",
-      coarsest->found.metric,
-      coarsest->difference().detectable);
-}
-
-/// Whether the whole interval lies beside the sizes from `first` to `second`.
-bool excludes(const ContrastResult& result, const std::pair<double, double>& sizes) {
-  const auto& d = result.difference();
-  return d.lower > sizes.second || d.upper < sizes.first;
+void add_beside(const StudyRuns& study,
+                const std::vector<Contrast>& contrasts,
+                study::Family& family,
+                Verdict& verdict) {
+  auto beside = find_contrasts(study, contrasts, family);
+  correct(beside, family);
+  if (!beside.results.empty()) verdict.condition += "; beside it: " + in_words(beside.results);
 }
 
 }  // namespace
 
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question) {
-  auto contrasts = question.claimed;
-  const auto compared = compare_contrasts(study, contrasts);
+  study::Family own;
+  auto& family = study.family == nullptr ? own : *study.family;
+  auto compared = find_contrasts(study, question.claimed, family);
+  const auto size_test = test_name("size", question.claimed);
+  if (question.size && !compared.results.empty())
+    family.add(size_test, p_of_size(compared.results.front().difference(), *question.size));
+  correct(compared, family);
   auto verdict = begin(compared, "the document");
-  if (question.size) verdict.predicted = (question.size->first + question.size->second) / 2;
   if (compared.results.empty()) return verdict;
+  // Of the document's sizes, the nearest to what was found.
+  if (question.size)
+    verdict.predicted = std::clamp(verdict.measured, question.size->first, question.size->second);
   verdict.margin = std::abs(verdict.measured - verdict.predicted);
-  const auto beside = compare_contrasts(study, question.beside);
   const auto contrary = std::ranges::find_if(compared.results, [](const ContrastResult& result) {
     return result.is_significant() && !result.as_expected();
   });
-  std::string size;
+  const bool size_excluded = question.size && family.corrected(size_test) < study::kLevel;
+  std::string head;
   if (contrary != compared.results.end()) {
     verdict.outcome = Outcome::kRefuted;
     report(*contrary, verdict);
     verdict.witness = describe(contrary->found);
+    set_p(verdict, contrary->found.corrected_p);
   } else if (std::ranges::all_of(compared.results, &ContrastResult::is_significant)) {
     verdict.outcome = Outcome::kHoldsUnder;
+    set_p(verdict, largest_p(compared.results));
     if (question.size) {
       const auto [from, to] = *question.size;
-      const bool possible = !excludes(compared.results.front(), *question.size);
-      size = fmt::format(
+      head = fmt::format(
           "the size that the document gives, {}, is {}; ",
           from == to ? fmt::format("{:g}", from) : fmt::format("{:g} to {:g}", from, to),
-          possible ? "possible" : "not that of these runs");
+          size_excluded ? "not that of these runs" : "possible");
     }
-  } else if (question.size && excludes(compared.results.front(), *question.size)) {
+  } else if (size_excluded && !compared.results.front().is_significant()) {
     verdict.outcome = Outcome::kRefuted;
     verdict.witness = describe(compared.results.front().found);
-    size = fmt::format("an effect of {:g} would have been seen; ", verdict.predicted);
+    set_p(verdict, family.corrected(size_test));
+    head = fmt::format("an effect of {:g} would have been seen; ", verdict.predicted);
   } else {
-    size = why_undecided(compared.results);
-  }
-  verdict.condition = size + in_words(compared.results);
-  if (!beside.results.empty()) verdict.condition += "; beside it: " + in_words(beside.results);
-  return verdict;
-}
-
-Verdict check_no_effect(const StudyRuns& study,
-                        const std::vector<Contrast>& claimed,
-                        double margin) {
-  const auto compared = compare_contrasts(study, claimed);
-  auto verdict = begin(compared, fmt::format("0, to within {:g} % of the control", 100 * margin));
-  if (compared.results.empty()) return verdict;
-  const auto effect = std::ranges::find_if(compared.results, [&](const ContrastResult& result) {
-    return result.is_significant() && result.beyond(margin);
-  });
-  if (effect != compared.results.end()) {
-    verdict.outcome = Outcome::kRefuted;
-    report(*effect, verdict);
-    verdict.witness = describe(effect->found);
-  } else if (std::ranges::all_of(compared.results, [&](const ContrastResult& result) {
-               return result.within(margin);
-             })) {
-    verdict.outcome = Outcome::kHoldsUnder;
-  } else {
-    verdict.condition = why_undecided(compared.results) + verdict.condition;
-  }
-  return verdict;
-}
-
-Verdict check_some_effect(const StudyRuns& study,
-                          const std::vector<Contrast>& claimed,
-                          double margin) {
-  const auto compared = compare_contrasts(study, claimed);
-  auto verdict = begin(compared, "0, no effect");
-  if (compared.results.empty()) return verdict;
-  const auto by_p = [](const ContrastResult& result) {
-    return std::isnan(result.found.corrected_p) ? 2.0 : result.found.corrected_p;
-  };
-  const auto clearest = std::ranges::min_element(compared.results, {}, by_p);
-  report(*clearest, verdict);
-  const auto significant = std::ranges::count_if(compared.results, &ContrastResult::is_significant);
-  std::string head;
-  if (significant > 0) {
-    verdict.outcome = Outcome::kHoldsUnder;
-    head =
-        fmt::format("a difference in {} of {} comparisons: ", significant, compared.results.size());
-  } else if (std::ranges::all_of(compared.results, [&](const ContrastResult& result) {
-               return result.within(margin);
-             })) {
-    verdict.outcome = Outcome::kRefuted;
-    verdict.witness =
-        fmt::format("every interval lies within {:g} % of the control's value", 100 * margin);
-  } else {
-    head = why_undecided(compared.results);
+    verdict.outcome = Outcome::kTooFewRuns;
+    set_p(verdict, largest_p(compared.results));
+    head = what_was_missed(compared.results, family.level());
   }
   verdict.condition = head + in_words(compared.results);
+  add_beside(study, question.beside, family, verdict);
+  return verdict;
+}
+
+Verdict check_no_effect(const StudyRuns& study, const NoEffectQuestion& question) {
+  study::Family own;
+  auto& family = study.family == nullptr ? own : *study.family;
+  auto compared = find_contrasts(study, question.claimed, family);
+  double within = 0, beyond = 1;
+  for (const auto& result : compared.results) {
+    const double bound = bound_of(question.margin, result.found);
+    // A statement on all of them has the worst of their chances (Berger 1982).
+    within = std::max(within, p_of_within(result.difference(), bound));
+    beyond = std::min(
+        beyond,
+        p_of_beyond(result.difference(), bound) * static_cast<double>(compared.results.size()));
+  }
+  const auto within_test = test_name("within", question.claimed),
+             beyond_test = test_name("beyond", question.claimed);
+  if (!compared.results.empty()) {
+    family.add(within_test, within);
+    if (!question.seen_refutes) family.add(beyond_test, beyond);
+  }
+  correct(compared, family);
+  auto verdict = begin(compared, "0, to within " + margin_in_words(question.margin));
+  if (compared.results.empty()) return verdict;
+  const auto clearest =
+      std::ranges::min_element(compared.results, {}, [&](const ContrastResult& result) {
+        const double p = result.found.corrected_p;
+        const double bound = bound_of(question.margin, result.found);
+        if (!question.seen_refutes) return p_of_beyond(result.difference(), bound);
+        return std::isnan(p) ? 2.0 : p;
+      });
+  const bool seen = question.seen_refutes ? clearest->is_significant()
+                                          : family.corrected(beyond_test) < study::kLevel;
+  report(*clearest, verdict);
+  if (family.corrected(within_test) < study::kLevel) {
+    verdict.outcome = Outcome::kHoldsUnder;
+    set_p(verdict, family.corrected(within_test));
+  } else if (seen) {
+    verdict.outcome = Outcome::kRefuted;
+    verdict.witness = describe(clearest->found);
+    set_p(verdict,
+          question.seen_refutes ? clearest->found.corrected_p : family.corrected(beyond_test));
+  } else {
+    verdict.outcome = Outcome::kTooFewRuns;
+    set_p(verdict, family.corrected(within_test));
+    verdict.condition = fmt::format("not all shown to lie within {} of zero; {}{}",
+                                    margin_in_words(question.margin),
+                                    what_was_missed(compared.results, family.level()),
+                                    verdict.condition);
+  }
+  add_beside(study, question.beside, family, verdict);
   return verdict;
 }
 

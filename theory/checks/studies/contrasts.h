@@ -11,8 +11,8 @@
 /// Statements about what a change of the model does to a training, decided on the runs of a study:
 /// differences between arms, paired by seed, under each condition of the study. A verdict speaks of
 /// these runs: "holds under a condition", the condition being that they are what is meant, or
-/// "refuted" by a difference that cannot be chance, or "undecided", with the difference that as
-/// many pairs would have found. The level is 5 % over all differences of one verdict (Holm). A
+/// "refuted" by a difference that cannot be chance, or "too few runs", with the difference that as
+/// many pairs would have found. The level is 5 % over all tests of the study (study::Family). A
 /// study that lacks an arm or a quantity leaves its claim undecided and says which.
 namespace kappascope::theory {
 
@@ -33,21 +33,41 @@ struct DirectionQuestion {
 };
 
 /// "In every claimed contrast the arm differs in the expected direction." Refuted when one of them
-/// differs in the other direction, and when the first is not seen to differ and its 95 % interval
-/// excludes the document's size.
+/// differs in the other direction, and when the first is not seen to differ and the document's size
+/// is excluded.
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question);
 
-/// "No claimed contrast differs by more than `margin` of the control's median", which holds when
-/// every 95 % interval lies within; refuted when one lies outside and its difference is no chance.
-/// Directions do not matter.
-Verdict check_no_effect(const StudyRuns& study,
-                        const std::vector<Contrast>& claimed,
-                        double margin);
+/// What is too small to matter: an absolute difference, or a share of the control's median.
+struct Margin {
+  double absolute = 0, share = 0;
+};
 
-/// "Some claimed contrast differs, under some condition." Refuted when every 95 % interval lies
-/// within `margin` of the control's median. Directions do not matter.
-Verdict check_some_effect(const StudyRuns& study,
-                          const std::vector<Contrast>& claimed,
-                          double margin);
+struct NoEffectQuestion {
+  std::vector<Contrast> claimed;
+  Margin margin;
+  /// Does a difference that is seen refute, unless it is shown to lie within the margin? Where the
+  /// document says "no significant difference"; otherwise only one shown to lie beyond it.
+  bool seen_refutes = false;
+  std::vector<Contrast> beside{};
+};
+
+/// "No claimed contrast differs by more than the margin", which holds when all are shown to lie
+/// within it (two one-sided tests each, of which the worst counts). Directions do not matter.
+Verdict check_no_effect(const StudyRuns& study, const NoEffectQuestion& question);
+
+/// One contrast over a whole grid of numbers.
+struct PooledQuestion {
+  Contrast contrast;
+  /// Names of settings in the conditions ("dropout"): does the difference change with their value?
+  std::vector<std::string> settings;
+  Margin margin;  ///< of the pooled difference
+};
+
+/// "The arm differs in the expected direction, over all conditions pooled, or the more the larger a
+/// setting is." One value a seed and test: the mean of its differences over the conditions, and
+/// their slope on each setting (least squares on all settings). Holds when one of the tests is
+/// passed, with the tests that are; refuted when none is and one is passed the other way, or the
+/// pooled difference is shown to lie within the margin. Seeds that lack a condition are left out.
+Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question);
 
 }  // namespace kappascope::theory

@@ -34,9 +34,31 @@ std::vector<double> values_of(const StudyRuns& study,
   return values;
 }
 
+/// The largest ratio of variances below 1 that so many runs find at this level: bisection, because
+/// its p grows with the ratio up to 1.
+double largest_ratio_found(std::size_t arm, std::size_t control, double level) {
+  const auto p_of = [&](double ratio) {
+    std::vector<double> a(arm), b(control);
+    for (std::size_t i = 0; i < arm; ++i) a[i] = static_cast<double>(i);
+    for (std::size_t i = 0; i < control; ++i) b[i] = static_cast<double>(i);
+    const double factor = std::sqrt(ratio / variance_ratio(a, b).ratio);
+    for (double& value : a) value *= factor;
+    return variance_ratio(a, b).p;
+  };
+  double low = 0, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (p_of(middle) < level ? low : high) = middle;
+  }
+  return low;
+}
+
 }  // namespace
 
-Verdict check_ratio(const StudyRuns& study, const Contrast& contrast, double published) {
+Verdict check_ratio(const StudyRuns& study,
+                    const Contrast& contrast,
+                    double published,
+                    const std::vector<Contrast>& beside) {
   auto logs = study;
   for (auto& run : logs.runs) {
     const auto found = run.values.find(contrast.metric);
@@ -71,6 +93,16 @@ Verdict check_ratio(const StudyRuns& study, const Contrast& contrast, double pub
       d.pairs,
       d.left_out > 0 ? fmt::format(" ({} left out)", d.left_out) : "",
       published);
+  for (const auto& other : beside) {
+    const auto found = compare_arms(logs, other);
+    if (!found.lacking.empty()) continue;
+    const auto& ratio = found.comparisons.front().difference;
+    verdict.condition += fmt::format(
+        "; beside it: {} over {} {:.4g} times", other.arm, other.control, std::exp(ratio.mean));
+    if (!std::isnan(ratio.lower))
+      verdict.condition +=
+          fmt::format(" [{:.4g}, {:.4g}]", std::exp(ratio.lower), std::exp(ratio.upper));
+  }
   return verdict;
 }
 
@@ -86,6 +118,11 @@ Verdict check_less_spread(const StudyRuns& study, const Contrast& contrast, doub
   }
   const auto found = variance_ratio(arm, control);
   if (!std::isfinite(found.ratio)) return undecided("the control's runs do not differ");
+  study::Family own;
+  auto& family = study.family == nullptr ? own : *study.family;
+  const auto test = fmt::format("spread|{}/{}/{}", contrast.metric, contrast.arm, contrast.control);
+  family.add(test, found.p);
+  const double p = family.corrected(test);
   Verdict verdict;
   verdict.route = "study";
   verdict.left = fmt::format(
@@ -97,22 +134,29 @@ Verdict check_less_spread(const StudyRuns& study, const Contrast& contrast, doub
   verdict.predicted = published;
   verdict.margin = std::abs(verdict.measured - published);
   verdict.cases = static_cast<std::int64_t>(arm.size() + control.size());
+  verdict.p = p;
   const auto numbers =
-      fmt::format("{:.3g} [{:.3g}, {:.3g}], {} and {} runs; the document has {:.3g}",
+      fmt::format("{:.3g} [{:.3g}, {:.3g}], {} and {} runs, p {:.2g}; the document has {:.3g}",
                   verdict.measured,
                   *verdict.lower,
                   *verdict.upper,
                   arm.size(),
                   control.size(),
+                  p,
                   published);
-  if (*verdict.upper < 1) {
+  if (p < study::kLevel && found.ratio < 1) {
     verdict.outcome = Outcome::kHoldsUnder;
     verdict.condition = numbers;
-  } else if (*verdict.lower > 1) {
+  } else if (p < study::kLevel) {
     verdict.outcome = Outcome::kRefuted;
     verdict.witness = verdict.condition = numbers;
   } else {
-    verdict.condition = "too few runs to tell: the interval holds 1. " + numbers;
+    verdict.outcome = Outcome::kTooFewRuns;
+    verdict.condition = fmt::format(
+        "a ratio of {:.2g} or less would have been seen, at a corrected level of {:.2g}: {}",
+        largest_ratio_found(arm.size(), control.size(), family.level()),
+        family.level(),
+        numbers);
   }
   return verdict;
 }
@@ -121,8 +165,9 @@ Verdict check_each_run(const StudyRuns& study,
                        const std::string& arm,
                        EachRun kind,
                        const std::function<Verdict(const CheckContext&)>& check) {
-  std::map<std::string, std::vector<double>> by_seed;
+  std::map<std::string, std::vector<double>> by_seed, by_condition;
   std::vector<double> measured;
+  double farthest = -1;
   Verdict verdict;
   std::string why;
   int without = 0;
@@ -139,6 +184,14 @@ Verdict check_each_run(const StudyRuns& study,
     verdict.predicted = found.predicted;
     verdict.cases += found.cases;
     by_seed[run.seed].push_back(found.measured);
+    by_condition[run.condition].push_back(found.measured);
+    if (!found.witness.empty() && std::abs(found.measured - found.predicted) > farthest) {
+      farthest = std::abs(found.measured - found.predicted);
+      verdict.witness = fmt::format("{}, seed {}: {}",
+                                    run.condition.empty() ? arm : arm + ", " + run.condition,
+                                    run.seed,
+                                    found.witness);
+    }
     measured.push_back(found.measured);
   }
   if (measured.empty()) {
@@ -176,6 +229,13 @@ Verdict check_each_run(const StudyRuns& study,
       high,
       measured.size(),
       by_seed.size());
+  if (by_condition.size() > 1) {
+    for (const auto& [condition, values] : by_condition) {
+      const auto [least, most] = std::ranges::minmax(values);
+      verdict.condition += fmt::format(
+          "; {}: median {:.4g}, {:.4g} to {:.4g}", condition, median(values), least, most);
+    }
+  }
   if (without > 0) verdict.condition += fmt::format("; {} runs without it ({})", without, why);
   return verdict;
 }

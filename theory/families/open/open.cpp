@@ -46,13 +46,22 @@ std::vector<Claim> measured_claims() {
   const std::string attacked(store::id::kAccuracyDocumentAttack.name());
   const std::string loss(store::id::kLossTest.name());
   return {
-      measured("P-X3t",
-               "Post-gating bias, 4.3 and figure 4",
-               "PGB keeps a clear advantage in adversarial accuracy throughout training.",
-               "Accuracy under the document's attack, its median over training, paired by seed.",
-               {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
-               {.claimed = {{store::median_over_steps(attacked), "PGB", "no bias", kHigher}},
-                .beside = {{attacked, "PGB", "no bias", kHigher}}}),
+      measured(
+          "P-X3t",
+          "Post-gating bias, 4.3 and figure 4",
+          "PGB keeps a clear advantage in adversarial accuracy throughout training.",
+          "Accuracy under the document's attack, its median over training, paired by seed.",
+          {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
+          {.claimed = {{store::median_over_steps(attacked), "PGB", "no bias", kHigher}},
+           .beside = {{store::median_over_steps(attacked), "output bias", "no bias", kHigher}}}),
+      measured("P-C100",
+               "Post-gating bias, section 4",
+               "PGB raises the adversarial accuracy of gated MLPs on CIFAR-100 too, for which the "
+               "document announces a test and shows no result.",
+               "Accuracy under the document's attack at the end, paired by seed.",
+               {"pgb-mlp-cifar100"},
+               {.claimed = {{attacked, "PGB", "no bias", kHigher}},
+                .beside = {{attacked, "output bias", "no bias", kHigher}}}),
       measured("A-BEST",
                "ASGER, 5.2",
                "Of the ranges 0.25, 0.5 and 1, α = 0.5 is the best.",
@@ -66,14 +75,15 @@ std::vector<Claim> measured_claims() {
                "Test loss at the end, paired by seed, with the branch and without it beside.",
                {"isogmlp"},
                {.claimed = {{loss, "IsoGMLP", "SwiGLU", kHigher}},
-                .beside = {{loss, "IsoGMLP", "GEGLU", kHigher}}}),
+                .beside = {{loss, "IsoGMLP", "no branch", kHigher}}}),
       measured("I-ORTH",
                "Isotropy GMLP, 6.3 and 7.1",
                "Orthogonal initialisation is crucial for training the combined layer: without it "
                "the loss is higher.",
                "Test loss at the end, paired by seed, with the orthogonal start and without.",
                {"isogmlp-ablation"},
-               {.claimed = {{loss, "all", "no orthogonal start", kLower}}}),
+               {.claimed = {{loss, "all", "no orthogonal start", kLower}},
+                .beside = {{loss, "all", "scaled start", kLower}}}),
   };
 }
 
@@ -100,11 +110,6 @@ std::vector<Claim> undecided_claims() {
            "Adversarial accuracy begins to rise earlier with PGB.",
            "the first step at which accuracy under the document's attack passes a level fixed in "
            "advance, with and without b, 10 seeds, in runs as long as figures 4 to 6"),
-      open("P-C100",
-           "Post-gating bias, section 4",
-           "The gated MLPs were tested on CIFAR-100 too: the document announces it and shows no "
-           "result.",
-           "pgb-mlp-cifar on CIFAR-100's binary files, with 100 classes"),
       open("P-EARLY",
            "Post-gating bias, section 5",
            "Instabilities are most visible early, at a large rate, and vanish once it decays.",
@@ -115,12 +120,6 @@ std::vector<Claim> undecided_claims() {
            "Expanded gating ranges require careful initialisation.",
            "asger-ablation over a grid of initial standard deviations at α = 0, 0.5 and 1: the "
            "range of them that trains, for each α"),
-      open(
-          "I-ROWS",
-          "Isotropy GMLP, Table 1",
-          "The branch, then orthogonal initialisation, then LayerNorm each lower the loss.",
-          "four cumulative arms, base GLU and one change more each, in place of isogmlp-ablation's "
-          "arms that leave one change out"),
   };
 }
 

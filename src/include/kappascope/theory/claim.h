@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/study/family.h"
+#include "kappascope/study/regime.h"
 #include "kappascope/study/run_ends.h"
 #include "kappascope/study/verdict.h"
 
@@ -26,6 +28,9 @@ struct CheckContext {
 struct StudyRuns {
   std::string name;
   std::vector<study::RunEnd> runs;
+  /// All tests of the study, which a check joins and is judged with; nullptr: its own alone.
+  study::Family* family = nullptr;
+  std::vector<study::Regime> regimes{};  ///< of the claim; runs outside decide nothing
 };
 
 enum class Standing {
@@ -64,7 +69,8 @@ const std::vector<Claim>& all_claims();
 /// The claim of that id; nullptr when there is none.
 const Claim* find_claim(const std::string& id);
 
-/// A study's verdict, its route "study" and its condition never empty. Throws UsageError when the
+/// A study's verdict, its route "study" and its condition never empty, on the conditions that reach
+/// the claim's regimes; "regime not reached" where none does. Throws UsageError when the
 /// study does not measure the claim.
 Verdict measure(const Claim& claim, const StudyRuns& study);
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/checks/studies/judging.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "theory/checks/studies/pairs.h"
+
+namespace kappascope::theory {
+
+ContrastResults find_contrasts(const StudyRuns& study,
+                               const std::vector<Contrast>& contrasts,
+                               study::Family& family) {
+  ContrastResults out;
+  for (const auto& contrast : contrasts) {
+    const auto pairs = compare_arms(study, contrast);
+    if (!pairs.lacking.empty()) return {{}, pairs.lacking};
+    for (const auto& found : pairs.comparisons) {
+      family.add(found);
+      out.results.push_back({contrast, found});
+    }
+  }
+  return out;
+}
+
+void correct(ContrastResults& compared, const study::Family& family) {
+  std::vector<study::Comparison> found;
+  for (const auto& result : compared.results) found.push_back(result.found);
+  family.correct(found);
+  for (std::size_t i = 0; i < found.size(); ++i) compared.results[i].found = found[i];
+}
+
+std::string in_words(const std::vector<ContrastResult>& results) {
+  std::string text;
+  for (const auto& result : results) text += (text.empty() ? "" : "; ") + describe(result.found);
+  return text;
+}
+
+void report(const ContrastResult& result, Verdict& verdict) {
+  const auto& d = result.difference();
+  verdict.left = fmt::format("{} of {} minus {}{}",
+                             result.found.metric,
+                             result.found.arm,
+                             result.found.control,
+                             result.found.condition.empty() ? "" : ", " + result.found.condition);
+  verdict.measured = d.mean;
+  verdict.lower.reset();
+  verdict.upper.reset();
+  if (d.pairs >= 2 && !d.is_same_in_all()) {
+    verdict.lower = d.lower;
+    verdict.upper = d.upper;
+  }
+  verdict.margin = std::abs(d.mean - verdict.predicted);
+}
+
+Verdict begin(const ContrastResults& compared, const std::string& right) {
+  Verdict verdict;
+  verdict.route = "study";
+  verdict.right = right;
+  for (const auto& result : compared.results) verdict.cases += result.difference().pairs;
+  if (!compared.results.empty()) report(compared.results.front(), verdict);
+  verdict.condition = compared.results.empty() ? compared.lacking : in_words(compared.results);
+  return verdict;
+}
+
+void set_p(Verdict& verdict, double p) {
+  if (!std::isnan(p)) verdict.p = p;
+}
+
+double largest_p(const std::vector<ContrastResult>& results) {
+  double largest = 0;
+  for (const auto& result : results) {
+    if (std::isnan(result.found.corrected_p)) return std::nan("");
+    largest = std::max(largest, result.found.corrected_p);
+  }
+  return largest;
+}
+
+std::string what_was_missed(const std::vector<ContrastResult>& results, double level) {
+  const ContrastResult* coarsest = nullptr;
+  for (const auto& result : results) {
+    const double missed = result.difference().detectable;
+    if (missed > 0 && (coarsest == nullptr || missed > coarsest->difference().detectable))
+      coarsest = &result;
+  }
+  if (coarsest == nullptr) return "";
+  return fmt::format(
+      "of {} a difference of {:.2g} would have been found four times of five, at a corrected level "
+      "of {:.2g}: ",
+      coarsest->found.metric,
+      coarsest->difference().detectable,
+      level);
+}
+
+double bound_of(const Margin& margin, const study::Comparison& found) {
+  return std::max(margin.absolute, margin.share * std::abs(found.control_median));
+}
+
+double p_of_within(const PairedDifference& d, double bound) {
+  if (d.is_same_in_all()) return std::abs(d.mean) <= bound ? 0 : 1;
+  return std::min(1.0, 2 * std::max(d.p_above(-bound), d.p_below(bound)));
+}
+
+double p_of_beyond(const PairedDifference& d, double bound) {
+  return std::min(1.0, 2 * (d.mean < 0 ? d.p_below(-bound) : d.p_above(bound)));
+}
+
+std::string test_name(const std::string& what, const std::vector<Contrast>& contrasts) {
+  std::string name = what;
+  for (const auto& c : contrasts)
+    name += fmt::format("|{}/{}/{}/{}", c.metric, c.arm, c.control, c.condition);
+  return name;
+}
+
+std::string margin_in_words(const Margin& margin) {
+  if (margin.share == 0) return fmt::format("{:g}", margin.absolute);
+  return fmt::format("{:g} % of the control", 100 * margin.share);
+}
+
+}  // namespace kappascope::theory

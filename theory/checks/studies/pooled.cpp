@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// check_pooled() of contrasts.h.
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "theory/checks/studies/judging.h"
+#include "theory/checks/studies/pairs.h"
+
+namespace kappascope::theory {
+namespace {
+
+/// The number of `setting` in "dropout 0.1, latent-noise 0.3".
+std::optional<double> number_in(const std::string& condition, const std::string& setting) {
+  const auto at = (", " + condition).find(", " + setting + " ");
+  if (at == std::string::npos) return std::nullopt;
+  const auto* begin = condition.c_str() + at + setting.size() + 1;
+  char* end = nullptr;
+  const double value = std::strtod(begin, &end);
+  return end == begin ? std::nullopt : std::optional(value);
+}
+
+/// What one seed says: the mean of its differences over the conditions, then their slope on each
+/// setting (least squares with a constant). Slopes are NaN where the conditions do not tell them.
+std::vector<double> seed_summary(const Eigen::MatrixXd& settings, const Eigen::VectorXd& values) {
+  std::vector<double> out = {values.mean()};
+  Eigen::MatrixXd design(settings.rows(), settings.cols() + 1);
+  design << Eigen::VectorXd::Ones(settings.rows()), settings;
+  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> solver(design);
+  const bool told = solver.rank() == design.cols();
+  const Eigen::VectorXd slopes = solver.solve(values);
+  for (Eigen::Index k = 1; k < design.cols(); ++k) out.push_back(told ? slopes[k] : std::nan(""));
+  return out;
+}
+
+/// The value of each seed under each condition, of an arm's runs that have one.
+using Cells = std::map<std::string, std::map<std::string, double>>;  // by seed, condition
+
+Cells cells_of(const StudyRuns& study, const std::string& arm, const std::string& metric) {
+  Cells cells;
+  for (const auto& run : study.runs) {
+    const auto found = run.values.find(metric);
+    if (run.arm == arm && run.state != "failed" && found != run.values.end() &&
+        std::isfinite(found->second.value))
+      cells[run.seed][run.condition] = found->second.value;
+  }
+  return cells;
+}
+
+}  // namespace
+
+Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
+  study::Family own;
+  auto& family = study.family == nullptr ? own : *study.family;
+  const auto& contrast = question.contrast;
+  Verdict verdict;
+  verdict.route = "study";
+  verdict.right = "0";
+  const auto arm = cells_of(study, contrast.arm, contrast.metric),
+             control = cells_of(study, contrast.control, contrast.metric);
+  std::set<std::string> conditions;
+  for (const auto& run : study.runs) conditions.insert(run.condition);
+  Eigen::MatrixXd settings(static_cast<Eigen::Index>(conditions.size()),
+                           static_cast<Eigen::Index>(question.settings.size()));
+  Eigen::Index row = 0;
+  for (const auto& condition : conditions) {
+    for (std::size_t k = 0; k < question.settings.size(); ++k) {
+      const auto value = number_in(condition, question.settings[k]);
+      if (!value) {
+        verdict.condition = fmt::format(
+            "{} has a condition without {}: '{}'", study.name, question.settings[k], condition);
+        return verdict;
+      }
+      settings(row, static_cast<Eigen::Index>(k)) = *value;
+    }
+    ++row;
+  }
+  std::vector<std::vector<double>> tests(1 + question.settings.size());
+  std::vector<double> control_values;
+  for (const auto& [seed, values] : control) {
+    const auto other = arm.find(seed);
+    if (other == arm.end() || values.size() < conditions.size() ||
+        other->second.size() < conditions.size())
+      continue;
+    Eigen::VectorXd differences(static_cast<Eigen::Index>(conditions.size()));
+    row = 0;
+    for (const auto& condition : conditions) {
+      control_values.push_back(values.at(condition));
+      differences[row++] = other->second.at(condition) - values.at(condition);
+    }
+    const auto summary = seed_summary(settings, differences);
+    for (std::size_t t = 0; t < tests.size(); ++t) tests[t].push_back(summary[t]);
+  }
+  if (tests[0].size() < 2) {
+    verdict.condition = fmt::format(
+        "{} has fewer than two seeds of '{}' and '{}' with {} under "
+        "every condition",
+        study.name,
+        contrast.arm,
+        contrast.control,
+        contrast.metric);
+    return verdict;
+  }
+  std::vector<study::Comparison> found;
+  for (std::size_t t = 0; t < tests.size(); ++t) {
+    study::Comparison c;
+    c.metric = t == 0 ? contrast.metric : "slope of " + contrast.metric;
+    c.condition = t == 0 ? "all conditions pooled" : "on " + question.settings[t - 1];
+    c.arm = contrast.arm;
+    c.control = contrast.control;
+    c.arm_median = std::nan("");
+    c.control_median = t == 0 ? median(control_values) : 0;
+    c.difference = paired_difference(tests[t], std::vector<double>(tests[t].size(), 0.0));
+    family.add(c);
+    found.push_back(c);
+  }
+  const double bound = bound_of(question.margin, found.front());
+  const auto within_test = test_name("pooled within", {contrast});
+  family.add(within_test, p_of_within(found.front().difference, bound));
+  family.correct(found);
+  ContrastResults compared;
+  for (const auto& c : found) compared.results.push_back({contrast, c});
+  verdict = begin(compared, "0");
+  const auto clearest = [&](bool expected) {
+    const ContrastResult* best = nullptr;
+    for (const auto& result : compared.results) {
+      if (!result.is_significant() || result.as_expected() != expected) continue;
+      if (best == nullptr || result.found.corrected_p < best->found.corrected_p) best = &result;
+    }
+    return best;
+  };
+  if (const auto* seen = clearest(true)) {
+    verdict.outcome = Outcome::kHoldsUnder;
+    report(*seen, verdict);
+    set_p(verdict, seen->found.corrected_p);
+  } else if (const auto* contrary = clearest(false)) {
+    verdict.outcome = Outcome::kRefuted;
+    report(*contrary, verdict);
+    verdict.witness = describe(contrary->found);
+    set_p(verdict, contrary->found.corrected_p);
+  } else if (family.corrected(within_test) < study::kLevel) {
+    verdict.outcome = Outcome::kRefuted;
+    verdict.witness = fmt::format("the pooled difference lies within {} of zero: {}",
+                                  margin_in_words(question.margin),
+                                  describe(found.front()));
+    set_p(verdict, family.corrected(within_test));
+  } else {
+    verdict.outcome = Outcome::kTooFewRuns;
+    double least = 1;
+    for (const auto& c : found) {
+      if (!std::isnan(c.corrected_p)) least = std::min(least, c.corrected_p);
+    }
+    verdict.p = least;
+    verdict.condition =
+        what_was_missed({compared.results.front()}, family.level()) + verdict.condition;
+  }
+  return verdict;
+}
+
+}  // namespace kappascope::theory
