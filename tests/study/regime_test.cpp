@@ -77,6 +77,8 @@ TEST_CASE("of two regimes both must be reached, a bound is inside, and none leav
   CHECK(all.runs.size() == runs.size());
   const double middle = 0.14 + 0.001 * 2;  // as two_conditions() has it
   CHECK(in_regime(runs, {{"accuracy/pgd", "no bias", middle, middle}}).reached.size() == 1);
+  CHECK(in_regime(runs, {{"accuracy/pgd", "no bias", 0.001, 0.1}}).reached ==
+        std::vector<std::string>{"rate 2"});
   CHECK(in_regime(runs, {{"accuracy/pgd", "no bias", 0.1}, {"accuracy/pgd", "PGB", 0.6}})
             .reached.empty());
 }

@@ -106,8 +106,8 @@ std::vector<Claim> bias_claims() {
       {.id = "P-PLAIN",
        .source = "ours, beside P-X3",
        .statement = "A stack of gated layers without residual paths, embedding or any bias learns "
-                    "later than one with a bias in every layer, or not at all, and a post-gating "
-                    "and an output bias do the same for it.",
+                    "later than one with a post-gating or an output bias in every layer, or not at "
+                    "all.",
        .assumptions = "as in the study: raw pixels, the default start of the framework",
        .derivation = "L layers are of order 2^L in a small input, with their gradients (P-FLAT): "
                      "where the first layers' outputs are small a stack is the constant zero and "
