@@ -126,6 +126,13 @@ std::string with_unit(const std::string& value, const char* before, const char* 
   return value.empty() ? "" : before + value + after;
 }
 
+/// Without the folder that the data lie in: "kjv.txt (61937 training, 6881 test windows)".
+std::string data_of(const Arm& arm) {
+  const auto data = arm.fact("data");
+  const auto slash = data.rfind('/', data.find(" ("));
+  return slash == std::string::npos ? data : data.substr(slash + 1);
+}
+
 std::string facts_of(const std::vector<Arm>& arms) {
   const auto fact = [](const char* key, const char* before = "", const char* after = "") {
     return [=](const Arm& arm) { return with_unit(arm.fact(key), before, after); };
@@ -141,7 +148,7 @@ std::string facts_of(const std::vector<Arm>& arms) {
                                     shared(arms, largest_rate_of, "learning rates"),
                                     shared(arms, steps, "lengths"),
                                     shared(arms, fact("seed", "seed "), "seeds"),
-                                    shared(arms, fact("data"), "data sets")};
+                                    shared(arms, data_of, "data sets")};
   std::erase(parts, "");
   return fmt::format("{}", fmt::join(parts, " · "));
 }

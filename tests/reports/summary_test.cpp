@@ -181,6 +181,24 @@ TEST_CASE("the cost is judged by its share and by its budget", "[summary]") {
   CHECK_THAT(of(0.11, "0").why, Contains("Most of it is features (11 %)") && Contains("No limit"));
 }
 
+TEST_CASE("the facts stand in a line, what differs side by side, data without their folder",
+          "[summary]") {
+  const TemporaryFolder folder;
+  const auto run = [&](const char* name, const char* parameters) {
+    return write(folder / name,
+                 {.scalars = {sample::plain("learning_rate", "", 0.01)},
+                  .facts = {{"data", "/a/b.txt (5 training, 2/3 test windows)"},
+                            {"model", "gated MLP"},
+                            {"optimizer", "adam"},
+                            {"parameters", parameters},
+                            {"seed", "3"}}});
+  };
+  CHECK(
+      summarise(read_arms({run("a", "1000"), run("b", "2000")})).facts ==
+      "gated MLP · 1,000 parameters / 2,000 parameters · adam · rate 0.01 · 1,000 steps · seed 3 · "
+      "b.txt (5 training, 2/3 test windows)");
+}
+
 TEST_CASE("losses of different problems are not compared", "[summary]") {
   const TemporaryFolder folder;
   const auto loss = sample::plain("loss/test", "", 1);

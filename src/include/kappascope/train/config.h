@@ -98,8 +98,8 @@ struct TrainConfig {
 /// "gated MLP, swiglu, 3 blocks of 64 to 128": the model for a reader.
 std::string model_in_words(const TrainConfig& config);
 
-/// "adam", "sgd, momentum 0.9": the optimiser for a reader, one word where it has no momentum of its
-/// own to tell.
+/// "adam", "sgd, momentum 0.9": the optimiser for a reader, one word where it has no momentum of
+/// its own to tell.
 std::string optimizer_in_words(const TrainConfig& config);
 
 /// The learning rate of `step` in a run of `steps`: linear warm-up, then constant or half a cosine.
