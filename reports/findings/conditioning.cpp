@@ -47,6 +47,7 @@ std::string over_layers(const std::vector<LayerValue>& values) {
                        values.size());
   }
   std::vector<std::string> parts;
+  parts.reserve(values.size());
   for (const auto& value : values) parts.push_back(value.text + " in " + value.layer);
   return listed(parts);
 }
