@@ -24,22 +24,11 @@ constexpr TextBlock kIndented{.width = 98, .column = 2, .indent = 2};
 std::optional<MeasuredRatio> measured(const Arm& arm,
                                       const std::string& layer,
                                       const std::string& above,
-                                      const std::string& below) {
-  const auto ratio = ratio_of(arm.last(above, layer), arm.last(below, layer));
+                                      const std::string& below,
+                                      const store::StepValue* paired = nullptr) {
+  const auto ratio = paired_ratio(paired, arm.last(above, layer), arm.last(below, layer));
   if (!ratio) return std::nullopt;
-  return MeasuredRatio{ratio->value, ratio->lower, ratio->upper};
-}
-
-/// What the run measured of the same rows in pairs; runs of older versions have the quotient alone.
-std::optional<MeasuredRatio> paired(const Arm& arm,
-                                    const std::string& layer,
-                                    const std::string& name,
-                                    const std::optional<MeasuredRatio>& separate) {
-  const auto* point = arm.last(name, layer);
-  if (!separate || point == nullptr) return separate;
-  const auto& scalar = point->scalar;
-  if (!std::isfinite(scalar.value) || !scalar.lower || !scalar.upper) return separate;
-  return MeasuredRatio{scalar.value, scalar.lower, scalar.upper, true};
+  return MeasuredRatio{ratio->value, ratio->lower, ratio->upper, ratio->paired};
 }
 
 std::string in_words(const store::Scalar& scalar) {
@@ -121,16 +110,13 @@ Advice advice(const std::filesystem::path& run) {
     layer.layer = name;
     if (const auto* last = arm.last(id::kKappaSecondMoment, name)) layer.step = last->step;
     layer.has_bias = arm.last(id::kBiasNorm, name) != nullptr;
-    layer.mean_costs = paired(arm,
-                              name,
-                              id::kKappaMeanCosts,
-                              measured(arm, name, id::kKappaSecondMoment, id::kKappaSigma));
+    layer.mean_costs = measured(
+        arm, name, id::kKappaSecondMoment, id::kKappaSigma, arm.last(id::kKappaMeanCosts, name));
     if (!layer.mean_costs) layer.kappa_cause = cause_of(arm, name);
-    if (layer.has_bias)
-      layer.bias_leaves = paired(arm,
-                                 name,
-                                 id::kKappaBiasLeaves,
-                                 measured(arm, name, id::kKappaWithBias, id::kKappaSigma));
+    if (layer.has_bias) {
+      layer.bias_leaves = measured(
+          arm, name, id::kKappaWithBias, id::kKappaSigma, arm.last(id::kKappaBiasLeaves, name));
+    }
     layer.variance_at_minus_mean =
         measured(arm, name, id::kVarianceBiasMinusMean, id::kVarianceBiasZero);
     layer.variance_at_best = measured(arm, name, id::kVarianceBiasMinimiser, id::kVarianceBiasZero);

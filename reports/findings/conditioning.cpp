@@ -15,11 +15,14 @@
 namespace kappascope::reports {
 namespace {
 
-/// The largest over the layers of name_a/name_b at their last points.
-std::optional<Ratio> worst_ratio(const Arm& arm, const std::string& a, const std::string& b) {
+/// The largest over the layers of name_a/name_b at their last points; `paired` is that quotient.
+std::optional<Ratio> worst_ratio(const Arm& arm,
+                                 const std::string& paired,
+                                 const std::string& a,
+                                 const std::string& b) {
   std::optional<Ratio> worst;
   for (const auto& layer : layers_of({arm}, a)) {
-    auto ratio = ratio_of(arm.last(a, layer), arm.last(b, layer));
+    auto ratio = paired_ratio(arm.last(paired, layer), arm.last(a, layer), arm.last(b, layer));
     if (!ratio || (worst && worst->value >= ratio->value)) continue;
     ratio->layer = layer;
     worst = ratio;
@@ -67,7 +70,8 @@ std::string first_of(std::vector<std::string> items) {
 void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     if (!arm.has(id::kKappaSigma)) continue;
-    const auto ratio = worst_ratio(arm, id::kKappaSecondMoment, id::kKappaSigma);
+    const auto ratio =
+        worst_ratio(arm, id::kKappaMeanCosts, id::kKappaSecondMoment, id::kKappaSigma);
     if (!ratio) {
       out.push_back(
           {"kappa_ratio",
@@ -91,7 +95,7 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
 void find_kappa_left(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     if (!arm.has(id::kBiasResidual)) continue;  // without b it is what the mean costs
-    const auto left = worst_ratio(arm, id::kKappaWithBias, id::kKappaSigma);
+    const auto left = worst_ratio(arm, id::kKappaBiasLeaves, id::kKappaWithBias, id::kKappaSigma);
     if (!left) continue;
     out.push_back({"kappa_left",
                    fmt::format("{}: with its bias b the W_d block is at {}× κ(Σ) in {}, the layer "

@@ -11,6 +11,10 @@ namespace kappascope::reports {
 
 std::string Ratio::certainty() const {
   if (!lower || !upper) return "No interval was recorded.";
+  if (paired) {
+    return fmt::format(
+        "95 %: {}–{}× (in pairs of rows, step {}).", words(*lower), words(*upper), step);
+  }
   return fmt::format("At least 90 %: {}–{}× (from the two 95 % intervals, step {}).",
                      words(*lower),
                      words(*upper),
@@ -30,6 +34,20 @@ std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepVa
     ratio.upper = *a.upper / *b.lower;
   }
   return ratio;
+}
+
+std::optional<Ratio> paired_ratio(const store::StepValue* paired,
+                                  const store::StepValue* above,
+                                  const store::StepValue* below) {
+  auto ratio = ratio_of(above, below);
+  if (!ratio || paired == nullptr) return ratio;
+  const store::Scalar& measured = paired->scalar;
+  if (!std::isfinite(measured.value) || !measured.lower || !measured.upper) return ratio;
+  return Ratio{.value = measured.value,
+               .lower = measured.lower,
+               .upper = measured.upper,
+               .step = paired->step,
+               .paired = true};
 }
 
 }  // namespace kappascope::reports

@@ -57,8 +57,9 @@ Answer without_bias(const std::vector<Arm>& arms, Answer out) {
   for (std::size_t a = 0; a < arms.size(); ++a) {
     std::optional<Ratio> worst;
     for (const auto& layer : layers_of({arms[a]}, id::kKappas)) {
-      auto ratio = ratio_of(arms[a].last(id::kKappaSecondMoment, layer),
-                            arms[a].last(id::kKappaSigma, layer));
+      auto ratio = paired_ratio(arms[a].last(id::kKappaMeanCosts, layer),
+                                arms[a].last(id::kKappaSecondMoment, layer),
+                                arms[a].last(id::kKappaSigma, layer));
       if (!ratio || (worst && worst->value >= ratio->value)) continue;
       ratio->layer = layer;
       worst = ratio;

@@ -15,6 +15,7 @@ Answer trust(const std::vector<Arm>& arms) {
     damaged += arm.damaged.size();
     for (const auto& [key, points] : arm.scalars) {
       if (!id::kKappas.contains(key.name)) continue;
+      if (key.name == id::kKappaMeanCosts || key.name == id::kKappaBiasLeaves) continue;
       const auto* point = arm.last(key.name, key.layer);
       if (point == nullptr) continue;
       ++all;

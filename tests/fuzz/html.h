@@ -17,20 +17,23 @@ namespace kappascope::fuzz {
 /// of those that they make, each quoted, and every tag is closed in its turn. Then no text has left
 /// its place: one that makes markup would have to make a tag or an attribute. Returns the tags.
 inline std::string check_html(std::string_view html) {
-  static constexpr std::array<std::string_view, 21> kTags = {
-      "a",       "code", "dd",      "details", "div",   "dl", "dt", "h2",    "li", "p", "pre",
-      "section", "span", "summary", "table",   "tbody", "td", "th", "thead", "tr", "ul"};
-  static constexpr std::array<std::string_view, 11> kAttributes = {"aria-labelledby",
+  static constexpr std::array<std::string_view, 23> kTags = {
+      "a",   "b",       "code", "dd",      "details", "div",   "dl", "dt", "h2",    "h3", "li", "p",
+      "pre", "section", "span", "summary", "table",   "tbody", "td", "th", "thead", "tr", "ul"};
+  static constexpr std::array<std::string_view, 14> kAttributes = {"aria-label",
+                                                                   "aria-labelledby",
                                                                    "class",
                                                                    "data-csv",
                                                                    "data-finding",
+                                                                   "data-findings",
                                                                    "data-key",
                                                                    "download",
                                                                    "href",
                                                                    "id",
                                                                    "role",
                                                                    "scope",
-                                                                   "tabindex"};
+                                                                   "tabindex",
+                                                                   "title"};
   const auto known = [](const auto& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -43,7 +46,9 @@ inline std::string check_html(std::string_view html) {
       while (at < html.size() && belongs(html[at])) ++at;
       return html.substr(begin, at - begin);
     };
-    const auto is_name = [](char c) { return (c >= 'a' && c <= 'z') || c == '-' || c == '2'; };
+    const auto is_name = [](char c) {
+      return (c >= 'a' && c <= 'z') || c == '-' || c == '2' || c == '3';
+    };
     const bool closing = html.substr(++at, 1) == "/";
     if (closing) ++at;
     const auto name = take(is_name);

@@ -31,7 +31,9 @@ TEST_CASE("the share of a run weighs layers alike and counts unresolved pairs ap
   CHECK(*verdict.lower < 0.75);
   CHECK(*verdict.upper > 0.75);
   CHECK(verdict.witness == "a, step 1: 9 < 10");
-  CHECK(verdict.condition.find("2 of 3 pairs over 2 layers; 2 more unresolved") == 0);
+  CHECK(verdict.condition.find(
+            "2 of 3 pairs over 2 layers (1 of 2, 1 of 1, 0 of 0 by thirds of training); 2 "
+            "more unresolved") == 0);
 }
 
 TEST_CASE("a run without what a claim needs leaves it undecided and names the series") {

@@ -6,6 +6,7 @@
 #include "fuzz/figures.h"
 #include "reports/html/figure_json.h"
 #include "reports/html/ledger.h"
+#include "reports/html/sections.h"
 #include "reports/html/tables.h"
 #include "reports/html/text.h"
 
@@ -40,16 +41,27 @@ void add_facts(Drawing& drawing) {
   }
 }
 
+/// A text that has a term of the glossary, or code between backticks, may have their tags.
+std::string without_explanations(std::string tags) {
+  for (const std::string_view pair : {"<a class href title/a", "<code/code"}) {
+    for (auto at = tags.find(pair); at != tags.npos; at = tags.find(pair, at))
+      tags.erase(at, pair.size());
+  }
+  return tags;
+}
+
 /// The parts of a page that hold texts of the runs.
 std::string tags_of(std::string_view bytes, bool plain) {
   Drawing drawing(bytes, plain);
   const auto findings = findings_of(drawing);
   add_facts(drawing);
-  return check_html(reports::findings_html(findings)) +
-         check_html(reports::figures_html({drawing.figure})) +
-         check_html(reports::facts_html(drawing.arms)) +
-         check_html(reports::table(reports::table_head({drawing.text()}),
-                                   "<tr>" + reports::table_cell(drawing.text()) + "</tr>"));
+  return without_explanations(
+      check_html(reports::findings_html(findings, false)) +
+      check_html(reports::figures_html({drawing.figure}, false)) +
+      check_html(reports::not_drawn_html({drawing.figure})) +
+      check_html(reports::facts_html(drawing.arms)) +
+      check_html(reports::table(reports::table_head({drawing.text()}),
+                                "<tr>" + reports::table_cell(drawing.text()) + "</tr>")));
 }
 
 void check_html_writers(std::string_view bytes) {
