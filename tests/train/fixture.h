@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kappascope/probes/attach.h"
+#include "kappascope/train/preconditioner.h"
 #include "kappascope/train/trainer.h"
 #include "support/idx.h"
 
@@ -40,6 +41,9 @@ inline probes::ProbeOptions all_probes(train::Task& task) {
   options.spectrum.top = 2;
   options.spectrum.density_steps = 10;
   options.spectrum.density_starts = 2;
+  options.spectrum.preconditioner = [&task](const curvature::NamedParameters& parameters) {
+    return train::preconditioner(*task.optimizer, parameters);
+  };
   options.curvature_loss = [&task] {
     task.model().eval();
     const auto losses = task.problem->losses(data::Split::kTrain, torch::arange(50, torch::kLong));
