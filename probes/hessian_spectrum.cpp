@@ -94,6 +94,8 @@ void multiply(const curvature::CurvatureOperator& op) {
 }  // namespace
 
 HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
+                                 // Copied twice, in no order: it cannot be moved.
+                                 // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                  std::function<curvature::NamedParameters()> parameters,
                                  HessianSpectrumOptions options)
     : HessianSpectrum(MakeOperator([loss = std::move(loss), parameters](tensor::Group*) {

@@ -65,7 +65,14 @@ std::optional<Preconditioner> of_adam(const torch::optim::Optimizer& optimizer,
 
 std::optional<Preconditioner> preconditioner(const torch::optim::Optimizer& optimizer,
                                              const NamedParameters& parameters) {
-  using namespace torch::optim;
+  using torch::optim::Adam;
+  using torch::optim::AdamOptions;
+  using torch::optim::AdamParamState;
+  using torch::optim::AdamW;
+  using torch::optim::AdamWOptions;
+  using torch::optim::AdamWParamState;
+  using torch::optim::SGD;
+  using torch::optim::SGDOptions;
   // AdamW is no Adam in LibTorch.
   if (dynamic_cast<const Adam*>(&optimizer) != nullptr)
     return of_adam<AdamOptions, AdamParamState>(optimizer, parameters);

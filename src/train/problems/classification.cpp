@@ -92,7 +92,8 @@ class Classification final : public Problem {
       sum += x.sum({0, 2, 3});
       squares += x.square().sum({0, 2, 3});
     }
-    const auto n = static_cast<double>(all.numel() * train_->shape().size() / channels);
+    const auto n = static_cast<double>(all.numel()) * static_cast<double>(train_->shape().size()) /
+                   static_cast<double>(channels);
     const auto mean = sum / n;
     const auto variance = squares / n - mean.square();
     // A channel that is the same everywhere tells nothing: it becomes zero.
