@@ -59,6 +59,11 @@ Twins dichotomy_twins() {
               [](const PlainStack& stack) { return std::int64_t{1} << stack.layers.size(); },
               kSeed);
         }}},
+      {"P-FLAT, no order at all",
+       {[] { return check_order_in_input(doubling_order, kSeed); },
+        [] {
+          return check_order_in_input([](const PlainStack&) { return std::int64_t{0}; }, kSeed);
+        }}},
       {"P-SOFT'",
        {[] { return check_own_change([](const Rational& a) { return a; }, kSeed); },
         [] { return check_own_change([](const Rational& a) { return a / 2; }, kSeed); }}},
