@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "reports/html/ledger.h"
 #include "reports/html/page.h"
-#include "reports/html/summary.h"
-#include "reports/html/tables.h"
+#include "reports/html/parts/ledger.h"
+#include "reports/html/parts/summary.h"
+#include "reports/html/parts/tables.h"
 #include "reports/number_format.h"
 
 namespace kappascope::reports {

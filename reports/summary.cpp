@@ -17,14 +17,6 @@ struct Headline {
   std::string text{}, certainty{};
 };
 
-/// The step at which the loss was no number.
-std::optional<std::int64_t> diverged_at(const Arm& arm) {
-  for (const auto& [step, time, event] : arm.events) {
-    if (event.kind == "nan_loss") return step;
-  }
-  return std::nullopt;
-}
-
 std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
   std::vector<std::string> parts;
   for (const Arm& arm : arms) {
@@ -155,7 +147,7 @@ std::string facts_of(const std::vector<Arm>& arms) {
 
 }  // namespace
 
-const char* to_string(Grade grade) {
+std::string to_string(Grade grade) {
   switch (grade) {
     case Grade::kGood:
       return "good";
@@ -167,6 +159,13 @@ const char* to_string(Grade grade) {
       return "cannot tell";
   }
   return "";
+}
+
+std::optional<std::int64_t> diverged_at(const Arm& arm) {
+  for (const auto& [step, time, event] : arm.events) {
+    if (event.kind == "nan_loss") return step;
+  }
+  return std::nullopt;
 }
 
 bool same_problem(const Arm& a, const Arm& b) {

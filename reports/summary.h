@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +11,10 @@
 
 namespace kappascope::reports {
 
-/// How things stand, in a word and a colour.
-enum class Grade { kGood, kWatch, kBad, kOpen };
-/// "good", "watch", "bad", "cannot tell".
-const char* to_string(Grade grade);
+/// How things stand, in a word and a colour; what asks for more attention is the larger.
+enum class Grade { kGood, kOpen, kWatch, kBad };
+/// "good", "cannot tell", "watch", "bad".
+std::string to_string(Grade grade);
 
 /// What one arm contributes to an answer.
 struct Reading {
@@ -44,6 +46,9 @@ Summary summarise(const std::vector<Arm>& arms);
 
 /// Whether the losses of the two may be compared: same data, same loss, as far as they say.
 bool same_problem(const Arm& a, const Arm& b);
+
+/// The step from which on the loss was no number.
+std::optional<std::int64_t> diverged_at(const Arm& arm);
 
 /// The layer whose κ of the W_d block was last the largest, and that point; a layer without any
 /// number is not looked at. Nothing when there is none.

@@ -8,19 +8,13 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/spikes.h"
 #include "reports/figures/builders.h"
 #include "reports/findings/rules.h"
+#include "reports/runs/costs.h"
 #include "reports/summary.h"
 
 namespace kappascope::reports {
 namespace {
-
-/// Whether the probe whose cost this is may take what it wants.
-bool has_no_budget(const store::Scalar& cost) {
-  const auto budget = cost.attributes.find(attribute::kBudget);
-  return budget != cost.attributes.end() && budget->second == "0";
-}
 
 /// The last κ of the W_d block at or before `step`, layer by layer.
 std::string kappa_before(const Arm& arm, std::int64_t step) {
@@ -203,10 +197,7 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
 void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     const auto& losses = arm.series(id::kLossTrain);
-    std::vector<double> values;
-    values.reserve(losses.size());
-    for (const auto& point : losses) values.push_back(point.scalar.value);
-    auto spikes = find_spikes(values);
+    auto spikes = loss_spikes(arm);
     std::erase_if(spikes, [](const Spike& s) { return !std::isfinite(s.peak); });  // find_trouble
     if (spikes.empty()) continue;
     const auto highest = std::ranges::max_element(
@@ -229,34 +220,24 @@ void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
 
 void find_cost(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const auto* total = arm.last(id::kCostTotal);
-    if (total == nullptr) continue;
-    std::vector<std::pair<double, std::string>> shares;
-    bool unlimited = true;
-    for (const auto& [key, points] : arm.scalars) {
-      if (!id::kCost.contains(key.name) || key.name == id::kCostTotal) continue;
-      const auto* point = arm.last(key.name, key.layer);
-      if (point == nullptr) continue;
-      shares.emplace_back(point->scalar.value, key.name.substr(id::kCost.prefix().size()));
-      unlimited = unlimited && has_no_budget(point->scalar);
-    }
-    std::sort(shares.rbegin(), shares.rend());
+    const auto costs = costs_of(arm);
+    if (!costs) continue;
     std::vector<std::string> parts;
-    parts.reserve(shares.size());
-    for (const auto& [share, name] : shares) parts.push_back(name + " " + percent(share));
+    parts.reserve(costs->probes.size() + 1);
     double named = 0;
-    for (const auto& share : shares) named += share.first;
-    // What belongs to no probe: the hooks, and writing.
-    if (!shares.empty() && total->scalar.value - named > 5e-5)
-      parts.push_back("hooks and storing " + percent(total->scalar.value - named));
-    std::string certainty = parts.empty() ? "Measured by the run itself." : listed(parts) + ".";
-    if (unlimited && !shares.empty()) {
-      certainty += " The run measured without a time limit (probes.budget = 0).";
+    for (const auto& cost : costs->probes) {
+      parts.push_back(cost.probe + " " + percent(cost.share));
+      named += cost.share;
     }
+    // What belongs to no probe.
+    if (!parts.empty() && costs->total - named > 5e-5)
+      parts.push_back("hooks and storing " + percent(costs->total - named));
+    std::string certainty = parts.empty() ? "Measured by the run itself." : listed(parts) + ".";
+    if (costs->all_unlimited())
+      certainty += " The run measured without a time limit (probes.budget = 0).";
     out.push_back(
         {"cost",
-         fmt::format(
-             "{}: probing took {} of the training time.", arm.label, percent(total->scalar.value)),
+         fmt::format("{}: probing took {} of the training time.", arm.label, percent(costs->total)),
          certainty,
          false});
   }

@@ -6,8 +6,8 @@
 #include "kappascope/core/version.h"
 #include "reports/html/assets.h"
 #include "reports/html/figure_json.h"
-#include "reports/html/glossary.h"
-#include "reports/html/sections.h"
+#include "reports/html/parts/glossary.h"
+#include "reports/html/parts/sections.h"
 #include "reports/html/text.h"
 
 namespace kappascope::reports {

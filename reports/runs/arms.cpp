@@ -117,6 +117,14 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
   return arms;
 }
 
+std::vector<Spike> loss_spikes(const Arm& arm) {
+  const auto& losses = arm.series(id::kLossTrain);
+  std::vector<double> values;
+  values.reserve(losses.size());
+  for (const auto& point : losses) values.push_back(point.scalar.value);
+  return find_spikes(values);
+}
+
 std::string status_text(const store::Scalar& scalar) {
   for (const auto* key : {kSeedsNote, attribute::kStatus}) {
     const auto text = scalar.attributes.find(key);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/spikes.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::reports {
@@ -53,6 +54,9 @@ struct Arm {
 /// arms of one label get their folder (and then a number) added. Throws when `runs` is empty or one
 /// cannot be read.
 std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
+
+/// The spikes of the training loss; their places are those of its points.
+std::vector<Spike> loss_spikes(const Arm& arm);
 
 /// Natural order of names: "blocks.2" before "blocks.10".
 bool natural_less(const std::string& a, const std::string& b);

@@ -97,15 +97,12 @@ void add_measured(const std::map<std::int64_t, Measured>& series,
 
 void add_run(const Arm& run, Around& out) {
   const auto& losses = run.series(id::kLossTrain);
-  std::vector<double> values;
-  values.reserve(losses.size());
-  for (const auto& point : losses) values.push_back(point.scalar.value);
-  for (const auto& spike : find_spikes(values)) {
+  for (const auto& spike : loss_spikes(run)) {
     ++out.spikes;
     for (std::size_t i = 0; i < losses.size(); ++i) {
       const auto since = static_cast<std::int64_t>(i) - static_cast<std::int64_t>(spike.begin);
       if (since >= -kBefore && since <= kAfter)
-        out.loss[since].values.push_back(values[i] / spike.usual);
+        out.loss[since].values.push_back(losses[i].scalar.value / spike.usual);
     }
     for (std::size_t q = 0; q < kQuantities.size(); ++q) {
       add_measured(

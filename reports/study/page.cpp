@@ -3,8 +3,8 @@
 
 #include <iterator>
 
-#include "reports/html/ledger.h"
 #include "reports/html/page.h"
+#include "reports/html/parts/ledger.h"
 #include "reports/number_format.h"
 #include "reports/study/builders.h"
 

@@ -4,50 +4,25 @@
 
 #include <algorithm>
 
+#include "reports/runs/costs.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
 namespace {
 
-struct Cost {
+struct ArmCosts {
   std::size_t arm = 0;
-  double total = 0;
-  double budget = 0;       ///< of all probes together; 0: none
-  bool unlimited = false;  ///< a probe may take what it wants
-  std::string largest{};   ///< the probe that takes most
-  double largest_share = 0;
+  Costs costs{};
 };
 
-std::optional<Cost> cost_of(const std::vector<Arm>& arms, std::size_t a) {
-  const Arm& arm = arms[a];
-  const auto* total = arm.last(id::kCostTotal);
-  if (total == nullptr) return std::nullopt;
-  Cost cost{.arm = a, .total = total->scalar.value};
-  for (const auto& [key, points] : arm.scalars) {
-    if (!id::kCost.contains(key.name) || key.name == id::kCostTotal) continue;
-    const auto* point = arm.last(key.name, key.layer);
-    if (point == nullptr) continue;
-    const auto budget = point->scalar.attributes.find(attribute::kBudget);
-    if (budget != point->scalar.attributes.end()) {
-      const double share = std::strtod(budget->second.c_str(), nullptr);
-      cost.budget += share;
-      cost.unlimited = cost.unlimited || share == 0;
-    }
-    if (point->scalar.value > cost.largest_share) {
-      cost.largest_share = point->scalar.value;
-      cost.largest = key.name.substr(id::kCost.prefix().size());
-    }
-  }
-  return cost;
-}
-
 /// Settings of the program, and of attach() in Python.
-std::string how_to_cut(const Cost& cost) {
-  if (cost.largest.empty()) return "";
-  const bool hessian = cost.largest == "hessian";
+std::string how_to_cut(const Costs& costs) {
+  if (costs.probes.empty()) return "";
+  const auto& largest = costs.probes.front();
+  const bool hessian = largest.probe == "hessian";
   const std::string most =
-      fmt::format("Most of it is {} ({}). ", cost.largest, percent(cost.largest_share));
-  if (cost.unlimited) {
+      fmt::format("Most of it is {} ({}). ", largest.probe, percent(largest.share));
+  if (costs.any_unlimited()) {
     return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 %.",
                               hessian ? "probes.hessian-budget" : "probes.budget");
   }
@@ -66,22 +41,23 @@ Answer cost(const std::vector<Arm>& arms) {
              .answer = "not stored",
              .why = "The run stores it with its first window.",
              .figure = "facts"};
-  std::vector<Cost> costs;
+  std::vector<ArmCosts> all;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    if (auto cost = cost_of(arms, a)) costs.push_back(std::move(*cost));
+    if (auto costs = costs_of(arms[a])) all.push_back({a, std::move(*costs)});
   }
-  if (costs.empty()) return out;
-  std::ranges::stable_sort(costs, std::ranges::greater{}, &Cost::total);
-  for (const Cost& cost : costs) {
-    out.readings.push_back({cost.arm,
-                            percent(cost.total) + " of the training time",
-                            cost.unlimited    ? "no limit was set"
-                            : cost.budget > 0 ? "budget " + percent(cost.budget)
-                                              : ""});
+  if (all.empty()) return out;
+  std::ranges::stable_sort(
+      all, std::ranges::greater{}, [](const ArmCosts& one) { return one.costs.total; });
+  for (const auto& [arm, costs] : all) {
+    out.readings.push_back({arm,
+                            percent(costs.total) + " of the training time",
+                            costs.any_unlimited() ? "no limit was set"
+                            : costs.budget() > 0  ? "budget " + percent(costs.budget())
+                                                  : ""});
   }
-  const Cost& most = costs.front();
+  const Costs& most = all.front().costs;
   out.answer = percent(most.total);
-  const bool within = !most.unlimited && most.budget > 0 && most.total <= 2 * most.budget;
+  const bool within = !most.any_unlimited() && most.budget() > 0 && most.total <= 2 * most.budget();
   out.grade = most.total <= kSmall || within ? Grade::kGood
               : most.total <= kLarge         ? Grade::kWatch
                                              : Grade::kBad;

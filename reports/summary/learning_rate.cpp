@@ -25,15 +25,10 @@ struct Signs {
 
 Signs signs_of(const Arm& arm) {
   Signs signs;
-  for (const auto& [step, time, event] : arm.events) {
-    if (event.kind == "nan_loss" && !signs.diverged) signs.diverged = step;
-  }
+  signs.diverged = diverged_at(arm);
   const auto& losses = arm.series(id::kLossTrain);
-  std::vector<double> values;
-  values.reserve(losses.size());
-  for (const auto& point : losses) values.push_back(point.scalar.value);
-  signs.watched = values.size();
-  for (const Spike& spike : find_spikes(values)) signs.spikes.push_back(losses[spike.begin].step);
+  signs.watched = losses.size();
+  for (const Spike& spike : loss_spikes(arm)) signs.spikes.push_back(losses[spike.begin].step);
   const auto* seen = arm.last(id::kPreconditionedLambda);
   const auto* limit = arm.last(id::kStabilityLimit);
   if (seen != nullptr && limit != nullptr && seen->step == limit->step) {
@@ -83,20 +78,6 @@ Reading reading_of(std::size_t a, const Signs& signs) {
   return reading;
 }
 
-int rank(Grade grade) {
-  switch (grade) {
-    case Grade::kBad:
-      return 3;
-    case Grade::kWatch:
-      return 2;
-    case Grade::kOpen:
-      return 1;
-    case Grade::kGood:
-      return 0;
-  }
-  return 0;
-}
-
 std::string explained(const Signs& signs, Grade grade) {
   if (grade == Grade::kBad) return "Lower train.learning-rate, or lengthen train.warmup.";
   if (!signs.spikes.empty()) {
@@ -128,9 +109,8 @@ Answer learning_rate(const std::vector<Arm>& arms) {
     out.why = "No training loss was stored.";
     return out;
   }
-  std::ranges::stable_sort(found, [](const auto& x, const auto& y) {
-    return rank(grade_of(x.second)) > rank(grade_of(y.second));
-  });
+  std::ranges::stable_sort(
+      found, [](const auto& x, const auto& y) { return grade_of(x.second) > grade_of(y.second); });
   for (const auto& [a, signs] : found) out.readings.push_back(reading_of(a, signs));
   const Signs& first = found.front().second;
   out.grade = grade_of(first);

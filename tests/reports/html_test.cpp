@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/figure_json.h"
-#include "reports/html/ledger.h"
-#include "reports/html/tables.h"
+#include "reports/html/parts/ledger.h"
+#include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"

@@ -10,7 +10,7 @@
 
 #include "reports/figures.h"
 #include "reports/findings.h"
-#include "reports/html/tables.h"
+#include "reports/html/parts/tables.h"
 #include "reports/runs/spectra.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"

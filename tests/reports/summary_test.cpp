@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "reports/html/glossary.h"
-#include "reports/html/summary.h"
+#include "reports/html/parts/glossary.h"
+#include "reports/html/parts/summary.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
 

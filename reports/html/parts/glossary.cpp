@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/html/glossary.h"
+#include "reports/html/parts/glossary.h"
 
 #include <fmt/format.h>
 

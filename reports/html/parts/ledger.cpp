@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/html/ledger.h"
+#include "reports/html/parts/ledger.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "kappascope/core/json_depth.h"
-#include "reports/html/tables.h"
+#include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
 #include "reports/number_format.h"
 

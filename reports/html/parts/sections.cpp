@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/html/sections.h"
+#include "reports/html/parts/sections.h"
 
 #include <fmt/format.h>
 
 #include <cctype>
 
-#include "reports/html/glossary.h"
+#include "reports/html/parts/glossary.h"
 #include "reports/html/text.h"
 
 namespace kappascope::reports {

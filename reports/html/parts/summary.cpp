@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/html/summary.h"
+#include "reports/html/parts/summary.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/figures/builders.h"
-#include "reports/html/glossary.h"
-#include "reports/html/tables.h"
+#include "reports/html/parts/glossary.h"
+#include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
 #include "reports/number_format.h"
 
@@ -15,18 +17,11 @@ namespace {
 /// Readings that a tile has room for; the table of arms has the others.
 constexpr std::size_t kInTile = 2;
 
-const char* css_of(Grade grade) {
-  switch (grade) {
-    case Grade::kGood:
-      return "good";
-    case Grade::kWatch:
-      return "watch";
-    case Grade::kBad:
-      return "bad";
-    case Grade::kOpen:
-      return "open";
-  }
-  return "";
+/// Its word as a class of the style sheet: "cannot-tell".
+std::string css_of(Grade grade) {
+  std::string name = to_string(grade);
+  std::ranges::replace(name, ' ', '-');
+  return name;
 }
 
 std::string badge(Grade grade) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/html/tables.h"
+#include "reports/html/parts/tables.h"
 
 #include <fmt/format.h>
 

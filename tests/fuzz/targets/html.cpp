@@ -5,9 +5,9 @@
 
 #include "fuzz/figures.h"
 #include "reports/html/figure_json.h"
-#include "reports/html/ledger.h"
-#include "reports/html/sections.h"
-#include "reports/html/tables.h"
+#include "reports/html/parts/ledger.h"
+#include "reports/html/parts/sections.h"
+#include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
 
 namespace kappascope::fuzz {

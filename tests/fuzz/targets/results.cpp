@@ -8,7 +8,7 @@
 #include "fuzz/html.h"
 #include "kappascope/reports/study/markdown.h"
 #include "kappascope/study/result.h"
-#include "reports/html/ledger.h"
+#include "reports/html/parts/ledger.h"
 
 namespace kappascope::fuzz {
 namespace {

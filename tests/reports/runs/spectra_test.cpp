@@ -7,7 +7,7 @@
 #include "reports/figures.h"
 #include "reports/findings.h"
 #include "reports/html/figure_json.h"
-#include "reports/html/sections.h"
+#include "reports/html/parts/sections.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
