@@ -14,6 +14,7 @@
 #include "kappascope/curvature/averaged.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/probes/scalars.h"
+#include "probes/spectrum_rows.h"
 
 namespace kappascope::probes {
 namespace {
@@ -67,15 +68,6 @@ void or_event(store::Snapshot& out, const Work& work) {
 
 /// Of curvature::scaled, before the first product of its eigenvalues.
 constexpr int kNoiseProducts = 4;
-
-void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& found) {
-  if (found.eigenvalues.size() == 0) return;
-  const double value = found.eigenvalues[0];
-  const double bound = found.bounds()[0];
-  add_scalar(out, id::kPreconditionedLambda, "", value, value - bound, value + bound);
-  if (out.scalars.back().status == store::Status::kOk)
-    out.scalars.back().status = store::Status::parse(linalg::to_string(found.status));
-}
 
 /// The number that process 0 has, so that all decide alike.
 double of_process_0(double number, tensor::Group* group) {
@@ -283,34 +275,6 @@ tensor::State HessianSpectrum::state() const {
 
 void HessianSpectrum::load(const tensor::State& state) {
   start_ = state.has("start") ? state.floating_tensor("start", {-1}) : at::Tensor();
-}
-
-void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& result, int top) {
-  const Eigen::VectorXd bounds = result.bounds();
-  const auto found = static_cast<int>(result.eigenvalues.size());
-  const auto add = [&](const std::string& name, int i) {
-    const double value = result.eigenvalues[i], bound = bounds[i];
-    add_scalar(out, name, "", value, value - bound, value + bound);
-    if (out.scalars.back().status == store::Status::kOk)
-      out.scalars.back().status = store::Status::parse(linalg::to_string(result.status));
-  };
-  for (int i = 0; i < std::min(top, found); ++i) add(id::kHessianLambda.at(i + 1), i);
-  for (int i = 0; i < std::min(top, found); ++i)
-    add(id::kHessianLambdaMin.at(i + 1), found - 1 - i);
-}
-
-void add_density(store::Snapshot& out, const linalg::Density& density) {
-  const auto points = density.grid.size();
-  store::Array array{id::kHessianDensity, "", {4, points}, {}};
-  for (const auto* row : {&density.grid, &density.density, &density.lower, &density.upper}) {
-    array.data.insert(array.data.end(), row->data(), row->data() + points);
-  }
-  if (points > 0) out.arrays.push_back(std::move(array));
-  add_scalar(out, id::kHessianTrace, "", density.trace, density.trace_lower, density.trace_upper);
-  const auto& negative = density.negative_mass;
-  const auto& zero = density.near_zero_mass;
-  add_scalar(out, id::kHessianNegativeMass, "", negative.value, negative.lower, negative.upper);
-  add_scalar(out, id::kHessianNearZeroMass, "", zero.value, zero.lower, zero.upper);
 }
 
 }  // namespace kappascope::probes

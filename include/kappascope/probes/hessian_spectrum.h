@@ -90,8 +90,4 @@ class HessianSpectrum final : public session::Probe {
   double least_seconds_ = 0;
 };
 
-/// The scalars and arrays of one spectrum; bounds hold the noise of products too.
-void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& result, int top);
-void add_density(store::Snapshot& out, const linalg::Density& density);
-
 }  // namespace kappascope::probes

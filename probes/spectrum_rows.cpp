@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/spectrum_rows.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "kappascope/probes/scalars.h"
+
+namespace kappascope::probes {
+namespace {
+
+namespace id = store::id;
+
+/// The i-th eigenvalue with its bound; a number that is none keeps the status that says so.
+void add_eigenvalue(store::Snapshot& out,
+                    const std::string& name,
+                    const linalg::ExtremeEigenvalues& found,
+                    int i) {
+  const double value = found.eigenvalues[i];
+  const double bound = found.bounds()[i];
+  add_scalar(out, name, "", value, value - bound, value + bound);
+  if (out.scalars.back().status == store::Status::kOk)
+    out.scalars.back().status = store::Status::parse(linalg::to_string(found.status));
+}
+
+}  // namespace
+
+void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top) {
+  const auto count = static_cast<int>(found.eigenvalues.size());
+  for (int i = 0; i < std::min(top, count); ++i)
+    add_eigenvalue(out, id::kHessianLambda.at(i + 1), found, i);
+  for (int i = 0; i < std::min(top, count); ++i)
+    add_eigenvalue(out, id::kHessianLambdaMin.at(i + 1), found, count - 1 - i);
+}
+
+void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& found) {
+  if (found.eigenvalues.size() > 0) add_eigenvalue(out, id::kPreconditionedLambda, found, 0);
+}
+
+void add_density(store::Snapshot& out, const linalg::Density& density) {
+  const auto points = density.grid.size();
+  store::Array array{id::kHessianDensity, "", {4, points}, {}};
+  for (const auto* row : {&density.grid, &density.density, &density.lower, &density.upper}) {
+    array.data.insert(array.data.end(), row->data(), row->data() + points);
+  }
+  if (points > 0) out.arrays.push_back(std::move(array));
+  add_scalar(out, id::kHessianTrace, "", density.trace, density.trace_lower, density.trace_upper);
+  const auto& negative = density.negative_mass;
+  const auto& zero = density.near_zero_mass;
+  add_scalar(out, id::kHessianNegativeMass, "", negative.value, negative.lower, negative.upper);
+  add_scalar(out, id::kHessianNearZeroMass, "", zero.value, zero.lower, zero.upper);
+}
+
+}  // namespace kappascope::probes

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kappascope/linalg/density.h"
+#include "kappascope/linalg/lanczos.h"
+#include "kappascope/store/run.h"
+
+namespace kappascope::probes {
+
+// What a Hessian window leaves in a snapshot; bounds hold the noise of products too.
+
+/// hessian/lambda_1.. and hessian/lambda_min_1.., `top` of each at most.
+void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top);
+/// hessian/preconditioned, where an eigenvalue was found.
+void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& found);
+/// hessian/density, hessian/trace and what the density says near and below zero.
+void add_density(store::Snapshot& out, const linalg::Density& density);
+
+}  // namespace kappascope::probes
