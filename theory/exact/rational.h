@@ -3,17 +3,18 @@
 
 #include <compare>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <string>
 
 #include "theory/exact/matrix.h"
 
 namespace kappascope::theory {
 
-/// A fraction of integers of any size, always in lowest terms. Boost.Multiprecision does the
-/// arithmetic; its headers take seconds to compile and stay in rational.cpp.
+/// A fraction of integers of any size, always in lowest terms. One whose parts have 63 bits is kept
+/// in place, as nearly all are; Boost.Multiprecision, whose headers take seconds to compile and
+/// stay in rational.cpp, does the arithmetic of the others.
 class Rational {
  public:
   Rational() : Rational(0) {}
@@ -27,11 +28,6 @@ class Rational {
       construct(std::uint64_t{numerator}, std::uint64_t{denominator});
     }
   }
-  Rational(const Rational& other);
-  Rational(Rational&& other) noexcept;
-  Rational& operator=(const Rational& other);
-  Rational& operator=(Rational&& other) noexcept;
-  ~Rational();
 
   Rational& operator+=(const Rational& other);
   Rational& operator-=(const Rational& other);
@@ -54,12 +50,18 @@ class Rational {
   friend std::ostream& operator<<(std::ostream& out, const Rational& value);
 
  private:
-  struct Access;  // to the value in `storage_`, in rational.cpp
+  struct Large;
 
   void construct(std::int64_t numerator, std::int64_t denominator);
   void construct(std::uint64_t numerator, std::uint64_t denominator);
+  /// Takes `value`: in place where its parts fit.
+  void assign(Large value);
+  [[nodiscard]] Large large() const;
+  template <typename InPlace, typename ByBoost>
+  void update(const Rational& other, InPlace in_place, ByBoost by_boost);
 
-  alignas(std::max_align_t) std::byte storage_[64]{};
+  std::int64_t numerator_ = 0, denominator_ = 1;  // where there is no large_; the second above zero
+  std::shared_ptr<const Large> large_;
 };
 
 }  // namespace kappascope::theory

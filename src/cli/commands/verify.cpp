@@ -139,8 +139,9 @@ int run_verify(const Arguments& arguments) {
   usage.synopsis =
       "kappascope verify [CLAIM...] [--run RUN] [--explain] [--list] [--json] [--expect FILE]";
   usage.text =
-      "Decides the claims of the four documents by computation: all of them as a table, in half a\n"
-      "minute, or the named ones with their evidence. P-L2a is one claim, P-L2a' its correction,\n"
+      "Decides the claims of the four documents by computation: all of them as a table, in a\n"
+      "quarter of a minute, or the named ones with their evidence. P-L2a is one claim, P-L2a' its "
+      "correction,\n"
       "and P-L2 the family. Claims about training need --run; the verdicts are then stored in "
       "that\n"
       "run, and its report shows them. A refuted claim is a result: the exit status is 0. With\n"
