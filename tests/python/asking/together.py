@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of several processes under torchrun, which ask together.
 
-together.py HOW OUT: ddp or fsdp; process r writes OUT.r.
+together.py FOLDER HOW...: for each of ddp and fsdp, process r writes FOLDER/HOW.r.
 """
 
 import sys
@@ -107,5 +107,6 @@ def _local(parameter: Tensor) -> Tensor:
 
 if __name__ == "__main__":
     dist.init_process_group("gloo")
-    torch.save(asked(sys.argv[1]), f"{sys.argv[2]}.{dist.get_rank()}")
+    for how in sys.argv[2:]:
+        torch.save(asked(how), f"{sys.argv[1]}/{how}.{dist.get_rank()}")
     dist.destroy_process_group()

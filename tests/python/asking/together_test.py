@@ -48,19 +48,27 @@ def whole(found: list[dict[str, Any]], dtype: str) -> Tensor:
 
 
 class Together(unittest.TestCase):
+    folder: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        done = subprocess.run(
+            [sys.executable, *torchrun, SCRIPT, folder.name, "fsdp", "ddp"],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+
     def asked(self, how: str) -> list[dict[str, Any]]:
-        with tempfile.TemporaryDirectory() as folder:
-            out = str(Path(folder, "out"))
-            launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-            done = subprocess.run(
-                [sys.executable, *launch, SCRIPT, how, out],
-                env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
-                capture_output=True,
-                text=True,
-                timeout=300,
-            )
-            self.assertEqual(done.returncode, 0, done.stderr[-3000:])
-            return [torch.load(f"{out}.{rank}", weights_only=False) for rank in (0, 1)]
+        """By each process."""
+        paths = [self.folder / f"{how}.{rank}" for rank in (0, 1)]
+        return [torch.load(path, weights_only=False) for path in paths]
 
     def check(self, found: list[dict[str, Any]], sharded: bool) -> None:
         for dtype in (torch.float64, torch.float32):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of several processes under torchrun.
 
-processes.py RUN WRAPPER PASSES DIES: alone, ddp or fsdp; passes an update; the step before which
-process 1 dies (-1: none).
+processes.py FOLDER HOW...: a run in FOLDER for each of ddp, fsdp, passes (ddp with two passes an
+update) and dies (ddp whose process 1 dies).
 """
 
 import os
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from training import Model, batches, loss_of
 
 STEPS = 4
+DIES_BEFORE = 3
 
 
 def model_of() -> Model:
@@ -30,7 +31,7 @@ def model_of() -> Model:
 
 
 def wrap(model: Model, how: str) -> nn.Module:
-    if how == "ddp":
+    if how in ("ddp", "passes", "dies"):
         return nn.parallel.DistributedDataParallel(model)
     if how == "fsdp":
         from torch.distributed.fsdp import fully_shard
@@ -42,9 +43,10 @@ def wrap(model: Model, how: str) -> nn.Module:
     return model
 
 
-def train(run: str, how: str, passes: int, dies: int) -> None:
+def train(run: str, how: str) -> None:
     rank = dist.get_rank() if dist.is_initialized() else 0
     size = dist.get_world_size() if dist.is_initialized() else 1
+    passes = 2 if how == "passes" else 1
     model = wrap(model_of(), how)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
     fixed = batches(1)[0].chunk(size)[rank]
@@ -66,12 +68,12 @@ def train(run: str, how: str, passes: int, dies: int) -> None:
     )
     assert scope.run == run, scope.run
     for step, tokens in enumerate(batches(STEPS)):
-        if rank == 1 and step == dies:
+        if how == "dies" and rank == 1 and step == DIES_BEFORE:
             os._exit(9)
         mine = tokens.chunk(size)[rank]
         for i, part in enumerate(mine.chunk(passes)):
             last = i == passes - 1
-            with model.no_sync() if how == "ddp" and not last else nullcontext():
+            with nullcontext() if last else model.no_sync():
                 loss = loss_of(model(part), part) / passes
                 loss.backward()
             scope.loss(loss * passes)
@@ -82,8 +84,7 @@ def train(run: str, how: str, passes: int, dies: int) -> None:
 
 
 if __name__ == "__main__":
-    if "RANK" in os.environ:
-        dist.init_process_group("gloo")
-    train(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    dist.init_process_group("gloo")
+    for how in sys.argv[2:]:
+        train(f"{sys.argv[1]}/{how}", how)
+    dist.destroy_process_group()

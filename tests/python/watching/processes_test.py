@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import kappascope
+from processes import train
 
 SCRIPT = str(Path(__file__).with_name("processes.py"))
 # Of one process per batch; those of several are each about their own part.
@@ -24,22 +25,23 @@ class Processes(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        cls.whole = cls().run_of("whole", "alone")
+        train(f"{cls.folder}/alone", "alone")
+        cls.whole = kappascope.read(f"{cls.folder}/alone")
+        done = cls.launch("ddp", "passes", "fsdp")
+        assert done.returncode == 0, done.stderr[-3000:]
 
-    def run_of(
-        self, name: str, how: str, processes: int = 1, passes: int = 1, dies: int = -1
-    ) -> kappascope.Run:
-        launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        run = str(self.folder / name)
-        command = [sys.executable, *(launch if processes > 1 else []), SCRIPT]
-        done = subprocess.run(
-            [*command, run, how, str(passes), str(dies)],
+    @classmethod
+    def launch(cls, *how: str) -> "subprocess.CompletedProcess[str]":
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        return subprocess.run(
+            [sys.executable, *torchrun, SCRIPT, str(cls.folder), *how],
             env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
             capture_output=True,
             text=True,
         )
-        self.assertEqual(done.returncode == 0, dies < 0, done.stderr[:3000])
-        return kappascope.read(run)
+
+    def run_of(self, how: str) -> kappascope.Run:
+        return kappascope.read(str(self.folder / how))
 
     def check_same(self, whole: kappascope.Run, parts: kappascope.Run) -> None:
         compared = 0
@@ -70,21 +72,22 @@ class Processes(unittest.TestCase):
 
     def test_two_processes_give_the_numbers_of_one(self) -> None:
         whole = self.whole
-        ddp = self.run_of("ddp", "ddp", 2)
+        ddp = self.run_of("ddp")
         self.check_same(whole, ddp)
         self.assertEqual(ddp.facts["processes"], "2")
         self.check_curvature(whole, ddp)
-        self.check_same(whole, self.run_of("passes", "ddp", 2, passes=2))
+        self.check_same(whole, self.run_of("passes"))
 
     def test_sharded_parameters_give_the_numbers_of_whole_ones(self) -> None:
         whole = self.whole
-        fsdp = self.run_of("fsdp", "fsdp", 2)
+        fsdp = self.run_of("fsdp")
         self.check_same(whole, fsdp)
         self.check_curvature(whole, fsdp)
         self.assertEqual(fsdp.facts["parameters"], whole.facts["parameters"])
 
     def test_a_process_that_dies_leaves_what_was_measured(self) -> None:
-        run = self.run_of("run", "ddp", 2, dies=3)
+        self.assertNotEqual(self.launch("dies").returncode, 0)
+        run = self.run_of("dies")
         self.assertIn(run.facts["state"], ("dead", "failed", "interrupted"))
         self.assertEqual(run.series("kappa/sigma", "layers.0.down_proj")[0].step.tolist(), [1, 2])
         self.assertGreaterEqual(len(run.series("loss/train")[0].step), 3)

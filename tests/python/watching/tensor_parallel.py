@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of two processes under torchrun that share each layer.
 
-tensor_parallel.py RUN HOW: alone, block, gather, rows (outputs sharded by rows), experts (a bank of
-experts under fully_shard). What entered the layers of the whole model is written to RUN.entered.
+tensor_parallel.py FOLDER HOW...: a run in FOLDER for each of block, gather, rows (outputs sharded by
+rows) and experts (a bank of experts under fully_shard).
 """
 
 import os
@@ -71,7 +71,8 @@ def replicate() -> object:
     return Replicate()
 
 
-def train(run: str, how: str) -> None:
+def train(run: str, how: str) -> dict[str, Tensor]:
+    """What entered each layer, where one process holds all of it."""
     model = parallelised(how)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     entered: dict[str, list[Tensor]] = {}
@@ -96,12 +97,11 @@ def train(run: str, how: str) -> None:
     with open(f"{run}.{rank}.described", "a") as file:
         file.write(f"\nat the end\n{scope.describe()}")
     scope.close()
-    torch.save({name: torch.cat(kept) for name, kept in entered.items()}, f"{run}.{rank}.entered")
+    return {name: torch.cat(kept) for name, kept in entered.items()}
 
 
 if __name__ == "__main__":
-    if "RANK" in os.environ:
-        dist.init_process_group("gloo")
-    train(sys.argv[1], sys.argv[2])
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    dist.init_process_group("gloo")
+    for how in sys.argv[2:]:
+        train(f"{sys.argv[1]}/{how}", how)
+    dist.destroy_process_group()

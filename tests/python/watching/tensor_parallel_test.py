@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kappascope
 import torch
+from tensor_parallel import train
 from torch import Tensor
 
 SCRIPT = str(Path(__file__).with_name("tensor_parallel.py"))
@@ -30,21 +31,20 @@ class TensorParallel(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        cls().run_of("alone", 1)
-        cls.entered = torch.load(cls.folder / "alone.0.entered")
-
-    def run_of(self, how: str, processes: int = 2, name: str = "") -> kappascope.Run:
-        launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        run = str(self.folder / (name or how))
+        cls.entered = train(f"{cls.folder}/alone", "alone")
+        train(f"{cls.folder}/experts_alone", "experts")
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
         done = subprocess.run(
-            [sys.executable, *(launch if processes > 1 else []), SCRIPT, run, how],
+            [sys.executable, *torchrun, SCRIPT, folder.name, "block", "gather", "rows", "experts"],
             env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
             capture_output=True,
             text=True,
             timeout=300,
         )
-        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
-        return kappascope.read(run)
+        assert done.returncode == 0, done.stderr[-3000:]
+
+    def run_of(self, how: str) -> kappascope.Run:
+        return kappascope.read(str(self.folder / how))
 
     def described(self, how: str) -> list[str]:
         return [(self.folder / f"{how}.{rank}.described").read_text() for rank in (0, 1)]
@@ -66,7 +66,7 @@ class TensorParallel(unittest.TestCase):
             self.assertIn(f"this one layers.0.down_proj{block}; attach(gather=True)", text)
 
     def test_gathered_features_are_those_of_the_whole_layer(self) -> None:
-        run, whole = self.run_of("gather"), kappascope.read(str(self.folder / "alone"))
+        run, whole = self.run_of("gather"), self.run_of("alone")
         for name in ("kappa/sigma", "kappa/second_moment", "gradvar/measured"):
             for layer in LAYERS:
                 (series,), (wanted,) = run.series(name, layer), whole.series(name, layer)
@@ -83,7 +83,7 @@ class TensorParallel(unittest.TestCase):
         self.assertIn("sharded by rows", self.described("rows")[1])
 
     def test_experts_are_found_where_fully_shard_puts_them_together(self) -> None:
-        run, whole = self.run_of("experts"), self.run_of("experts", 1, "experts_alone")
+        run, whole = self.run_of("experts"), self.run_of("experts_alone")
         names = {series.layer for series in whole.series("kappa/sigma")}
         self.assertIn("layers.1.down_proj.1", names)
         self.assertEqual({series.layer for series in run.series("kappa/sigma")}, names)
