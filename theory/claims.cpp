@@ -70,8 +70,9 @@ std::vector<Claim> gather() {
 }
 
 std::string listed(const std::vector<study::Regime>& regimes) {
-  std::vector<std::string> words;
-  for (const auto& regime : regimes) words.push_back(to_string(regime));
+  std::vector<std::string> words(regimes.size());
+  std::ranges::transform(
+      regimes, words.begin(), [](const auto& regime) { return to_string(regime); });
   return fmt::format("{}", fmt::join(words, " and "));
 }
 

@@ -142,6 +142,7 @@ std::vector<std::string> picked_layers(const std::vector<Figure>& figures) {
     }
   }
   std::vector<std::string> layers;
+  layers.reserve(worst.size());
   for (const auto& [layer, kappa] : worst) layers.push_back(layer);
   std::ranges::stable_sort(layers,
                            [&](const auto& a, const auto& b) { return worst[a] > worst[b]; });

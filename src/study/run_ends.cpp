@@ -101,7 +101,7 @@ double variance_within(const std::vector<store::StepValue>& losses) {
     const double change = losses[i].scalar.value - losses[i - 1].scalar.value;
     sum += change * change / 2;
   }
-  return n == 0 ? kNaN : sum / static_cast<double>(n);
+  return n == 0 ? kMissing : sum / static_cast<double>(n);
 }
 
 RunEnd read_run_end(const fs::path& dir) {

@@ -119,9 +119,10 @@ Verdict check_order(const std::filesystem::path& run,
     share += static_cast<double>(count.yes) / count.all / static_cast<double>(layers.size());
   }
   const auto interval = wilson(share, static_cast<double>(layers.size()));
-  std::vector<std::string> by_thirds;
-  for (const auto& third : thirds)
-    by_thirds.push_back(fmt::format("{} of {}", third.yes, third.all));
+  std::vector<std::string> by_thirds(thirds.size());
+  std::ranges::transform(thirds, by_thirds.begin(), [](const auto& third) {
+    return fmt::format("{} of {}", third.yes, third.all);
+  });
   verdict.outcome = Outcome::kMeasured;
   verdict.route = "measured run";
   verdict.left = fmt::format("share of (layer, step) with {} >= {}", larger, smaller);

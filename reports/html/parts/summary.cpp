@@ -30,7 +30,7 @@ std::string badge(Grade grade) {
 
 /// A link where the page has the place.
 std::string answer_link(const Answer& answer) {
-  const std::string text = escape_html(answer.answer);
+  std::string text = escape_html(answer.answer);
   if (answer.figure.empty()) return text;
   return fmt::format("<a href=\"#{}\">{}</a>", answer.figure, text);
 }
