@@ -26,8 +26,8 @@ struct RunEnd {
   /// By the name of the quantity, of the whole model:
   ///   NAME           the last value of that series; of a series of layers the median over them
   ///   `NAME@median`  the median over all its steps (of layers: of their medians)
-  ///   `loss/train@variance`  half the mean squared change of the training loss from step to step, in
-  ///                  the second half of the run: its variance where it has no trend
+  ///   `loss/train@variance`  half the mean squared change of the training loss from step to step,
+  ///                  in the second half of the run: its variance where it has no trend
   ///   spikes/        of the training loss (core/spikes): count, first (step at which it began),
   ///                  steps (in spikes, all together), length (mean, of those there are), height
   ///                  (largest peak over the usual value), kappa and effective_rank (of Σ, at the
