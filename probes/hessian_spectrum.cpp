@@ -66,9 +66,6 @@ void or_event(store::Snapshot& out, const Work& work) {
   }
 }
 
-/// Of curvature::scaled, before the first product of its eigenvalues.
-constexpr int kNoiseProducts = 4;
-
 /// The number that process 0 has, so that all decide alike.
 double of_process_0(double number, tensor::Group* group) {
   if (group == nullptr) return number;
@@ -236,32 +233,33 @@ int HessianSpectrum::measure_preconditioned(const curvature::CurvatureOperator& 
                                             int affordable,
                                             double end,
                                             store::Snapshot& out) {
-  // Shards of the parameters have no scale of the optimiser beside them.
-  if (!options_.preconditioner || op.shared_with() != nullptr) return 0;
+  if (!options_.preconditioner) return 0;
   const auto seen = options_.preconditioner(parameters_());
-  if (!seen) return 0;
+  // Shards of the parameters have no scale of the optimiser beside them.
+  if (!seen || (seen->scale.defined() && op.shared_with() != nullptr)) return 0;
   int products = 0;
   if (!seen->scale.defined()) {
     add_preconditioned(out, plain);
-  } else if (affordable < kNoiseProducts + kFewestProducts) {
+  } else if (affordable < curvature::kScalingProducts + kFewestProducts) {
     out.events.push_back(
         {"hessian_budget",
          fmt::format("the budget leaves {} Hessian products for the preconditioned "
                      "Hessian, which needs {}: it is left out of this window",
                      affordable,
-                     kNoiseProducts + kFewestProducts)});
+                     curvature::kScalingProducts + kFewestProducts)});
     return 0;
   } else {
     const auto scaled = curvature::scaled(op, seen->scale);
     linalg::LanczosOptions lanczos;
     lanczos.top = 1;
     lanczos.tolerance = options_.tolerance;
-    lanczos.max_products = std::min(options_.max_products, affordable - kNoiseProducts);
+    lanczos.max_products =
+        std::min(options_.max_products, affordable - curvature::kScalingProducts);
     lanczos.seed = options_.seed;
     lanczos.stop = [&] { return now() >= end; };
     const auto found = curvature::eigenpairs(*scaled, lanczos).found;
     add_preconditioned(out, found);
-    products = kNoiseProducts + found.products;
+    products = curvature::kScalingProducts + found.products;
   }
   add_scalar(out, id::kStabilityLimit, "", seen->limit);
   return products;

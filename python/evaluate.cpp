@@ -3,6 +3,7 @@
 
 #include <torch/library.h>
 
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -28,6 +29,15 @@ curvature::ShardedGradient gradient(std::int64_t source) {
                                  .typed<std::tuple<at::Tensor, at::Tensor>(std::int64_t)>();
   auto [loss, shards] = python.call(source);
   return {std::move(loss), std::move(shards)};
+}
+
+std::optional<curvature::Preconditioner> preconditioner_of(std::int64_t source) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::preconditioner_of", "")
+                                 .typed<std::tuple<at::Tensor, double>(std::int64_t)>();
+  auto [scale, limit] = python.call(source);
+  if (std::isnan(limit)) return std::nullopt;
+  return curvature::Preconditioner{scale.numel() > 0 ? scale : at::Tensor(), limit};
 }
 
 }  // namespace kappascope

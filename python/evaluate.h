@@ -4,8 +4,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "kappascope/curvature/preconditioner.h"
 #include "kappascope/curvature/sharded.h"
 
 namespace kappascope {
@@ -18,5 +20,9 @@ at::Tensor evaluate(std::int64_t source, std::int64_t batch = 0);
 /// likewise (kappascope/_processes.py).
 std::vector<at::Tensor> shards(std::int64_t source);
 curvature::ShardedGradient gradient(std::int64_t source);
+
+/// What the optimiser that Python keeps under the number makes of a gradient; nothing: not before
+/// its first step, or not known (kappascope/_optimizers.py).
+std::optional<curvature::Preconditioner> preconditioner_of(std::int64_t source);
 
 }  // namespace kappascope

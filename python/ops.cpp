@@ -66,7 +66,8 @@ Result spectrum(const std::optional<at::Tensor>& value,
                 bool find_repeated,
                 bool vectors,
                 int64_t seed,
-                const std::optional<at::Tensor>& start) {
+                const std::optional<at::Tensor>& start,
+                const std::optional<at::Tensor>& scale) {
   linalg::LanczosOptions options;
   options.top = checked_int(top, "top");
   options.which = end_named(which);
@@ -88,7 +89,9 @@ Result spectrum(const std::optional<at::Tensor>& value,
           return interrupted;
         };
         const auto counted = curvature::watched(op, [&](int count) { products = count; });
-        const auto pairs = curvature::eigenpairs(*counted, options, start.value_or(at::Tensor()));
+        const auto scaled = scale ? curvature::scaled(*counted, *scale) : nullptr;
+        const auto pairs = curvature::eigenpairs(
+            scaled ? *scaled : *counted, options, start.value_or(at::Tensor()));
         const auto& found = pairs.found;
         Numbers out;
         out.insert("eigenvalues", tensor::from_vector(found.eigenvalues));
@@ -101,7 +104,8 @@ Result spectrum(const std::optional<at::Tensor>& value,
           out.insert("other_end",
                      tensor::from_vector(Eigen::Vector2d(other->value, other->residual)));
         if (pairs.vectors.defined()) out.insert("eigenvectors", pairs.vectors);
-        auto result = result_of(out, found.status, found.products, op);
+        const int scaling = scaled ? curvature::kScalingProducts : 0;
+        auto result = result_of(out, found.status, found.products + scaling, op);
         if (interrupted && found.status == linalg::KrylovStatus::kMaxProducts)
           std::get<1>(result) = "interrupted";
         return result;
@@ -218,7 +222,7 @@ TORCH_LIBRARY(kappascope, library) {
   // `watcher` is asked by `progress` after each product.
   define("spectrum",
          "int top, str which, float tolerance, int max_products, int max_basis, "
-         "bool find_repeated, bool vectors, int seed, Tensor? start",
+         "bool find_repeated, bool vectors, int seed, Tensor? start, Tensor? scale",
          &kappascope::spectrum);
   define("density",
          "int steps, int probes, int points, float bandwidth, int max_vectors, int seed",

@@ -94,7 +94,12 @@ probes::ProbeOptions options_of(const Numbers& numbers, int64_t source, bool sha
     require(found != known.end(), "a session has no option {}", item.key());
     found->second(item.value());
   }
-  if (source >= 0) options.curvature_loss = [source] { return evaluate(source); };
+  if (source >= 0) {
+    options.curvature_loss = [source] { return evaluate(source); };
+    options.spectrum.preconditioner = [source](const curvature::NamedParameters& /*all*/) {
+      return preconditioner_of(source);
+    };
+  }
   if (source >= 0 && sharded) {
     options.curvature_operator = [source](const curvature::NamedParameters& parameters,
                                           tensor::Group* group) {

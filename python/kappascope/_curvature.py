@@ -5,9 +5,11 @@ import time
 from typing import Any, Literal
 
 from torch import Tensor
+from torch.optim import Optimizer
 
 from ._ask import ask
 from ._losses import Batches, Loss, Operator, Product
+from ._optimizers import seen_by
 from ._parameters import Parameters
 from ._results import Density, RitzValue, Spectrum, Trace
 
@@ -21,6 +23,7 @@ def spectrum(
     batches: Batches | None = None,
     operator: Operator = "hessian",
     product: Product = "automatic",
+    optimizer: Optimizer | None = None,
     top: int = 5,
     which: Literal["largest", "smallest", "both"] = "largest",
     tol: float = 1e-3,
@@ -49,6 +52,11 @@ def spectrum(
         "recomputed" (slower, small) or "finite difference" (not exact, its error is in the bounds).
         "automatic" keeps the graph, of batches as many as fit into 4 GiB, and takes differences
         where the loss is a callable without a second derivative (fused attention).
+    optimizer: one of torch.optim's Adam, AdamW, RMSprop or SGD, after its first step. The spectrum
+        is then that of P^(-1/2) A P^(-1/2), with P from its second moments (SGD: of A), and the
+        result's stability_limit is the value above which its steps are unstable: for Adam
+        (2 + 2β₁)/((1 - β₁)η), 38/η at β₁ = 0.9. Eigenvectors are in the coordinates P^(1/2) θ. It
+        takes four products more.
     top, which: pairs wanted at each requested end; ends are by value, not by magnitude.
     tol: on ‖A v - value v‖ / largest magnitude; where products are noisier, on their noise.
     max_products: of the iteration. Within thirty times a product's noise each residual is measured
@@ -68,9 +76,9 @@ def spectrum(
 
     Ctrl-C ends the call after the product that is running; the result is what is there, with status
     "interrupted". A second time ends it at once.
-    Raises ValueError for invalid arguments and Error where there is no curvature (a
-    loss that is not finite, not deterministic, or does not depend on the parameters). What comes of
-    the iteration is the result's status.
+    Raises ValueError for invalid arguments (an optimizer whose limit is not known is one) and Error
+    where there is no curvature (a loss that is not finite, not deterministic, or does not depend on
+    the parameters). What comes of the iteration is the result's status.
     """
     if which not in _ENDS:
         raise ValueError(f"which must be one of {_ENDS}, got {which!r}")
@@ -80,6 +88,7 @@ def spectrum(
         if start.eigenvectors is None:
             raise ValueError("start: a Spectrum with vectors is needed, this one has none")
         start = start.eigenvectors.sum(0)
+    scale, limit = seen_by(optimizer, params, only)
     began = time.perf_counter()
     numbers, status, products, kind, shapes = ask(
         "spectrum",
@@ -101,6 +110,7 @@ def spectrum(
         vectors=vectors,
         seed=seed,
         start=start,
+        scale=scale,
     )
     other = numbers.get("other_end")
     return Spectrum(
@@ -119,6 +129,7 @@ def spectrum(
         other_end=None if other is None else RitzValue(*other.tolist()),
         tolerance=tol,
         product_noise=numbers["product_noise"].item(),
+        stability_limit=limit,
         shapes=shapes,
     )
 

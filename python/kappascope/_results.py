@@ -78,6 +78,8 @@ class Spectrum(Shown):
     """Asked for: residual / largest magnitude."""
     product_noise: float
     """Relative error of one product."""
+    stability_limit: float | None
+    """With optimizer=: its steps are stable along eigenvectors with values below this."""
     shapes: dict[str, torch.Size]
     """Of the parameters, by name, in the order in which their entries make up a vector; of this
     process's shards, where parameters are sharded."""
@@ -122,7 +124,7 @@ class Spectrum(Shown):
             lines.append(f"  {value:>14.6g}  +- {bound:.1e}")
         lines.append(_WORDS.get(self.status, self.status))
         if self.eigenvalues.numel() > 0:
-            lines += self._not_asked()
+            lines += self._beside_limit() + self._not_asked()
             if self.room_for_vectors > 0:
                 lines.append(
                     f"Memory left room for {self.room_for_vectors} vectors, so the iteration "
@@ -136,6 +138,16 @@ class Spectrum(Shown):
                 f"{self.tolerance * largest:.1g}."
             )
         return "\n".join(lines)
+
+    def _beside_limit(self) -> list[str]:
+        if self.stability_limit is None or self.which == "smallest":
+            return []
+        share = self.eigenvalues[0].item() / self.stability_limit
+        error = self.bounds[0].item() / self.stability_limit
+        return [
+            f"As the optimizer sees it; its steps are unstable above {self.stability_limit:.4g}, "
+            f"and the largest is {share:.3g} +- {error:.1g} of that."
+        ]
 
     def _not_asked(self) -> list[str]:
         """What was not looked at, and how to ask for it."""

@@ -62,6 +62,17 @@ TEST_CASE("Adam's preconditioner holds its corrections for the first steps") {
                     Contains("before its first step"));
 }
 
+TEST_CASE("RMSprop's preconditioner is the root of its second moments") {
+  const curvature::RmspropMoments moments{.second = {torch::tensor({4e-4, 0.0}, torch::kDouble)},
+                                          .rate = 0.1,
+                                          .momentum = 0.5,
+                                          .eps = 1e-3};
+  const auto found = curvature::rmsprop_preconditioner(moments);
+  CHECK(found.limit == Approx(30));
+  CHECK(found.scale[0].item<double>() == Approx(1 / std::sqrt(0.021)).epsilon(1e-12));
+  CHECK(found.scale[1].item<double>() == Approx(1 / std::sqrt(0.001)).epsilon(1e-12));
+}
+
 TEST_CASE("a scaled operator is D C D, to the noise that it states") {
   const auto exact = small_problem();
   auto doubles = exact;

@@ -103,9 +103,12 @@ std::unique_ptr<CurvatureOperator> gradient_covariance(const LossFunction& losse
 std::unique_ptr<CurvatureOperator> watched(const CurvatureOperator& op,
                                            std::function<void(int products)> after_product);
 
+/// Products that scaled() takes.
+inline constexpr int kScalingProducts = 4;
+
 /// D C D with the diagonal matrix D = diag(scale), [n]: with P^(-1/2) for D the curvature that an
-/// optimiser sees whose step is P⁻¹ times a mean of gradients (preconditioner.h). Costs four
-/// products at once, by which product_noise() is measured: as far as they are from linear. Throws
+/// optimiser sees whose step is P⁻¹ times a mean of gradients (preconditioner.h). Costs
+/// kScalingProducts, by which product_noise() is measured: as far as they are from linear. Throws
 /// Error where `scale` has another size, or an entry that is not positive and finite. `op` must
 /// outlive the result.
 std::unique_ptr<CurvatureOperator> scaled(const CurvatureOperator& op, const at::Tensor& scale);

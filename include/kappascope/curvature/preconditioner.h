@@ -37,4 +37,13 @@ struct AdamMoments {
 /// first steps. Throws Error before the first step.
 Preconditioner adam_preconditioner(const AdamMoments& moments);
 
+/// An RMSprop as PyTorch has it: m ← β m + P⁻¹ g, and θ ← θ − η m.
+struct RmspropMoments {
+  std::vector<at::Tensor> second{};  ///< square_avg of each parameter; centred: less grad_avg²
+  double rate = 0, momentum = 0, eps = 1e-8;
+};
+
+/// P = √v + ε, with the limit of gradient descent with momentum.
+Preconditioner rmsprop_preconditioner(const RmspropMoments& moments);
+
 }  // namespace kappascope::curvature

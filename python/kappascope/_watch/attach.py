@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .experts import find_banks
-from .layers import find_layers
+from .layers import find_layers, notes_on
 from .._library import Error, one_line
 from .._losses import answer_from_now_on
+from .._optimizers import see_from_now_on, why_unknown
 from .._parameters import named_parameters
 from .._processes import (
     ShardedLoss,
@@ -71,7 +72,8 @@ def attach(
         bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives. Of parameters that are sharded
-        over processes (fully_shard) it is taken by differences of gradients.
+        over processes (fully_shard) it is taken by differences of gradients. For Adam, AdamW,
+        RMSprop and SGD of torch.optim also as the optimizer sees it, beside its limit of stability.
     every, window: steps between measurements, and steps that each looks at.
     budget: share of the training time that all probes may take together, and at most twice that of
         any 200 steps after the first window: where a window of all layers would take more, layers
@@ -119,6 +121,7 @@ def attach(
     if curvature is not None:
         evaluate = _evaluation(model, inner, curvature)
         source = answer_from_now_on(evaluate)
+        see_from_now_on(source, optimizer, named)
         if sharded:
             loss = ShardedLoss(lambda: [evaluate()], inner, named, group)
             loss.shards()  # what is not sharded over these processes is said now
@@ -138,7 +141,10 @@ def attach(
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None
-    return Scope(session, inner, optimizer, found, banks, scaler, gather, on_snapshot)
+    notes = notes_on(found, gather)
+    if curvature is not None:
+        notes += why_unknown(optimizer, named, sharded)
+    return Scope(session, inner, optimizer, found, banks, scaler, gather, on_snapshot, notes)
 
 
 def _inner(model: nn.Module) -> nn.Module:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .experts import Bank, Watch
 from .hooks import Hook, close_at_exit, watch_scaler
-from .layers import Layer, notes_on, table_of
+from .layers import Layer, table_of
 from .._library import Error, one_line
 from .shards import of_block, plain, rows_of, seen_of
 from .update import Update
@@ -32,6 +32,7 @@ class Scope:
         scaler: Any,
         gather: bool,
         on_snapshot: Callable[[dict[str, Any]], None] | None,
+        notes: list[str],
     ) -> None:
         self._session = session
         self._layers = layers
@@ -64,7 +65,7 @@ class Scope:
             optimizer.register_step_pre_hook(Hook(self, "_before_update")),
             optimizer.register_step_post_hook(Hook(self, "_after_update")),
         ]
-        for note in notes_on(layers, gather):
+        for note in notes:
             self._say(note)
         self._updated = False
         if scaler is not None:
