@@ -77,13 +77,17 @@ endif()
 
 # LibTorch ships the headers of a newer fmt without its library; this folder is searched first and
 # has the ones that fit the library that was found.
-function(_kappascope_own_fmt_first target)
+function(_kappascope_fmt_folder out)
   set(fmt_folder ${PROJECT_BINARY_DIR}/fmt)
   if(NOT EXISTS ${fmt_folder}/fmt/format.h)
     get_target_property(headers fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
     file(MAKE_DIRECTORY ${fmt_folder})
     file(CREATE_LINK ${headers}/fmt ${fmt_folder}/fmt SYMBOLIC)
   endif()
+  set(${out} ${fmt_folder} PARENT_SCOPE)
+endfunction()
+function(_kappascope_own_fmt_first target)
+  _kappascope_fmt_folder(fmt_folder)
   target_include_directories(${target} SYSTEM BEFORE PRIVATE ${fmt_folder})
 endfunction()
 

@@ -11,4 +11,5 @@ trap 'rm -rf "$work"' EXIT
   { cat "$work/log" >&2; exit 1; }
 "$1" --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 "$work/build/own_loop" "$work/run"
+"$work/build/top5" >/dev/null
 "$work/installed/bin/kappascope" runs "$work" --json | grep -q '"state":"finished"'
