@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -31,6 +32,18 @@ std::string words(double value) {
     raised += kSuper[static_cast<std::size_t>(digit - '0')];
   }
   return (mantissa == "1" ? "" : mantissa + "×") + "10" + raised;
+}
+
+std::pair<std::string, std::string> words_apart(double a, double b) {
+  constexpr int kFewest = 3, kMost = 6;
+  const double size = std::max(std::abs(a), std::abs(b));
+  const auto last_digit = [&](int digits) {
+    return std::pow(10, std::floor(std::log10(size)) - digits + 1);
+  };
+  int digits = kFewest;
+  while (digits < kMost && a != b && std::abs(a - b) < 10 * last_digit(digits)) ++digits;
+  if (digits == kFewest) return {words(a), words(b)};
+  return {fmt::format("{:#.{}g}", a, digits), fmt::format("{:#.{}g}", b, digits)};
 }
 
 std::string decimals(double value) {

@@ -60,6 +60,13 @@ Headline of_one(const Arm& arm) {
   return out;
 }
 
+/// What to say of the steps of two arms: nothing where they are as many.
+std::string lengths_of(const Arm& a, const Arm& b) {
+  if (a.last_step == b.last_step) return "";
+  return fmt::format(
+      "They have trained for {} and {} steps. ", grouped(steps_of(b)), grouped(steps_of(a)));
+}
+
 Headline of_several(const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) {
     if (!same_problem(arms.front(), arm)) {
@@ -81,15 +88,16 @@ Headline of_several(const std::vector<Arm>& arms) {
     return {fmt::format("{} arms, and not two test losses to compare.", arms.size()), ""};
   }
   const double change = least->scalar.value / base->scalar.value - 1;
+  const auto [mine, others] = words_apart(least->scalar.value, base->scalar.value);
   return {fmt::format("{}{} ends at test loss {}, {} {} than {} ({}).",
                       arms.size() > 2 ? "Lowest of the others: " : "",
                       best->label,
-                      words(least->scalar.value),
+                      mine,
                       percent(std::abs(change)),
                       change < 0 ? "lower" : "higher",
                       arms.front().label,
-                      words(base->scalar.value)),
-          "One run an arm: this cannot tell an arm from luck."};
+                      others),
+          lengths_of(arms.front(), *best) + "One run an arm: this cannot tell an arm from luck."};
 }
 
 /// What all arms share, or each one's where they are few.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "reports/findings/ratio.h"
+#include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
@@ -44,14 +45,22 @@ std::string counts_of(const Effect& effect) {
   };
   add(effect.better, "lower");
   add(effect.worse, "higher");
-  add(effect.even, "within its interval");
+  add(effect.even, "not told apart");
   add(effect.open, "not resolved");
   return listed(parts);
+}
+
+/// "of 6 layers 4 lower and 2 not told apart"
+std::string layers_text(const Effect& effect) {
+  if (effect.even == effect.layers())
+    return fmt::format("none of {} beyond its interval", counted(effect.layers(), "layer"));
+  return fmt::format("of {} {}", counted(effect.layers(), "layer"), counts_of(effect));
 }
 
 /// What the mean costs where no arm has a bias: what one could gain.
 Answer without_bias(const std::vector<Arm>& arms, Answer out) {
   out.answer = "no arm has one";
+  const LayerNames short_name(arms);
   const Ratio* most = nullptr;
   std::vector<std::pair<std::size_t, Ratio>> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {
@@ -69,7 +78,7 @@ Answer without_bias(const std::vector<Arm>& arms, Answer out) {
   for (const auto& [a, ratio] : found) {
     out.readings.push_back(
         {a,
-         fmt::format("the mean costs {}× in {}", words(ratio.value), ratio.layer),
+         fmt::format("the mean costs {}× in {}", words(ratio.value), short_name(ratio.layer)),
          ratio.lower ? fmt::format("{}–{}×", words(*ratio.lower), words(*ratio.upper))
                      : "no interval"});
     if (most == nullptr || ratio.value > most->value) most = &ratio;
@@ -86,6 +95,7 @@ Answer without_bias(const std::vector<Arm>& arms, Answer out) {
 Answer bias(const std::vector<Arm>& arms) {
   Answer out{
       .id = "bias", .question = "Did the post-gating bias help?", .figure = "intercept_absorption"};
+  const LayerNames short_name(arms);
   std::size_t better = 0;
   std::size_t worse = 0;
   std::size_t layers = 0;
@@ -99,9 +109,9 @@ Answer bias(const std::vector<Arm>& arms) {
     if (effect.largest) {
       const Ratio& ratio = *effect.largest;
       reading.number =
-          fmt::format("κ is {}× that without b in {}", words(ratio.value), ratio.layer);
-      reading.interval = fmt::format(
-          "{}–{}×; layers: {}", words(*ratio.lower), words(*ratio.upper), counts_of(effect));
+          fmt::format("it changes κ most in {}: {}×", short_name(ratio.layer), words(ratio.value));
+      reading.interval =
+          fmt::format("{}–{}×; {}", words(*ratio.lower), words(*ratio.upper), layers_text(effect));
     }
     out.readings.push_back(std::move(reading));
   }
@@ -115,8 +125,9 @@ Answer bias(const std::vector<Arm>& arms) {
               : better > 0               ? Grade::kWatch
                                          : Grade::kOpen;
   out.why = fmt::format(
-      "κ of the W_d block with the learned bias over κ without it, same features: lower in {} of "
-      "{} layers. The loss need not follow.",
+      "Within a run: κ of the W_d block with the learned bias over κ without it, on the same "
+      "features; lower in {} of {} layers. The loss need not follow, and a difference between "
+      "arms may be luck of their seeds.",
       better,
       layers);
   return out;

@@ -68,11 +68,12 @@ Reading reading_of(std::size_t a, const Signs& signs) {
     reading.number = fmt::format("no spike in {} losses", grouped(double(signs.watched)));
   }
   if (signs.limit > 0) {
-    reading.interval = fmt::format("{} {}, {} of {} at step {}",
+    reading.interval = fmt::format("{} {}, {} of {} = {} at step {}",
                                    signs.limit_holds ? "sees λ1 =" : "λ1 =",
                                    words(signs.lambda->scalar.value),
                                    percent(signs.lambda->scalar.value / signs.limit),
                                    signs.limit_holds ? "its limit" : "2/rate",
+                                   words(signs.limit),
                                    signs.lambda->step);
   }
   return reading;

@@ -34,12 +34,12 @@ Answer trust(const std::vector<Arm>& arms) {
                            counted(damaged, "damaged value"));
   }
   out.why += arms.size() > 1
-                 ? "One run an arm: differences between arms may be luck; `kappascope sweep` runs "
-                   "several seeds."
+                 ? "Differences between arms: not at all, as one run an arm may be luck; "
+                   "`kappascope sweep` runs several seeds."
                  : "One run: another seed may differ.";
-  out.answer = out.grade == Grade::kGood    ? "well"
-               : out.grade == Grade::kWatch ? "in part"
-                                            : "little";
+  out.answer = out.grade == Grade::kGood    ? "each number well"
+               : out.grade == Grade::kWatch ? "each number in part"
+                                            : "each number little";
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "reports/figures/builders.h"
+#include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
@@ -43,9 +44,12 @@ std::string explained(const store::Scalar& kappa, double steps, Grade grade) {
 }
 
 /// The layer is named where it is not the one that the answer names.
-Reading reading_of(std::size_t a, const WorstLayer& worst, const std::string& named) {
+Reading reading_of(std::size_t a,
+                   const WorstLayer& worst,
+                   const std::string& named,
+                   const LayerNames& short_name) {
   const store::Scalar& kappa = worst.point->scalar;
-  const std::string where = worst.layer == named ? "" : " in " + worst.layer;
+  const std::string where = worst.layer == named ? "" : " in " + short_name(worst.layer);
   if (is_resolved(kappa)) {
     return {a, fmt::format("κ = {}{}", words(kappa.value), where), interval(kappa)};
   }
@@ -85,11 +89,14 @@ Answer worst_layer(const std::vector<Arm>& arms) {
     return x.second.point->scalar.value > y.second.point->scalar.value;
   });
   const auto& [first, worst] = found.front();
-  for (const auto& [a, of_arm] : found) out.readings.push_back(reading_of(a, of_arm, worst.layer));
+  const LayerNames short_name(arms);
+  for (const auto& [a, of_arm] : found)
+    out.readings.push_back(reading_of(a, of_arm, worst.layer, short_name));
   const double steps = steps_of(arms[first]);
-  out.answer = worst.layer;
+  out.answer = short_name(worst.layer);
   out.grade = grade_of(worst.point->scalar, steps);
   out.why = explained(worst.point->scalar, steps, out.grade);
+  if (out.answer != worst.layer) out.why = worst.layer + ". " + out.why;
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "reports/html/parts/glossary.h"
 #include "reports/html/parts/summary.h"
+#include "reports/runs/layer_names.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
 
@@ -76,6 +77,29 @@ TEST_CASE("the worst layer is judged by the steps that gradient descent needs", 
   CHECK_THAT(of(2002).why, Contains("about κ/2 = 1,001 steps") && Contains("the run has 1,000"));
 }
 
+TEST_CASE("a layer is called by what tells it from the others, and in full below", "[summary]") {
+  const LayerNames names(std::vector<std::string>{"model.layers.9.mlp.down_proj",
+                                                  "model.layers.10.mlp.down_proj",
+                                                  "model.layers.1.mlp.down_proj"});
+  CHECK(names("model.layers.10.mlp.down_proj") == "layers.10");
+  CHECK(names("model.layers.9.mlp.down_proj") == "layers.9");
+  CHECK(names("head") == "head");
+  const LayerNames blocks(std::vector<std::string>{"blocks.1.down_proj", "blocks.11.down_proj"});
+  CHECK(blocks("blocks.11.down_proj") == "blocks.11");
+  const LayerNames apart(std::vector<std::string>{"encoder.0.wo", "decoder.0.wo"});
+  CHECK(apart("encoder.0.wo") == "encoder");
+  const LayerNames one(std::vector<std::string>{"model.layers.0.mlp.down_proj"});
+  CHECK(one("model.layers.0.mlp.down_proj") == "model.layers.0.mlp.down_proj");
+  const LayerNames nested(std::vector<std::string>{"a.b", "a.b.a.b"});
+  CHECK(nested("a.b") != nested("a.b.a.b"));
+  const auto found = answer(
+      summary_of({.scalars = {sample::scalar("kappa/second_moment", "m.blocks.0.down", 3, 0.1),
+                              sample::scalar("kappa/second_moment", "m.blocks.1.down", 9, 0.1)}}),
+      "worst_layer");
+  CHECK(found.answer == "blocks.1");
+  CHECK_THAT(found.why, Contains("m.blocks.1.down. Gradient descent"));
+}
+
 TEST_CASE("a worst layer that is not resolved is named and not graded by its value", "[summary]") {
   const auto of = [](double lower) {
     auto kappa = sample::scalar("kappa/sigma", "b", 1e5, 0.1, "not_resolvable");
@@ -126,7 +150,8 @@ TEST_CASE("the rate is judged by the loss, and by 2/rate for plain gradient desc
   CHECK(seen(379).grade == Grade::kGood);
   CHECK(seen(400).grade == Grade::kWatch);
   CHECK(seen(400).answer == "at its limit");
-  CHECK(seen(400).readings.front().interval == "sees λ1 = 400, 105 % of its limit at step 999");
+  CHECK(seen(400).readings.front().interval ==
+        "sees λ1 = 400, 105 % of its limit = 380 at step 999");
 }
 
 TEST_CASE("a loss that is no number is the headline and makes the rate too high", "[summary]") {
@@ -157,8 +182,10 @@ TEST_CASE("the bias helped where the interval says so in every layer", "[summary
   CHECK(of({{"a", 200, 100}}).answer == "no");
   CHECK(of({{"a", 95, 100}}).grade == Grade::kOpen);
   const auto mixed = of({{"a", 50, 100}, {"b", 400, 100}});
-  CHECK(mixed.readings.front().number == "κ is 4× that without b in b");
-  CHECK_THAT(mixed.readings.front().interval, Contains("layers: 1 lower and 1 higher"));
+  CHECK(mixed.readings.front().number == "it changes κ most in b: 4×");
+  CHECK_THAT(mixed.readings.front().interval, Contains("of 2 layers 1 lower and 1 higher"));
+  CHECK_THAT(of({{"a", 95, 100}}).readings.front().interval,
+             Contains("none of 1 layer beyond its interval"));
   const auto none =
       answer(summary_of({.scalars = {sample::scalar("kappa/sigma", "a", 10, 0.1),
                                      sample::scalar("kappa/second_moment", "a", 400, 0.1)}}),
@@ -208,6 +235,17 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
       folder / "c", {.scalars = {sample::plain("loss/test", "", 0.5)}, .facts = {{"data", "x"}}});
   CHECK_THAT(summarise(read_arms({a, b})).headline, Contains("different problems"));
   CHECK(summarise(read_arms({a, c})).headline == "c ends at test loss 0.5, 50 % lower than a (1).");
+  CHECK(summarise(read_arms({a, c})).certainty.starts_with("One run an arm"));
+  const auto longer =
+      write(folder / "longer", {.scalars = {loss}, .facts = {{"data", "x"}}, .steps = 2000});
+  CHECK_THAT(summarise(read_arms({a, longer})).certainty,
+             Contains("They have trained for 2,000 and 1,000 steps."));
+  // Three digits would show 0.999 beside 1.
+  const auto d =
+      write(folder / "d",
+            {.scalars = {sample::plain("loss/test", "", 0.9987)}, .facts = {{"data", "x"}}});
+  CHECK(summarise(read_arms({a, d})).headline ==
+        "d ends at test loss 0.99870, 0.13 % lower than a (1.0000).");
 }
 
 TEST_CASE("the first screen shows each answer with its grade and two arms at most", "[summary]") {
