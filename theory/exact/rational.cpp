@@ -56,6 +56,14 @@ struct Rational::Large {
   cpp_rational value;
 };
 
+void Rational::Delete::operator()(const Large* large) const {
+  delete large;
+}
+
+Rational::LargePointer Rational::copy_of(const Large& large) {
+  return LargePointer(new Large(large));
+}
+
 void Rational::construct(std::int64_t numerator, std::int64_t denominator) {
   const int sign = denominator < 0 ? -1 : 1;
   if (!fits(numerator) || !fits(denominator) || denominator == 0) {
@@ -74,7 +82,7 @@ void Rational::construct(std::uint64_t numerator, std::uint64_t denominator) {
 void Rational::assign(Large value) {
   const cpp_int above = numerator(value.value), below = denominator(value.value);
   if (abs(above) > kMost || below > kMost) {
-    large_ = std::make_shared<const Large>(std::move(value));
+    large_ = LargePointer(new Large(std::move(value)));
     return;
   }
   large_.reset();

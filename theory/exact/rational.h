@@ -28,6 +28,14 @@ class Rational {
       construct(std::uint64_t{numerator}, std::uint64_t{denominator});
     }
   }
+  Rational(const Rational& other)
+      : numerator_(other.numerator_),
+        denominator_(other.denominator_),
+        large_(other.large_ ? copy_of(*other.large_) : nullptr) {}
+  Rational(Rational&& other) noexcept = default;
+  Rational& operator=(const Rational& other) { return *this = Rational(other); }
+  Rational& operator=(Rational&& other) noexcept = default;
+  ~Rational() = default;
 
   Rational& operator+=(const Rational& other);
   Rational& operator-=(const Rational& other);
@@ -51,7 +59,12 @@ class Rational {
 
  private:
   struct Large;
+  struct Delete {
+    void operator()(const Large* large) const;
+  };
+  using LargePointer = std::unique_ptr<const Large, Delete>;
 
+  static LargePointer copy_of(const Large& large);
   void construct(std::int64_t numerator, std::int64_t denominator);
   void construct(std::uint64_t numerator, std::uint64_t denominator);
   /// Takes `value`: in place where its parts fit.
@@ -61,7 +74,7 @@ class Rational {
   void update(const Rational& other, InPlace in_place, ByBoost by_boost);
 
   std::int64_t numerator_ = 0, denominator_ = 1;  // where there is no large_; the second above zero
-  std::shared_ptr<const Large> large_;
+  LargePointer large_;
 };
 
 }  // namespace kappascope::theory
