@@ -12,8 +12,8 @@ namespace kappascope::reports {
 
 /// A number for reading: three digits, "1.2×10⁷" when large or small, "∞", "not a number".
 std::string words(double value);
-/// Two numbers side by side: with more digits, six at most, where three show less than two digits of
-/// their difference.
+/// Two numbers side by side: with more digits, six at most, where three show less than two digits
+/// of their difference.
 std::pair<std::string, std::string> words_apart(double a, double b);
 /// As words(), with decimals down to 0.0001: "0.0057" beside "0.12".
 std::string decimals(double value);
