@@ -55,8 +55,8 @@ def spectrum(
     optimizer: one of torch.optim's Adam, AdamW, RMSprop or SGD, after its first step. The spectrum
         is then that of P^(-1/2) A P^(-1/2), with P from its second moments (SGD: of A), and the
         result's stability_limit is the value above which its steps are unstable: for Adam
-        (2 + 2β₁)/((1 - β₁)η), 38/η at β₁ = 0.9. Eigenvectors are in the coordinates P^(1/2) θ. It
-        takes four products more.
+        (2 + 2β₁)/((1 - β₁)η), 38/η at β₁ = 0.9. Eigenvectors are in the coordinates P^(1/2) θ. Where
+        there are second moments, it takes four products more.
     top, which: pairs wanted at each requested end; ends are by value, not by magnitude.
     tol: on ‖A v - value v‖ / largest magnitude; where products are noisier, on their noise.
     max_products: of the iteration. Within thirty times a product's noise each residual is measured

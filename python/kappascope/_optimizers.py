@@ -22,10 +22,6 @@ class Unknown(ValueError):
     """No limit of stability is known, and why."""
 
 
-class NotYet(Unknown):
-    """It has no second moments before its first step."""
-
-
 def kind_of(optimizer: Optimizer) -> str:
     """What C++ calls it; raises Unknown."""
     step = _step_of(innermost(optimizer))
@@ -47,8 +43,8 @@ def innermost(optimizer: Any) -> Any:
 
 def preconditioner(optimizer: Optimizer, named: Mapping[str, Tensor]) -> Seen:
     """Of these parameters, in their order; raises Unknown."""
-    kind, optimizer = kind_of(optimizer), innermost(optimizer)
-    numbers = _numbers_of(kind, optimizer, named)
+    optimizer = innermost(optimizer)
+    kind, numbers = _settings_of(optimizer, named)
     second = []
     if kind != "sgd":
         states = [_state_of(optimizer, name, p) for name, p in named.items()]
@@ -67,28 +63,27 @@ def seen_by(
     """The scale, None where it is 1, and the limit; None without an optimizer."""
     if optimizer is None:
         return None, None
-    named = named_parameters(params, only)
-    scale, limit = preconditioner(optimizer, named)
-    if scale.numel() == 0:
-        return None, limit
-    if any(map(is_sharded, named.values())):
-        raise ValueError(
-            "the parameters are sharded over processes: what this optimizer makes of a gradient is "
-            "looked at where they are whole"
-        )
-    return scale, limit
+    scale, limit = preconditioner(optimizer, named_parameters(params, only))
+    return (scale if scale.numel() > 0 else None), limit
 
 
-def why_unknown(optimizer: Optimizer, named: Mapping[str, Tensor], sharded: bool) -> list[str]:
+def why_unknown(optimizer: Optimizer, named: Mapping[str, Tensor]) -> list[str]:
     """Why a run has no curvature as its optimizer sees it; nothing where it has."""
     try:
-        kind = kind_of(optimizer)
-        _numbers_of(kind, innermost(optimizer), named)
+        _settings_of(innermost(optimizer), named)
     except Unknown as reason:
         return [f"the Hessian is not measured as the optimizer sees it: {reason}"]
-    if sharded and kind != "sgd":
-        return ["the Hessian of sharded parameters is not measured as the optimizer sees it"]
     return []
+
+
+def _settings_of(
+    optimizer: Optimizer, named: Mapping[str, Tensor]
+) -> tuple[str, dict[str, float]]:
+    """Its kind, and its numbers; known before its first step."""
+    kind = kind_of(optimizer)
+    if kind != "sgd" and any(map(is_sharded, named.values())):
+        raise Unknown("its second moments are sharded over processes, as the parameters are")
+    return kind, _numbers_of(kind, optimizer, named)
 
 
 def _step_of(optimizer: Any) -> Any:
@@ -124,7 +119,7 @@ def _numbers_of_group(kind: str, group: Mapping[str, Any]) -> dict[str, float]:
 def _state_of(optimizer: Optimizer, name: str, parameter: Tensor) -> Mapping[str, Any]:
     state: Mapping[str, Any] = optimizer.state.get(parameter, {})
     if float(state.get("step", 0)) == 0:
-        raise NotYet(f"the optimizer has no second moments of {name} before its first step")
+        raise Unknown(f"the optimizer has no second moments of {name} before its first step")
     return state
 
 

@@ -143,7 +143,7 @@ def attach(
         raise Error(one_line(error)) from None
     notes = notes_on(found, gather)
     if curvature is not None:
-        notes += why_unknown(optimizer, named, sharded)
+        notes += why_unknown(optimizer, named)
     return Scope(session, inner, optimizer, found, banks, scaler, gather, on_snapshot, notes)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of several processes under torchrun.
 
-processes.py FOLDER HOW...: a run in FOLDER for each of ddp, fsdp, passes (ddp with two passes an
-update) and dies (ddp whose process 1 dies).
+processes.py FOLDER HOW...: a run in FOLDER for each of ddp, fsdp, fsdp_adam (SGD trains the others),
+passes (ddp with two passes an update) and dies (ddp whose process 1 dies).
 """
 
 import os
@@ -33,7 +33,7 @@ def model_of() -> Model:
 def wrap(model: Model, how: str) -> nn.Module:
     if how in ("ddp", "passes", "dies"):
         return nn.parallel.DistributedDataParallel(model)
-    if how == "fsdp":
+    if how.startswith("fsdp"):
         from torch.distributed.fsdp import fully_shard
 
         mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
@@ -48,7 +48,8 @@ def train(run: str, how: str) -> None:
     size = dist.get_world_size() if dist.is_initialized() else 1
     passes = 2 if how == "passes" else 1
     model = wrap(model_of(), how)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    kind = torch.optim.Adam if how == "fsdp_adam" else torch.optim.SGD
+    optimizer = kind(model.parameters(), lr=1e-2)
     fixed = batches(1)[0].chunk(size)[rank]
 
     def curvature() -> Tensor:

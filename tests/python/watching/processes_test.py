@@ -27,7 +27,7 @@ class Processes(unittest.TestCase):
         cls.folder = Path(folder.name)
         train(f"{cls.folder}/alone", "alone")
         cls.whole = kappascope.read(f"{cls.folder}/alone")
-        done = cls.launch("ddp", "passes", "fsdp")
+        done = cls.launch("ddp", "passes", "fsdp", "fsdp_adam")
         assert done.returncode == 0, done.stderr[-3000:]
 
     @classmethod
@@ -84,6 +84,14 @@ class Processes(unittest.TestCase):
         self.check_same(whole, fsdp)
         self.check_curvature(whole, fsdp)
         self.assertEqual(fsdp.facts["parameters"], whole.facts["parameters"])
+        self.assertTrue(fsdp.series("hessian/stability_limit"))
+
+    def test_sharded_second_moments_are_left_alone_and_that_is_said(self) -> None:
+        run = self.run_of("fsdp_adam")
+        self.assertTrue(run.series("hessian/lambda_1"))
+        self.assertEqual(run.series("hessian/stability_limit"), [])
+        notes = [str(event) for event in run.events]
+        self.assertTrue(any("second moments are sharded" in note for note in notes), notes)
 
     def test_a_process_that_dies_leaves_what_was_measured(self) -> None:
         self.assertNotEqual(self.launch("dies").returncode, 0)
