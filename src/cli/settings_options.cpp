@@ -159,6 +159,10 @@ OptionGroup train_group(train::TrainConfig& t) {
   made.options.add_options()("train.epochs", number(t.epochs), "passes over the training data")(
       "train.steps", number(t.steps), "steps; if positive, replaces train.epochs")(
       "train.batch", number(t.batch), "rows per step (images, or windows of text)")(
+      "train.micro-batch",
+      number(t.micro_batch),
+      "rows per forward and backward pass; the gradients of a step's passes add up to the batch's "
+      "(0: one pass of the whole batch)")(
       "train.seed", number(t.seed), "seed of weights, shuffling and dropout")(
       "train.loss", name(t.loss), "mlp: cross-entropy or squared")(
       "train.eval-rows", number(t.eval_rows), "test rows per evaluation (0: all)")(

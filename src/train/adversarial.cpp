@@ -29,20 +29,24 @@ AttackOptions pgd(double radius, int steps, double step_size) {
   return {.radius = radius, .start = radius, .step_size = step_size, .steps = steps};
 }
 
-at::Tensor attack(const std::function<at::Tensor(const at::Tensor&)>& loss,
-                  const at::Tensor& inputs,
-                  const AttackOptions& options) {
-  require(options.radius >= 0 && options.start >= 0 && options.step_size >= 0 && options.steps >= 0,
-          "an attack's radius, start, step size and steps must not be negative");
+at::Tensor attack_start(const at::Tensor& inputs, const AttackOptions& options) {
+  require(options.start >= 0, "an attack's start must not be negative, got {}", options.start);
+  const auto origin = inputs.detach();
+  if (options.start == 0) return origin;
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
+  const auto noise = torch::empty(origin.sizes(), torch::kDouble)
+                         .uniform_(-options.start, options.start, generator);
+  return origin + noise.to(origin.options());
+}
+
+at::Tensor attack_from(const std::function<at::Tensor(const at::Tensor&)>& loss,
+                       const at::Tensor& inputs,
+                       const at::Tensor& start,
+                       const AttackOptions& options) {
+  require(options.radius >= 0 && options.step_size >= 0 && options.steps >= 0,
+          "an attack's radius, step size and steps must not be negative");
   const torch::AutoGradMode with_gradients(true);
   const auto origin = inputs.detach();
-  auto start = origin;
-  if (options.start > 0) {
-    auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
-    const auto noise = torch::empty(origin.sizes(), torch::kDouble)
-                           .uniform_(-options.start, options.start, generator);
-    start = origin + noise.to(origin.options());
-  }
   const auto centre = options.ball == Ball::kStart ? start : origin;
   const auto inside = [&](const at::Tensor& x) {
     auto near = options.ball == Ball::kNone
@@ -57,6 +61,12 @@ at::Tensor attack(const std::function<at::Tensor(const at::Tensor&)>& loss,
     x = inside(x.detach() + options.step_size * gradient.sign());
   }
   return x.detach();
+}
+
+at::Tensor attack(const std::function<at::Tensor(const at::Tensor&)>& loss,
+                  const at::Tensor& inputs,
+                  const AttackOptions& options) {
+  return attack_from(loss, inputs, attack_start(inputs, options), options);
 }
 
 }  // namespace kappascope::train

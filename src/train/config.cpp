@@ -121,6 +121,19 @@ void refuse_without_effect(const TrainConfig& c) {
   }
 }
 
+/// Refuses micro-batches where their gradients do not add up to the batch's.
+void refuse_micro_batches(const TrainConfig& config) {
+  if (config.micro_batch == 0 || config.micro_batch == config.batch) return;
+  usage(
+      config.kind != "vit-vae",
+      "train.micro-batch needs a loss that is a mean over rows; that of a vit-vae has the root of "
+      "a mean over the batch");
+  usage(
+      config.transformer.norm != "batch",
+      "train.micro-batch does not go with model.norm = batch, which normalises over the rows of a "
+      "pass: the gradients would not be those of the batch");
+}
+
 }  // namespace
 
 void TrainConfig::validate() const {
@@ -162,6 +175,9 @@ void TrainConfig::validate() const {
   usage(context >= 1, fmt::format("data.context must be at least 1, got {}", context));
   usage(eval_rows >= 0, fmt::format("train.eval-rows must not be negative, got {}", eval_rows));
   usage(batch >= 1, fmt::format("train.batch must be at least 1, got {}", batch));
+  usage(micro_batch >= 0 && micro_batch <= batch,
+        fmt::format("train.micro-batch must be 0 to train.batch ({}), got {}", batch, micro_batch));
+  refuse_micro_batches(*this);
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
   usage(eval_every >= 0 && checkpoint_every >= 0,
         "train.eval-every and train.checkpoint-every must not be negative");

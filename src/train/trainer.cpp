@@ -18,6 +18,7 @@
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
 #include "kappascope/train/checkpoint.h"
+#include "train/batch_pass.h"
 
 namespace kappascope::train {
 namespace {
@@ -105,9 +106,8 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
     task.optimizer->zero_grad();
-    const auto loss = problem.losses(data::Split::kTrain, sampler.indices(step)).mean();
-    loss.backward();
-    result.loss = loss.item<double>();
+    result.loss =
+        add_gradients_or_say_what_fits(problem, sampler.indices(step), config.micro_batch, session);
     try {
       session.step(result.loss, rate, gradient_norm(task.model()));
     } catch (const Error&) {

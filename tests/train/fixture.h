@@ -4,8 +4,10 @@
 
 #include <torch/types.h>
 
+#include <string>
 #include <vector>
 
+#include "kappascope/core/temporary_folder.h"
 #include "kappascope/probes/attach.h"
 #include "kappascope/train/preconditioner.h"
 #include "kappascope/train/trainer.h"
@@ -27,6 +29,30 @@ inline train::TrainConfig small_config(const std::filesystem::path& data) {
   config.checkpoint_every = 7;
   config.seed = 5;
   config.threads = 1;  // two on busy cores wait for each other at every small product
+  return config;
+}
+
+/// A text of 4,000 bytes in which each letter tells the next.
+inline std::filesystem::path write_text(const TemporaryFolder& folder) {
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text.push_back(static_cast<char>('a' + i * i % 7));
+  write_bytes(folder.path() / "text.txt", text);
+  return folder.path() / "text.txt";
+}
+
+inline train::TrainConfig language_config(const std::filesystem::path& text) {
+  train::TrainConfig config;
+  config.kind = "language";
+  config.data = text.string();
+  config.context = 16;
+  config.width = 16;
+  config.hidden = 24;
+  config.blocks = 2;
+  config.transformer.heads = 2;
+  config.batch = 8;
+  config.steps = 60;
+  config.learning_rate = 1e-2;
+  config.threads = 1;
   return config;
 }
 

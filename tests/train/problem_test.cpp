@@ -14,37 +14,9 @@
 using namespace kappascope;
 using data::Split;
 
-namespace {
-
-/// A text of 4,000 bytes in which each letter tells the next.
-std::filesystem::path write_text(const TemporaryFolder& folder) {
-  std::string text;
-  for (int i = 0; i < 4000; ++i) text.push_back(static_cast<char>('a' + i * i % 7));
-  testing::write_bytes(folder.path() / "text.txt", text);
-  return folder.path() / "text.txt";
-}
-
-train::TrainConfig language_config(const std::filesystem::path& text) {
-  train::TrainConfig config;
-  config.kind = "language";
-  config.data = text.string();
-  config.context = 16;
-  config.width = 16;
-  config.hidden = 24;
-  config.blocks = 2;
-  config.transformer.heads = 2;
-  config.batch = 8;
-  config.steps = 60;
-  config.learning_rate = 1e-2;
-  config.threads = 1;
-  return config;
-}
-
-}  // namespace
-
 TEST_CASE("a language model has one loss a token, the cross entropy of its outputs, and learns") {
   const TemporaryFolder folder;
-  auto task = train::make_task(language_config(write_text(folder)));
+  auto task = train::make_task(testing::language_config(testing::write_text(folder)));
   auto& problem = *task.problem;
   const auto rows = torch::tensor({3, 0});
   task.model().eval();
@@ -69,7 +41,7 @@ TEST_CASE("a language model has one loss a token, the cross entropy of its outpu
 
 TEST_CASE("each layout, bias configuration and feed-forward layer of a configuration is built") {
   const TemporaryFolder folder;
-  const auto config = language_config(write_text(folder));
+  const auto config = testing::language_config(testing::write_text(folder));
   const auto parameters = [](const train::TrainConfig& c) {
     auto task = train::make_task(c);
     std::map<std::string, std::vector<int64_t>> shapes;

@@ -65,7 +65,7 @@ class Autoencoder final : public Problem {
     const auto rows = evaluated_rows(config_, test_->size());
     return {{.name = store::id::kLossTest,
              .layer = "",
-             .value = test_loss(*this, rows, config_.batch)}};
+             .value = test_loss(*this, rows, rows_at_once(config_, config_.batch))}};
   }
 
  private:

@@ -59,11 +59,11 @@ class Classification final : public Problem {
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const torch::NoGradGuard no_grad;
     const nn::EvaluationMode evaluation(*model_);
-    constexpr int64_t kChunk = 2000;
+    const auto chunk = rows_at_once(config_, 2000);
     double loss = 0, right = 0;
     const auto rows = evaluated_rows(config_, test_->size());
-    for (int64_t begin = 0; begin < rows; begin += kChunk) {
-      const auto indices = torch::arange(begin, std::min(begin + kChunk, rows), torch::kLong);
+    for (int64_t begin = 0; begin < rows; begin += chunk) {
+      const auto indices = torch::arange(begin, std::min(begin + chunk, rows), torch::kLong);
       const auto labels = test_->labels(indices);
       const auto out = outputs(data::Split::kTest, indices);
       loss += losses_of(out, labels).sum(torch::kDouble).item<double>();
@@ -134,9 +134,18 @@ class Classification final : public Problem {
                              const AttackOptions& options,
                              const at::Tensor& inputs,
                              const Forward& through) {
-      const auto loss = [&](const at::Tensor& x) { return losses_of(through(x), labels).sum(); };
-      const auto attacked = through(attack(loss, inputs, options));
-      const auto right = attacked.argmax(-1).eq(labels).sum().item<double>();
+      // The noise of all rows is drawn at once: it does not depend on the pieces.
+      const auto start = attack_start(inputs, options);
+      const auto pieces = rows_at_once(config_, rows);
+      double right = 0;
+      for (int64_t begin = 0; begin < rows; begin += pieces) {
+        const auto count = std::min(pieces, rows - begin);
+        const auto wanted = labels.narrow(0, begin, count);
+        const auto loss = [&](const at::Tensor& x) { return losses_of(through(x), wanted).sum(); };
+        const auto attacked = attack_from(
+            loss, inputs.narrow(0, begin, count), start.narrow(0, begin, count), options);
+        right += through(attacked).argmax(-1).eq(wanted).sum().item<double>();
+      }
       out.push_back({.name = name, .layer = "", .value = right / static_cast<double>(rows)});
     };
     const Forward of_pixels = [this](const at::Tensor& x) { return forward(x); };

@@ -36,6 +36,8 @@ class Passes {
   void backward(std::int64_t number, const at::Tensor& gradient);
   /// Nothing passed since the last step.
   [[nodiscard]] bool empty() const { return passes_.empty(); }
+  /// Forgets what passed since the last step.
+  void clear() { passes_.clear(); }
   /// The step's views, gradients scaled back to one row; forgets them. `terms`: how many terms the
   /// step's loss is a mean over; 0: the rows that count.
   [[nodiscard]] std::vector<LayerView> take(LossReduction reduction, double terms = 0);

@@ -38,6 +38,15 @@ AttackOptions fgsm(double radius);
 /// Projected gradient descent (Madry et al. 2018): `steps` steps from anywhere in the ball.
 AttackOptions pgd(double radius, int steps, double step_size);
 
+/// Where the attack on these inputs starts: they themselves, or within noise of them.
+at::Tensor attack_start(const at::Tensor& inputs, const AttackOptions& options);
+
+/// The attack from a start of attack_start(), of all inputs or of some rows of both.
+at::Tensor attack_from(const std::function<at::Tensor(const at::Tensor&)>& loss,
+                       const at::Tensor& inputs,
+                       const at::Tensor& start,
+                       const AttackOptions& options);
+
 /// Inputs after the attack, of their shape. `loss` is a sum over rows, so that rows do not
 /// influence each other. inputs: any shape, in [0, 1] where clipped. Takes `steps` gradients of the
 /// loss with respect to the inputs; leaves the parameters' gradients alone.

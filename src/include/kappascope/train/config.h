@@ -72,6 +72,7 @@ struct TrainConfig {
   double epochs = 1;
   int64_t steps = 0;  ///< instead of epochs when > 0
   int64_t batch = 256;
+  int64_t micro_batch = 0;  ///< rows of one forward and backward pass; 0: the whole batch
   std::uint64_t seed = 1;
   int64_t eval_rows = 0;         ///< test rows of a test loss; 0 = all
   int64_t eval_every = 0;        ///< steps between test losses; 0 = twenty times in the run
