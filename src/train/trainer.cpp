@@ -150,6 +150,15 @@ TrainResult train(Task& task, session::Session& session, const TrainOptions& opt
   try {
     return take_steps(task, session, options);
   } catch (const Error& error) {
+    std::string why = error.what();
+    // A checkpoint that cannot be written may be the first to meet a folder that is gone.
+    if (!session.is_rescued()) {
+      try {
+        session.flush();
+      } catch (const Error& found) {
+        why = found.what();
+      }
+    }
     if (!session.is_rescued()) throw;
     const auto copy = session.run().dir();
     save_checkpoint(copy, session.next_step(), task.model(), *task.optimizer, session);
@@ -157,7 +166,7 @@ TrainResult train(Task& task, session::Session& session, const TrainOptions& opt
     throw Error(
         fmt::format("{}, with the weights after step {}; continue with: kappascope train "
                     "--resume '{}'",
-                    error.what(),
+                    why,
                     session.next_step(),
                     copy.string()));
   }

@@ -47,21 +47,30 @@ Outcome resume(const train::TrainConfig& config, const fs::path& dir) {
   return {result, testing::weights(task)};
 }
 
-// Removes the run's directory in the step at which it speaks first.
+// Removes the run's directory in the step at which it speaks first, or puts a file in its place as
+// soon as its state is taken for a checkpoint.
 class Thief final : public session::Probe {
  public:
-  explicit Thief(std::filesystem::path dir) : dir_(std::move(dir)) {}
+  explicit Thief(std::filesystem::path dir, bool at_checkpoint = false)
+      : dir_(std::move(dir)), at_checkpoint_(at_checkpoint) {}
   [[nodiscard]] std::string_view name() const override { return "thief"; }
   [[nodiscard]] session::Needs needs() const override { return {}; }
   void observe(const session::StepView& view) override { step_ = view.step; }
   void emit(store::Snapshot& /*out*/) override {
-    if (step_ > 0) std::filesystem::remove_all(dir_);
+    if (step_ > 0 && !at_checkpoint_) std::filesystem::remove_all(dir_);
   }
-  [[nodiscard]] tensor::State state() const override { return {}; }
+  [[nodiscard]] tensor::State state() const override {
+    if (at_checkpoint_ && fs::is_directory(dir_)) {
+      fs::remove_all(dir_);
+      testing::write_bytes(dir_, "a file");
+    }
+    return {};
+  }
   void load(const tensor::State& /*state*/) override {}
 
  private:
   std::filesystem::path dir_;
+  bool at_checkpoint_;
   int64_t step_ = 0;
 };
 
@@ -238,4 +247,23 @@ TEST_CASE("a run that is taken away while it trains goes on from a copy to the s
           values(store::RunReader(folder.path() / "whole"),
                  {"kappa/sigma", "blocks.0.ffn.down_proj"}));
   }
+}
+
+TEST_CASE("a run that is taken away while its checkpoint is written loses no weights either") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto config = testing::small_config(folder.path() / "data");
+  const auto whole = run_once(config, folder.path() / "whole", true);
+  const auto dir = folder.path() / "run", copy = folder.path() / "run-rescued";
+  {
+    auto task = train::make_task(config);
+    auto probes = probes::standard_probes(task.model(), testing::all_probes(task));
+    probes.push_back({std::make_unique<Thief>(dir, true), {}});
+    train::TappedSession session(
+        task.model(), store::RunWriter::create(dir, {}), std::move(probes));
+    REQUIRE_THROWS_WITH(
+        train::train(task, session, {}),
+        Catch::Contains("removed or replaced") && Catch::Contains("--resume '" + copy.string()));
+  }
+  CHECK(torch::equal(resume(config, copy).weights, whole.weights));
 }
