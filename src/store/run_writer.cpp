@@ -197,6 +197,11 @@ bool RunWriter::is_half_made(const fs::path& dir) {
   });
 }
 
+fs::path RunWriter::rescue_of(const fs::path& dir) {
+  const auto copy = Database::rescue_place(dir);
+  return holds_run(copy) ? copy : fs::path();
+}
+
 RunWriter RunWriter::create(const fs::path& dir, const Facts& facts) {
   RunWriter writer(std::make_unique<Impl>(dir, facts));
   writer.make_durable();

@@ -89,6 +89,13 @@ void find_progress(StudyRun& run, const Difference& difference) {
       run.progress = Progress::kConflict;
       run.conflict =
           run.dir.string() + " is in the way: it is not empty and holds no run; remove it";
+    } else if (const auto copy = store::RunWriter::rescue_of(run.dir); !copy.empty()) {
+      run.progress = Progress::kConflict;
+      run.conflict = fmt::format(
+          "{0} was taken away while it was written, and {1} has what it held: rename it to {0} to "
+          "go on from it, or remove it to start anew",
+          run.dir.string(),
+          copy.string());
     }
     return;
   }

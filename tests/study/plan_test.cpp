@@ -82,6 +82,16 @@ TEST_CASE("progress is what the folders hold") {
   CHECK(runs[4].progress == Progress::kConflict);
   CHECK_THAT(runs[4].conflict, Contains("in the way"));
   CHECK(runs[5].progress == Progress::kMissing);
+  // What a run held that was taken away is not trained again as if there were nothing.
+  auto copy = runs[5];
+  copy.dir += "-rescued";
+  begin_run(copy).set_state("interrupted");
+  find_progress(runs);
+  CHECK(runs[5].progress == Progress::kConflict);
+  CHECK_THAT(runs[5].conflict, Contains("rename it to " + runs[5].dir.string() + " to go on"));
+  std::filesystem::rename(copy.dir, runs[5].dir);
+  find_progress(runs);
+  CHECK(runs[5].progress == Progress::kInterrupted);
   // The caller may know better which settings matter, and may fail to read the stored ones.
   find_progress(runs, [](const StudyRun&, const std::string&) { return ""; });
   CHECK(runs[3].progress == Progress::kEnded);

@@ -35,6 +35,9 @@ class RunWriter {
   /// Whether `dir` holds nothing but what a process leaves that was killed within create(), or
   /// nothing at all; create() clears it away.
   static bool is_half_made(const std::filesystem::path& dir);
+  /// The first copy of the run in `dir` that was made because it was taken away; empty where there
+  /// is none.
+  static std::filesystem::path rescue_of(const std::filesystem::path& dir);
   /// Opens an existing run to continue after `step`, in state "running": scalars, arrays and events
   /// of later steps are removed in one transaction (they will be written again), which is recorded
   /// as an event "resumed" at `step`. Facts and verdicts stay.

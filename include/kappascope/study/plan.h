@@ -45,8 +45,8 @@ std::vector<StudyRun> plan_runs(const StudyDefinition& definition,
 using Difference = std::function<std::string(const StudyRun& run, const std::string& stored)>;
 
 /// Fills in `progress` and `conflict` from the folders. A folder that holds a run of another
-/// configuration, or no run but other files, is a conflict. Without `difference` the stored
-/// configuration must be to_ini(run.settings).
+/// configuration, or no run but other files, is a conflict, and so is the copy of a run that was
+/// taken away. Without `difference` the stored configuration must be to_ini(run.settings).
 void find_progress(std::vector<StudyRun>& runs, const Difference& difference = {});
 
 }  // namespace kappascope::study

@@ -142,12 +142,16 @@ Database::FileId Database::id_of(const fs::path& file) {
   return {status.st_dev, status.st_ino};
 }
 
+fs::path Database::rescue_place(const fs::path& dir, int i) {
+  auto beside = database_file(dir).parent_path().lexically_normal();  // without a slash at its end
+  beside += i == 1 ? "-rescued" : fmt::format("-rescued-{}", i);
+  return beside;
+}
+
 fs::path Database::rescue() {
-  const fs::path dir = file_.parent_path().lexically_normal();
   try {
     for (int i = 1;; ++i) {
-      fs::path beside = dir;
-      beside += i == 1 ? "-rescued" : fmt::format("-rescued-{}", i);
+      const auto beside = rescue_place(file_.parent_path(), i);
       if (!fs::create_directory(beside)) continue;
       SQLite::Statement copy(sql_, "VACUUM INTO ?");
       copy.bind(1, database_file(beside).string());

@@ -62,6 +62,8 @@ class Database {
   /// written would be lost with the last program that has it open. All that the file holds is first
   /// copied to a new run beside the directory, which the message names.
   void require_reachable();
+  /// Where the i-th copy of the run in `dir` is looked for a place.
+  static std::filesystem::path rescue_place(const std::filesystem::path& dir, int i = 1);
   /// The copy's directory; empty before there is one, and where it could not be made.
   [[nodiscard]] std::filesystem::path rescued() const { return rescued_.value_or(""); }
 
