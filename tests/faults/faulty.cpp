@@ -6,6 +6,8 @@
 //   KIND N ERRNO STAYS SECONDS FOLDER OUTPUT ARGUMENT...        (separated by tabs)
 // the answer
 //   STATUS HIT LIBRARY COUNT...                                 (the counts of all kinds)
+// With N = 0 nothing fails, and OUTPUT.places has, for each call of KIND in turn, 8 bytes that tell
+// its stack: calls of one stack have the same.
 // With KAPPASCOPE_FAULT_CHILD = "KIND N ERRNO" a process that such a run starts has its own fault.
 #include "faulty.h"
 
@@ -22,6 +24,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,6 +51,12 @@ struct Report {
   std::array<char, 2048> frames{};
 };
 
+/// In memory that the server shares with the child: a number for the stack of each call.
+struct Places {
+  std::atomic<std::size_t> count;
+  std::array<std::uint64_t, 1 << 20> stacks;
+};
+
 struct Range {
   std::uintptr_t begin, end;
 };
@@ -55,6 +64,7 @@ struct Range {
 Plan plan;
 Report own_report;
 Report* report = &own_report;
+Places* places = nullptr;
 std::atomic<bool> in_main{false};
 __attribute__((tls_model("initial-exec"))) thread_local bool within = false;
 std::array<Range, 512> ranges;
@@ -120,6 +130,17 @@ void note_caller() {
   }
 }
 
+/// Where the call is made: FNV-1a over the addresses on the stack.
+void note_place() {
+  std::array<void*, 64> frames{};
+  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (int i = 0; i < count; ++i)
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frames[i])) * 0x100000001b3;
+  const auto at = places->count++;
+  if (at < places->stacks.size()) places->stacks[at] = hash;
+}
+
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin <= line.size();) {
@@ -164,12 +185,26 @@ int run_one(const std::vector<std::string>& words) {
   return run_main(static_cast<int>(pointers.size()) - 1, pointers.data());
 }
 
+template <typename Shared>
+Shared* shared_with_children() {
+  return static_cast<Shared*>(
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+}
+
+void write_places(const std::string& output) {
+  std::FILE* out = std::fopen((output + ".places").c_str(), "wb");
+  if (out == nullptr) _exit(97);
+  const auto count = std::min(places->count.load(), places->stacks.size());
+  std::fwrite(places->stacks.data(), sizeof places->stacks[0], count, out);
+  std::fclose(out);
+}
+
 /// The server. Returns in the children alone, with the exit status of main.
 int serve() {
   unsetenv("KAPPASCOPE_FAULT_SERVER");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  report = static_cast<Report*>(
-      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  report = shared_with_children<Report>();
+  places = shared_with_children<Places>();
   std::array<void*, 2> warm{};
   backtrace(warm.data(), 2);  // loads its library
   std::array<char, 1 << 16> buffer{};
@@ -179,6 +214,7 @@ int serve() {
     const auto words = words_of(line);
     if (words.size() < 8) _exit(98);
     new (report) Report();
+    places->count = 0;
     const pid_t child = fork();
     if (child == 0) return run_one(words);
     int status = 0;
@@ -188,6 +224,7 @@ int serve() {
     int other = 0;
     while (waitpid(-1, &other, 0) > 0 || errno == EINTR) {
     }
+    if (words[0] != "0" && words[1] == "0") write_places(words[6]);
     std::printf("%d\t%d\t%s\t%s",
                 status,
                 report->hit.load() ? 1 : 0,
@@ -220,6 +257,12 @@ bool armed() {
 bool fails(Kind kind) {
   if (!armed()) return false;
   const long n = ++report->counted[kind];
+  if (kind == plan.kind && plan.at == 0) {
+    within = true;
+    note_place();
+    within = false;
+    return false;
+  }
   if (kind != plan.kind || !(n == plan.at || (plan.stays && n > plan.at))) return false;
   within = true;
   note_caller();

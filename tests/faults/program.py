@@ -105,6 +105,12 @@ class Program:
             raise SystemExit("the program under test could not be started behind the shim")
         return Result(answer.rstrip("\n"), output)
 
+    def places(self, arguments, folder, kind):
+        """Of each call of a kind, a number that calls of the same stack share."""
+        self.run(arguments, folder, (kind, 0, 0, False))
+        with open(str(folder).rstrip("/") + "-output.places", "rb") as file:
+            return [number for (number,) in struct.iter_unpack("=Q", file.read())]
+
 
 class StoreChecker:
     """store_writer check: what is left of a run, without LibTorch."""
