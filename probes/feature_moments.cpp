@@ -5,9 +5,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
+#include "kappascope/core/require.h"
 #include "kappascope/probes/scalars.h"
+#include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/kappa.h"
 #include "probes/layer_states.h"
 #include "probes/shared_layers.h"
@@ -57,6 +60,38 @@ void add_effective_rank(store::Snapshot& out,
   }
 }
 
+/// (tr Σ)² / (d tr Σ²); 0 with Σ = 0, as linalg::Conditioning::isotropy.
+double isotropy(const Eigen::MatrixXd& covariance) {
+  const double trace = covariance.trace(), squares = covariance.squaredNorm();
+  return squares > 0 ? trace * trace / (static_cast<double>(covariance.rows()) * squares) : 0;
+}
+
+/// Largest over smallest singular value; NaN for a matrix that is not finite.
+double condition_number(const at::Tensor& matrix) {
+  if (!matrix.isfinite().all().item<bool>()) return std::numeric_limits<double>::quiet_NaN();
+  const auto singular = at::linalg_svdvals(matrix.to(torch::kDouble));
+  return (singular[0] / singular[-1]).item<double>();
+}
+
+/// What the moments say of the parts of a layer, before its spectrum is made from them.
+void add_parts(store::Snapshot& out,
+               const std::string& layer,
+               const linalg::Moments& moments,
+               const at::Tensor& weight,
+               int64_t branch) {
+  add_scalar(out, id::kMeanSquared, layer, moments.mean.squaredNorm());
+  if (branch > 0)
+    add_scalar(out,
+               id::kBranchIsotropy,
+               layer,
+               isotropy(moments.covariance.bottomRightCorner(branch, branch)));
+  if (!weight.defined()) return;
+  add_scalar(out, id::kWeightKappa, layer, condition_number(weight));
+  const auto down = tensor::to_matrix(weight);
+  add_scalar(
+      out, id::kOutputIsotropy, layer, isotropy(down * moments.covariance * down.transpose()));
+}
+
 }  // namespace
 
 void FeatureMoments::observe(const session::StepView& view) {
@@ -67,9 +102,13 @@ void FeatureMoments::observe(const session::StepView& view) {
       found = layers_.emplace(layer.name, std::move(fresh)).first;
     }
     found->second.moments.update(layer.features, layer.mask, layer.rows_per_group);
-    found->second.cosine.update(layer.mask.defined() ? layer.features.index({layer.mask})
-                                                     : layer.features);
+    const auto rows = layer.mask.defined() ? layer.features.index({layer.mask}) : layer.features;
+    found->second.cosine.update(rows);
+    found->second.branch = layer.branch;
+    if (layer.branch > 0)
+      found->second.branch_cosine.update(rows.narrow(1, rows.size(1) - layer.branch, layer.branch));
     found->second.bias = layer.bias.defined() ? layer.bias.clone() : at::Tensor();
+    found->second.weight = layer.weight;
   }
 }
 
@@ -79,6 +118,7 @@ void FeatureMoments::emit(store::Snapshot& out) {
     const auto& [name, layer] = *layers_.begin();
     auto moments = layer.moments.result();
     const auto rows = moments.n, nonfinite_rows = moments.nonfinite_rows;
+    add_parts(out, name, moments, layer.weight, layer.branch);
     const auto c = tensor::kappa(std::move(moments), layer.bias);
     add_kappa(out, id::kKappaSigma, name, c.sigma, rows);
     add_kappa(out, id::kKappaSecondMoment, name, c.second_moment, rows);
@@ -95,7 +135,10 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_scalar(out, id::kStableRank, name, c.stable_rank);
     add_scalar(out, id::kIsotropy, name, c.isotropy);
     add_scalar(out, id::kMeanCosine, name, layer.cosine.result());
+    if (layer.branch > 0)
+      add_scalar(out, id::kBranchMeanCosine, name, layer.branch_cosine.result());
     add_scalar(out, id::kMeanLeverage, name, c.mean_leverage);
+    add_scalar(out, id::kLargestVariance, name, c.sigma.lambda_max);
     add_scalar(out, id::kVarianceAlongMean, name, c.variance_along_mean);
     add_scalar(out, id::kAverageVariance, name, c.average_variance);
     add_scalar(out, id::kConstantFeatures, name, static_cast<double>(c.constant_features));
@@ -115,6 +158,7 @@ void FeatureMoments::emit_with(tensor::Group& group, double /*seconds*/, store::
       [](Layer& sum, const Layer& layer) {
         sum.moments.merge(layer.moments);
         sum.cosine.merge(layer.cosine);
+        sum.branch_cosine.merge(layer.branch_cosine);
       });
   emit(out);
 }
@@ -123,6 +167,10 @@ tensor::State FeatureMoments::state_of(const Layer& layer) {
   tensor::State out;
   out.set("moments", layer.moments.state());
   out.set("cosine", layer.cosine.state());
+  if (layer.branch > 0) {
+    out.set("branch", layer.branch);
+    out.set("branch_cosine", layer.branch_cosine.state());
+  }
   if (layer.bias.defined()) out.set("bias", layer.bias);
   return out;
 }
@@ -133,6 +181,14 @@ FeatureMoments::Layer FeatureMoments::layer_of(const tensor::State& state) const
   Layer layer{tensor::MomentAccumulator(dimension, options_)};
   layer.moments.load(state.inner("moments"));
   layer.cosine.load(state.inner("cosine"));
+  if (state.has("branch")) {
+    layer.branch = state.integer("branch");
+    require(0 < layer.branch && layer.branch <= dimension,
+            "of {} features {} cannot be a branch's",
+            dimension,
+            layer.branch);
+    layer.branch_cosine.load(state.inner("branch_cosine"));
+  }
   if (state.has("bias")) layer.bias = state.floating_tensor("bias", {dimension});
   return layer;
 }

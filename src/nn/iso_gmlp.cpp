@@ -46,8 +46,9 @@ void IsoGmlpImpl::reset() {
     }
     temperature = register_parameter("temperature", torch::tensor(options.temperature()));
   }
-  down_proj = register_module(
-      "down_proj", down_projection(hidden + iso, width, options.bias(), options.dropout()));
+  auto down = down_projection(hidden + iso, width, options.bias(), options.dropout());
+  down->options.branch(iso);
+  down_proj = register_module("down_proj", down);
   if (options.orthogonal()) orthogonalise();
   if (options.scaled()) scale();
 }

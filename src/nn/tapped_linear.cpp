@@ -16,6 +16,10 @@ TappedLinearImpl::TappedLinearImpl(const TappedLinearOptions& options_) : option
           "TappedLinear needs at least one input and one output feature, got {} and {}",
           options.in_features(),
           options.out_features());
+  require(0 <= options.branch() && options.branch() <= options.in_features(),
+          "of {} input features {} cannot be a branch's",
+          options.in_features(),
+          options.branch());
   TappedLinearImpl::reset();
 }
 
@@ -45,7 +49,12 @@ torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
   const auto regressor = post_gating_bias.defined() ? features + post_gating_bias : features;
   auto output = torch::linear(regressor, weight, bias);
   if (tap.active())
-    tap({features, post_gating_bias, is_training() ? options.dropout() : 0, output});
+    tap({features,
+         post_gating_bias,
+         is_training() ? options.dropout() : 0,
+         output,
+         weight,
+         options.branch()});
   return output;
 }
 

@@ -59,6 +59,8 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
     view.features = phi.reshape({-1, phi.size(-1)});
     view.bias = seen.pass.bias;
     view.dropout = seen.pass.dropout;
+    view.weight = seen.pass.weight;
+    view.branch = seen.pass.branch;
     view.use = seen.use;
     view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;
     if (seen.pass.mask.defined()) view.mask = seen.pass.mask.reshape({-1});

@@ -63,7 +63,9 @@ void TappedSession::listen(const session::Needs& needs) {
                                            view.bias.defined() ? view.bias.detach() : at::Tensor(),
                                            view.dropout,
                                            at::Tensor(),
-                                           view.output.requires_grad()});
+                                           view.output.requires_grad(),
+                                           view.weight.detach(),
+                                           view.branch});
       if (!view.output.requires_grad()) return;
       view.output.register_hook([passes, gradients, number](const at::Tensor& gradient) {
         passes->backward(number, gradients ? gradient : at::Tensor());

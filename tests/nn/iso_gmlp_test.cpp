@@ -29,12 +29,13 @@ TEST_CASE("IsoGMLP is equations 1 to 3 with b added, and its tap sees both paths
           layer->iso_norm->bias;
     }
     const auto phi = torch::cat({geglu, z * torch::sigmoid(layer->temperature)}, -1);
-    at::Tensor seen;
-    layer->down_proj->tap.listen([&](const nn::TapView& view) { seen = view.features; });
+    nn::TapView seen;
+    layer->down_proj->tap.listen([&](const nn::TapView& view) { seen = view; });
     const auto expected =
         (phi + layer->down_proj->post_gating_bias).matmul(layer->down_proj->weight.t());
     CHECK(gap(layer->forward(x), expected) < 1e-12);
-    CHECK(gap(seen, phi) < 1e-12);
+    CHECK(gap(seen.features, phi) < 1e-12);
+    CHECK(seen.branch == 3);
   }
 }
 

@@ -42,6 +42,8 @@ TEST_CASE("a tap sees features, bias and output, and changes nothing") {
   CHECK(torch::equal(seen.features, x));
   CHECK(torch::equal(seen.output, watched));
   CHECK(torch::equal(seen.bias, layer->post_gating_bias));
+  CHECK(torch::equal(seen.weight, layer->weight));
+  CHECK(seen.branch == 0);
   CHECK(seen.dropout == 0.25);
   layer->eval();
   layer->forward(x);

@@ -49,6 +49,54 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
   CHECK(empty.scalars.empty());
 }
 
+TEST_CASE("the mean beside the largest variance, W_d, the output and a branch alone") {
+  torch::manual_seed(5);
+  const auto phi =
+      torch::randn({300, 5}, torch::kDouble) * torch::tensor({1., 2., 3., 1., 4.}, torch::kDouble) +
+      torch::tensor({1., -1., 2., 3., 0.}, torch::kDouble);
+  auto view = testing::view_of(phi);
+  view.weight = torch::randn({3, 5}, torch::kDouble);
+  view.branch = 2;
+  probes::FeatureMoments probe;
+  testing::observe(probe, view);
+  store::Snapshot out;
+  probe.emit(out);
+  const auto mu = phi.mean(0), centred = phi - mu;
+  const auto sigma = centred.t().matmul(centred) / 300;
+  CHECK(value(out, "features/mean_squared") ==
+        Approx(mu.square().sum().item<double>()).epsilon(1e-9));
+  CHECK(value(out, "features/largest_variance") ==
+        Approx(at::linalg_eigvalsh(sigma)[-1].item<double>()).epsilon(1e-9));
+  const auto isotropy = [](const at::Tensor& matrix) {
+    const auto values = at::linalg_eigvalsh(matrix);
+    const auto sum = values.sum().item<double>();
+    return sum * sum / (static_cast<double>(values.numel()) * values.square().sum().item<double>());
+  };
+  const auto output = phi.matmul(view.weight.t());
+  CHECK(value(out, "features/output_isotropy") ==
+        Approx(isotropy(output.t().cov(0))).epsilon(1e-9));
+  const auto branch = phi.narrow(1, 3, 2);
+  CHECK(value(out, "features/branch_isotropy") ==
+        Approx(isotropy(sigma.narrow(0, 3, 2).narrow(1, 3, 2))).epsilon(1e-9));
+  const auto directions = branch / branch.norm(2, 1, true);
+  const double pairs = directions.sum(0).square().sum().item<double>() - 300;
+  CHECK(value(out, "features/branch_mean_cosine") == Approx(pairs / (300 * 299)).epsilon(1e-9));
+  CHECK(value(out, "weight/kappa") ==
+        Approx(std::sqrt(kappa(view.weight.matmul(view.weight.t())))).epsilon(1e-9));
+  // Neither weights nor branch: nothing is said of them.
+  testing::observe(probe, testing::view_of(phi));
+  store::Snapshot plain;
+  probe.emit(plain);
+  for (const auto* name : {"weight/kappa", "features/output_isotropy", "features/branch_isotropy"})
+    CHECK(testing::find(plain, name) == nullptr);
+  // A diverged model's weights are no reason to stop.
+  view.weight = torch::full({3, 5}, std::numeric_limits<double>::quiet_NaN(), torch::kDouble);
+  testing::observe(probe, view);
+  store::Snapshot diverged;
+  probe.emit(diverged);
+  CHECK(testing::find(diverged, "weight/kappa")->status == "non_finite");
+}
+
 TEST_CASE("a wide layer is factored, a narrow one decomposed, and the snapshot says which") {
   torch::manual_seed(4);
   for (const int64_t d : {64, 1024}) {
@@ -109,12 +157,19 @@ TEST_CASE("features that are all NaN give a named outcome") {
 TEST_CASE("a saved probe goes on to the last bit") {
   torch::manual_seed(4);
   const auto a = torch::randn({100, 8}), c = torch::randn({100, 8}), b = torch::randn({8});
+  const auto weight = torch::randn({3, 8});
+  const auto view = [&](const at::Tensor& phi) {
+    auto made = testing::view_of(phi, b);
+    made.weight = weight;
+    made.branch = 2;
+    return made;
+  };
   probes::FeatureMoments whole, first, second;
-  testing::observe(whole, testing::view_of(a, b));
-  testing::observe(first, testing::view_of(a, b));
+  testing::observe(whole, view(a));
+  testing::observe(first, view(a));
   testing::carry_over(first, second);
-  testing::observe(whole, testing::view_of(c, b));
-  testing::observe(second, testing::view_of(c, b));
+  testing::observe(whole, view(c));
+  testing::observe(second, view(c));
   store::Snapshot x, y;
   whole.emit(x);
   second.emit(y);

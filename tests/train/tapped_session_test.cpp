@@ -66,6 +66,8 @@ TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled bac
   CHECK(memory.emitted == std::vector<int64_t>{1, 4, 8});
   REQUIRE(memory.layers.size() == 1);
   CHECK(torch::equal(memory.layers[0].features, x));
+  CHECK(torch::equal(memory.layers[0].weight, layer->weight));
+  CHECK_FALSE(memory.layers[0].weight.requires_grad());
   // d(mean of sums)/dz is 1/5 a token; scaled back it is that of one token's loss.
   CHECK(torch::allclose(memory.layers[0].gradient, torch::ones({5, 2})));
   session.close();

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -14,6 +15,8 @@ struct TapView {
   at::Tensor bias;      ///< b: [d_ff], the post-gating bias; undefined where the layer has none
   double dropout = 0;   ///< probability with which features were zeroed in this pass
   at::Tensor output;    ///< Z: [..., d_model], part of the graph when gradients are recorded
+  at::Tensor weight;    ///< W_d: [d_model, d_ff]
+  int64_t branch = 0;   ///< so many features, the last, come of a branch beside the gated path
 };
 
 /// A place in the forward pass where a value can be seen. LibTorch modules have no forward hooks;

@@ -26,6 +26,8 @@ struct TappedLinearOptions {
   /// The probability with which *you* zero features before they come here (inverted dropout). The
   /// layer drops nothing itself; Lemma 2 needs the number.
   TORCH_ARG(double, dropout) = 0.0;
+  /// How many of the features, the last, *you* make by a branch beside the gated path (IsoGMLP).
+  TORCH_ARG(int64_t, branch) = 0;
 };
 
 /// A linear layer that can be watched: put it where the down-projection of a gated layer stands.

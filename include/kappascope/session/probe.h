@@ -33,6 +33,8 @@ struct LayerView {
   double dropout = 0;   ///< probability with which features were zeroed (inverted dropout)
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
   int use = 0;                 ///< counts the uses of a layer in one forward pass (shared weights)
+  at::Tensor weight = {};      ///< W_d: [d_model, d_ff]; undefined where the front end does not say
+  int64_t branch = 0;  ///< so many features, the last, come of a branch beside the gated path
 };
 
 /// A step between the backward pass and the optimiser's update.

@@ -13,11 +13,12 @@ namespace kappascope::probes {
 
 /// Mean and covariance of the post-gating features of every tapped layer over a window, and from
 /// them the condition numbers κ(Σ), κ(Σ+μμᵀ), κ(Σ+(μ+b)(μ+b)ᵀ) (PGB, Proposition 1), plain and
-/// after diagonal scaling, with intervals, the ranks and the mean cosine of two rows. Writes
-/// kappa/* and features/* per layer. Cost: half a product φᵀφ a step; at emission four
-/// eigendecompositions of order d_ff a layer (one with vectors), or from d_ff = 1,024 on one
-/// factorisation (linalg/features/kappa.h). features/products has the route as its status, and
-/// the products that it took.
+/// after diagonal scaling, with intervals, the ranks and the mean cosine of two rows. Of a branch's
+/// features isotropy and mean cosine, and where the front end gives W_d its condition number and
+/// the isotropy of the layer's output. Writes kappa/* and features/* per layer. Cost: half a
+/// product φᵀφ a step; at emission four eigendecompositions of order d_ff a layer (one with
+/// vectors), or from d_ff = 1,024 on one factorisation (linalg/features/kappa.h). features/products
+/// has the route as its status, and the products that it took.
 class FeatureMoments final : public session::Probe {
  public:
   explicit FeatureMoments(linalg::MomentOptions options = {}) : options_(options) {}
@@ -34,7 +35,10 @@ class FeatureMoments final : public session::Probe {
   struct Layer {
     tensor::MomentAccumulator moments;
     tensor::MeanCosine cosine{};
-    at::Tensor bias{};  // of the latest step; undefined without post-gating bias
+    tensor::MeanCosine branch_cosine{};  // of the last `branch` features
+    at::Tensor bias{};                   // of the latest step; undefined without post-gating bias
+    at::Tensor weight{};  // likewise, the model's own; undefined where nobody gave it
+    int64_t branch = 0;
   };
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] Layer layer_of(const tensor::State& state) const;

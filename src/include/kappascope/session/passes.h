@@ -23,6 +23,8 @@ struct Pass {
   /// A backward pass will come by. Where none came by the end of the step, the pass was none of
   /// training (an evaluation with gradients) and is forgotten.
   bool in_graph = true;
+  at::Tensor weight = {};   ///< W_d: [d_model, d_ff]; undefined where the front end does not say
+  std::int64_t branch = 0;  ///< as LayerView::branch
 };
 
 /// What passes the watched layers in one step, over all of its forward and backward passes. A front
