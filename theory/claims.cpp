@@ -51,6 +51,7 @@ std::vector<Claim> gather() {
                              Family{"offsets", &offsets_claims},
                              Family{"offset_routes", &offset_routes_claims},
                              Family{"proposition1", &proposition1_claims},
+                             Family{"real_features", &real_features_claims},
                              Family{"descent", &descent_claims},
                              Family{"variance_control", &variance_control_claims},
                              Family{"lemma2", &lemma2_claims},
@@ -61,6 +62,7 @@ std::vector<Claim> gather() {
                              Family{"isotropy", &isotropy_claims},
                              Family{"costs", &costs_claims},
                              Family{"studies", &study_claims},
+                             Family{"layer_studies", &layer_study_claims},
                              Family{"open/open", &open_claims}}) {
     for (auto& claim : family.claims()) {
       claims.push_back(with_bookkeeping(std::move(claim), family.name));

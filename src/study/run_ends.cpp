@@ -86,6 +86,7 @@ std::vector<std::int64_t> add_spikes(const std::vector<store::StepValue>& losses
   const auto last = losses.back().step;
   out["spikes/count"] = {count, last};
   out["spikes/steps"] = {steps, last};
+  out["spikes/share"] = {steps / static_cast<double>(losses.size()), last};
   out["spikes/length"] = {spikes.empty() ? kMissing : steps / count, last};
   out["spikes/height"] = {spikes.empty() ? kMissing : height, last};
   out["spikes/first"] = {spikes.empty() ? kMissing : static_cast<double>(begins.front()), last};

@@ -136,7 +136,7 @@ TEST_CASE("verify explains a claim for a reviewer") {
   CHECK_THAT(once, Contains("κ(Σ) = 2, κ(Σ + μμᵀ) = 1.") && Contains("in training"));
   CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("verify --run RUN"));
   CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("Decided by studies"));
-  CHECK_THAT(work.run("verify P-LR --explain").out, Contains("Undecided. It would take: "));
+  CHECK_THAT(work.run("verify P-X3e --explain").out, Contains("Undecided. It would take: "));
 }
 
 TEST_CASE("verify tells a verdict that is not the expected one by its exit status") {

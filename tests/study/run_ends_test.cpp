@@ -109,6 +109,7 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   CHECK(value(ends[0], "loss/train@variance") == Approx(2e-4));  // ±0.01 in turn
   CHECK(value(ends[1], "spikes/count") == 1);
   CHECK(value(ends[1], "spikes/steps") == 10);
+  CHECK(value(ends[1], "spikes/share") == Approx(0.05));
   CHECK(value(ends[1], "spikes/length") == 10);
   CHECK(value(ends[1], "spikes/height") == Approx(3).epsilon(0.03));
   CHECK(value(ends[1], "spikes/first") == 150);

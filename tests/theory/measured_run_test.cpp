@@ -36,6 +36,22 @@ TEST_CASE("the share of a run weighs layers alike and counts unresolved pairs ap
             "more unresolved") == 0);
 }
 
+TEST_CASE("of a third of training only its own pairs count") {
+  SyntheticRun run;
+  for (std::int64_t step = 0; step < 9; ++step) {
+    const double second = step < 3 ? 9 : 11;
+    run.write(step, {{"kappa/sigma", "a", 10}, {"kappa/second_moment", "a", second}});
+  }
+  const auto share = [&](std::size_t third) {
+    const auto found = check_order(run.dir(), "kappa/second_moment", "kappa/sigma", third);
+    CHECK(found.cases == 3);
+    return found.measured;
+  };
+  CHECK(share(0) == 0);
+  CHECK(share(1) == 1);
+  CHECK(share(2) == 1);
+}
+
 TEST_CASE("a run without what a claim needs leaves it undecided and names the series") {
   SyntheticRun run;
   run.write(0, {{"loss/train", "", 1}});

@@ -69,7 +69,8 @@ struct VarianceRatios {
 
 Verdict check_order(const std::filesystem::path& run,
                     const std::string& larger,
-                    const std::string& smaller) {
+                    const std::string& smaller,
+                    std::optional<std::size_t> third) {
   const store::RunReader reader(run);
   const auto left = read_series(reader, larger), right = read_series(reader, smaller);
   if (left.empty()) return lacking(reader, larger);
@@ -89,6 +90,7 @@ Verdict check_order(const std::filesystem::path& run,
   for (const auto& [place, above] : left) {
     const auto found = right.find(place);
     if (found == right.end()) continue;
+    if (third && third_of(place.second) != *third) continue;
     const auto& below = found->second;
     if (!store::usable(above) || !store::usable(below)) {
       ++unresolved;
@@ -120,8 +122,8 @@ Verdict check_order(const std::filesystem::path& run,
   }
   const auto interval = wilson(share, static_cast<double>(layers.size()));
   std::vector<std::string> by_thirds(thirds.size());
-  std::ranges::transform(thirds, by_thirds.begin(), [](const auto& third) {
-    return fmt::format("{} of {}", third.yes, third.all);
+  std::ranges::transform(thirds, by_thirds.begin(), [](const auto& count) {
+    return fmt::format("{} of {}", count.yes, count.all);
   });
   verdict.outcome = Outcome::kMeasured;
   verdict.route = "measured run";

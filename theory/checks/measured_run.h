@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "kappascope/theory/claim.h"
@@ -13,10 +15,12 @@ namespace kappascope::theory {
 /// In what share of (layer, step) pairs is series `larger` >= series `smaller`? Both are computed
 /// on the same sample, so each comparison is exact on it. Pairs in which either is "degenerate" or
 /// "not_resolvable", or not a number, are counted apart. Snapshots of one layer depend on each
-/// other: the interval is Wilson's with one observation a layer, each weighing the same.
+/// other: the interval is Wilson's with one observation a layer, each weighing the same. With
+/// `third`, 0 to 2, of that third of training alone.
 Verdict check_order(const std::filesystem::path& run,
                     const std::string& larger,
-                    const std::string& smaller);
+                    const std::string& smaller,
+                    std::optional<std::size_t> third = {});
 
 /// How near `formula` (as published) comes to the measured variance of the gradient: the median
 /// over layers and steps of their ratio, with the medians of the ratio at the two ends of the

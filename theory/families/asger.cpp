@@ -105,8 +105,8 @@ std::vector<Claim> gate_claims() {
                       "values symmetric about zero and independent of the other factors of the "
                       "gradient",
        .derivation = "G' = (1+2α)βσ(1-σ), and σ(z)+σ(-z) = 1 gives E G² = 1/4 + (1+2α)²Var σ. What "
-                     "training makes of these factors is measured. The Hessian's spectrum over α "
-                     "is not in the study: hessian = true in asger-ablation would measure it.",
+                     "training makes of these factors is measured: the variance of a token's "
+                     "gradient, and beside it the largest eigenvalue of the Hessian over α.",
        .studies = {"asger-ablation"},
        .check =
            [](const CheckContext& context) {
@@ -120,34 +120,36 @@ std::vector<Claim> gate_claims() {
        .measure =
            [](const StudyRuns& study) {
              using enum Direction;
-             return check_direction(
-                 study,
-                 {.claimed = {{store::median_over_steps(store::id::kVarianceMeasured),
-                               "alpha 1",
-                               "alpha 0",
-                               kHigher}},
-                  .beside = {{store::median_over_steps(store::id::kVarianceMeasured),
-                              "alpha 0.5",
-                              "alpha 0",
-                              kHigher},
-                             {"explosions/share", "alpha 1", "alpha 0", kHigher},
-                             {"spikes/steps", "alpha 1", "alpha 0", kHigher}}});
+             const auto variance = store::median_over_steps(store::id::kVarianceMeasured),
+                        largest = store::median_over_steps(store::id::kHessianLambda.at(1));
+             return check_direction(study,
+                                    {.claimed = {{variance, "alpha 1", "alpha 0", kHigher}},
+                                     .beside = {{variance, "alpha 0.5", "alpha 0", kHigher},
+                                                {variance, "alpha 0.25", "alpha 0", kHigher},
+                                                {largest, "alpha 1", "alpha 0", kHigher},
+                                                {largest, "alpha 0.5", "alpha 0", kHigher},
+                                                {largest, "alpha 0.25", "alpha 0", kHigher},
+                                                {"explosions/share", "alpha 1", "alpha 0", kHigher},
+                                                {"spikes/share", "alpha 1", "alpha 0", kHigher}}});
            }},
       {.id = "A-STAB",
        .source = "ASGER, 5.2",
-       .statement = "Training dynamics remain stable across the configurations: no range α has "
-                    "twice the explosions or spikes of α = 0.",
-       .assumptions = "as in the study; stable: at most twice as many steps",
+       .statement = "Training dynamics remain stable across the configurations: no range α adds "
+                    "gradient explosions or loss spikes to those of α = 0.",
+       .assumptions = "as in the study; the document says nothing of what stable means, so the "
+                      "threshold is ours: at most one step in a hundred more, or as many again as "
+                      "α = 0 has",
        .derivation = "Shares of steps in gradient explosions and in loss spikes, paired by seed.",
        .studies = {"asger-ablation"},
        .measure =
            [](const StudyRuns& study) {
              std::vector<Contrast> stable;
-             for (const auto* metric : {"explosions/share", "spikes/steps"}) {
+             for (const auto* metric : {"explosions/share", "spikes/share"}) {
                for (const auto* arm : {"alpha 0.25", "alpha 0.5", "alpha 1"})
                  stable.push_back({metric, arm, "alpha 0"});
              }
-             return check_no_effect(study, {.claimed = stable, .margin = {.share = 1.0}});
+             return check_no_effect(
+                 study, {.claimed = stable, .margin = {.absolute = 0.01, .share = 1.0}});
            }},
       {.id = "A-GRAD'",
        .source = "corrects A-GRAD",

@@ -12,6 +12,7 @@ std::vector<Claim> dichotomy_claims();
 std::vector<Claim> offsets_claims();
 std::vector<Claim> offset_routes_claims();
 std::vector<Claim> proposition1_claims();
+std::vector<Claim> real_features_claims();
 std::vector<Claim> descent_claims();
 std::vector<Claim> variance_control_claims();
 std::vector<Claim> lemma2_claims();
@@ -22,6 +23,7 @@ std::vector<Claim> asger_results_claims();
 std::vector<Claim> isotropy_claims();
 std::vector<Claim> costs_claims();
 std::vector<Claim> study_claims();
+std::vector<Claim> layer_study_claims();
 std::vector<Claim> open_claims();
 
 }  // namespace kappascope::theory

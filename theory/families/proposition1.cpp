@@ -4,11 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "kappascope/store/schema/series.h"
-#include "theory/checks/measured_run.h"
 #include "theory/checks/proposition1/block_hessian.h"
 #include "theory/checks/proposition1/spectrum.h"
-#include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
@@ -93,30 +90,6 @@ Verdict decide_kappa_condition(const CheckContext& context) {
   }
   parts.push_back(check_kappa(in_plane, Relation::kAtLeast, Convention::kInfinite, context.seed));
   return conjunction(parts);
-}
-
-/// The studies of gated MLPs on images: real features, at initialisation and in training.
-std::vector<std::string> mlp_studies() {
-  return {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"};
-}
-
-Verdict order_of_kappas(const CheckContext& context) {
-  return check_order(*context.run, store::id::kKappaSecondMoment, store::id::kKappaSigma);
-}
-
-/// "In every layer at every step": both numbers are exact on their sample, so one pair in the other
-/// order refutes.
-Verdict order_in_every_run(const StudyRuns& study) {
-  auto verdict = check_each_run(study, "no bias", EachRun::kShare, order_of_kappas);
-  if (verdict.outcome == Outcome::kMeasured && !verdict.witness.empty()) {
-    verdict.outcome = Outcome::kRefuted;
-    verdict.condition += "; the pair that is farthest off: " + verdict.witness;
-  }
-  return verdict;
-}
-
-Verdict variance_along_mean(const CheckContext& context) {
-  return check_order(*context.run, store::id::kVarianceAlongMean, store::id::kAverageVariance);
 }
 
 std::vector<Claim> hessian_claims() {
@@ -243,29 +216,6 @@ std::vector<Claim> spectrum_claims() {
            "-∞ through its root λmin(Σ+μμᵀ), so ψ(s) >= 0 says just that; by interlacing "
            "the root is never above λ_{d-1}.",
        .check = decide_kappa_condition},
-      {.id = "P-P1g",
-       .source = kSource,
-       .statement = "On real features κ(Σ+μμᵀ) >= κ(Σ) in every layer at every step.",
-       .assumptions = "both computed on one sample, as a run stores them",
-       .derivation = "The share of stored (layer, step) pairs in which it is so, and by thirds of "
-                     "training; a pair in which it is not refutes.",
-       .needs_run = true,
-       .studies = {"constant-regression", "pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
-       .check = order_of_kappas,
-       .measure = order_in_every_run},
-      {.id = "P-VAR",
-       .source = "Post-gating bias, 3.2",
-       .statement = "The features vary more along their mean than along other directions.",
-       .assumptions = "μᵀΣμ/μᵀμ beside tr Σ/d, as a run stores them",
-       .derivation = "The share of stored (layer, step) pairs in which the variance along the mean "
-                     "is at least that along an average direction.",
-       .needs_run = true,
-       .studies = mlp_studies(),
-       .check = variance_along_mean,
-       .measure =
-           [](const StudyRuns& study) {
-             return check_each_run(study, "no bias", EachRun::kShare, variance_along_mean);
-           }},
   };
 }
 

@@ -124,6 +124,11 @@ TEST_CASE("no effect is an interval inside the margin, not one around zero") {
   const auto between = two_arms(0.034, 6, 0.008);
   CHECK(no_effect(between, true).outcome == Outcome::kRefuted);
   CHECK(no_effect(between).outcome == Outcome::kTooFewRuns);
+  // The larger of two margins counts, and both are named.
+  const auto wide = check_no_effect(
+      two_arms(0.1, 6, 0.005), {.claimed = {kLess}, .margin = {.absolute = 0.2, .share = 0.01}});
+  CHECK(wide.outcome == Outcome::kHoldsUnder);
+  CHECK_THAT(wide.right, Contains("0.2 or 1 % of the control"));
   // An absolute margin does not ask what the control has.
   CHECK(check_no_effect(two_arms(0.1, 6, 0.005), {.claimed = {kLess}, .margin = {.absolute = 0.2}})
             .outcome == Outcome::kHoldsUnder);
@@ -177,6 +182,27 @@ TEST_CASE("a grid is pooled over its conditions, and asked whether the effect gr
   CHECK(absent.outcome == Outcome::kRefuted);
   CHECK_THAT(absent.witness, Contains("within 1 % of the control"));
   CHECK(pooled(grid_study(0, 0, 3, 0.3)).outcome == Outcome::kTooFewRuns);
+}
+
+TEST_CASE("a pooled verdict has other arms beside it, and they do not change it") {
+  auto study = grid_study(-0.5, 0);
+  auto other = grid_study(0, 0);
+  for (auto& run : other.runs) {
+    if (run.arm == "control") continue;
+    run.arm = "output bias";
+    study.runs.push_back(run);
+  }
+  const auto verdict = check_pooled(
+      study,
+      {.contrast = kLess,
+       .settings = {"dropout", "latent-noise"},
+       .margin = {.share = 0.01},
+       .beside = {{"loss/test", "output bias", "control"}, {"loss/test", "nobody", "control"}}});
+  CHECK(verdict.outcome == Outcome::kHoldsUnder);
+  CHECK(verdict.measured == Approx(-0.5).margin(0.01));
+  CHECK_THAT(verdict.condition,
+             Contains("beside it: loss/test (all conditions pooled) of output bias against") &&
+                 !Contains("nobody"));
 }
 
 TEST_CASE("a seed that lacks a condition is left out of a pooled test, and one seed is too few") {

@@ -119,6 +119,9 @@ Twins spectrum_twins() {
         [] {
           return order_in_run("features/variance_along_mean", "features/average_variance", 1, 2);
         }}},
+      {"P-DOMr",
+       {[] { return order_in_run("features/mean_squared", "features/largest_variance", 2, 1); },
+        [] { return order_in_run("features/mean_squared", "features/largest_variance", 1, 2); }}},
   };
 }
 

@@ -37,7 +37,8 @@ struct DirectionQuestion {
 /// is excluded.
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question);
 
-/// What is too small to matter: an absolute difference, or a share of the control's median.
+/// What is too small to matter: an absolute difference, or a share of the control's median,
+/// whichever is larger.
 struct Margin {
   double absolute = 0, share = 0;
 };
@@ -60,7 +61,8 @@ struct PooledQuestion {
   Contrast contrast;
   /// Names of settings in the conditions ("dropout"): does the difference change with their value?
   std::vector<std::string> settings;
-  Margin margin;  ///< of the pooled difference
+  Margin margin;                   ///< of the pooled difference
+  std::vector<Contrast> beside{};  ///< their pooled differences, reported with the verdict
 };
 
 /// "The arm differs in the expected direction, over all conditions pooled, or the more the larger a

@@ -116,7 +116,8 @@ std::string test_name(const std::string& what, const std::vector<Contrast>& cont
 
 std::string margin_in_words(const Margin& margin) {
   if (margin.share == 0) return fmt::format("{:g}", margin.absolute);
-  return fmt::format("{:g} % of the control", 100 * margin.share);
+  const auto share = fmt::format("{:g} % of the control", 100 * margin.share);
+  return margin.absolute == 0 ? share : fmt::format("{:g} or {}", margin.absolute, share);
 }
 
 }  // namespace kappascope::theory

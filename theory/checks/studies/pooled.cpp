@@ -53,35 +53,46 @@ Cells cells_of(const StudyRuns& study, const std::string& arm, const std::string
   return cells;
 }
 
-}  // namespace
+/// The pooled difference of one contrast, then its slopes; or why there are none.
+struct Pooled {
+  std::vector<study::Comparison> tests;
+  std::string lacking;
+};
 
-Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
-  study::Family own;
-  auto& family = study.family == nullptr ? own : *study.family;
-  const auto& contrast = question.contrast;
-  Verdict verdict;
-  verdict.route = "study";
-  verdict.right = "0";
-  const auto arm = cells_of(study, contrast.arm, contrast.metric),
-             control = cells_of(study, contrast.control, contrast.metric);
-  std::set<std::string> conditions;
-  for (const auto& run : study.runs) conditions.insert(run.condition);
+/// The numbers of the settings, a row a condition; empty with `lacking` said.
+Eigen::MatrixXd settings_of(const StudyRuns& study,
+                            const std::set<std::string>& conditions,
+                            const std::vector<std::string>& names,
+                            std::string& lacking) {
   Eigen::MatrixXd settings(static_cast<Eigen::Index>(conditions.size()),
-                           static_cast<Eigen::Index>(question.settings.size()));
+                           static_cast<Eigen::Index>(names.size()));
   Eigen::Index row = 0;
   for (const auto& condition : conditions) {
-    for (std::size_t k = 0; k < question.settings.size(); ++k) {
-      const auto value = number_in(condition, question.settings[k]);
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const auto value = number_in(condition, names[k]);
       if (!value) {
-        verdict.condition = fmt::format(
-            "{} has a condition without {}: '{}'", study.name, question.settings[k], condition);
-        return verdict;
+        lacking =
+            fmt::format("{} has a condition without {}: '{}'", study.name, names[k], condition);
+        return {};
       }
       settings(row, static_cast<Eigen::Index>(k)) = *value;
     }
     ++row;
   }
-  std::vector<std::vector<double>> tests(1 + question.settings.size());
+  return settings;
+}
+
+Pooled pool(const StudyRuns& study,
+            const std::vector<std::string>& names,
+            const Contrast& contrast) {
+  Pooled out;
+  const auto arm = cells_of(study, contrast.arm, contrast.metric),
+             control = cells_of(study, contrast.control, contrast.metric);
+  std::set<std::string> conditions;
+  for (const auto& run : study.runs) conditions.insert(run.condition);
+  const auto settings = settings_of(study, conditions, names, out.lacking);
+  if (!out.lacking.empty()) return out;
+  std::vector<std::vector<double>> tests(1 + names.size());
   std::vector<double> control_values;
   for (const auto& [seed, values] : control) {
     const auto other = arm.find(seed);
@@ -89,7 +100,7 @@ Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
         other->second.size() < conditions.size())
       continue;
     Eigen::VectorXd differences(static_cast<Eigen::Index>(conditions.size()));
-    row = 0;
+    Eigen::Index row = 0;
     for (const auto& condition : conditions) {
       control_values.push_back(values.at(condition));
       differences[row++] = other->second.at(condition) - values.at(condition);
@@ -98,35 +109,59 @@ Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
     for (std::size_t t = 0; t < tests.size(); ++t) tests[t].push_back(summary[t]);
   }
   if (tests[0].size() < 2) {
-    verdict.condition = fmt::format(
+    out.lacking = fmt::format(
         "{} has fewer than two seeds of '{}' and '{}' with {} under "
         "every condition",
         study.name,
         contrast.arm,
         contrast.control,
         contrast.metric);
-    return verdict;
+    return out;
   }
-  std::vector<study::Comparison> found;
   for (std::size_t t = 0; t < tests.size(); ++t) {
     study::Comparison c;
     c.metric = t == 0 ? contrast.metric : "slope of " + contrast.metric;
-    c.condition = t == 0 ? "all conditions pooled" : "on " + question.settings[t - 1];
+    c.condition = t == 0 ? "all conditions pooled" : "on " + names[t - 1];
     c.arm = contrast.arm;
     c.control = contrast.control;
     c.arm_median = std::nan("");
     c.control_median = t == 0 ? median(control_values) : 0;
     c.difference = paired_difference(tests[t], std::vector<double>(tests[t].size(), 0.0));
-    family.add(c);
-    found.push_back(c);
+    out.tests.push_back(c);
   }
-  const double bound = bound_of(question.margin, found.front());
+  return out;
+}
+
+ContrastResults joined(const Contrast& contrast,
+                       const std::vector<study::Comparison>& tests,
+                       study::Family& family) {
+  ContrastResults out;
+  for (const auto& test : tests) {
+    family.add(test);
+    out.results.push_back({contrast, test});
+  }
+  return out;
+}
+
+}  // namespace
+
+Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
+  study::Family own;
+  auto& family = study.family == nullptr ? own : *study.family;
+  const auto& contrast = question.contrast;
+  const auto pooled = pool(study, question.settings, contrast);
+  if (!pooled.lacking.empty()) {
+    Verdict verdict;
+    verdict.route = "study";
+    verdict.condition = pooled.lacking;
+    return verdict;
+  }
+  auto compared = joined(contrast, pooled.tests, family);
+  const auto& mean = pooled.tests.front();
   const auto within_test = test_name("pooled within", {contrast});
-  family.add(within_test, p_of_within(found.front().difference, bound));
-  family.correct(found);
-  ContrastResults compared;
-  for (const auto& c : found) compared.results.push_back({contrast, c});
-  verdict = begin(compared, "0");
+  family.add(within_test, p_of_within(mean.difference, bound_of(question.margin, mean)));
+  correct(compared, family);
+  auto verdict = begin(compared, "0");
   const auto clearest = [&](bool expected) {
     const ContrastResult* best = nullptr;
     for (const auto& result : compared.results) {
@@ -148,18 +183,28 @@ Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
     verdict.outcome = Outcome::kRefuted;
     verdict.witness = fmt::format("the pooled difference lies within {} of zero: {}",
                                   margin_in_words(question.margin),
-                                  describe(found.front()));
+                                  describe(compared.results.front().found));
     set_p(verdict, family.corrected(within_test));
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
     double least = 1;
-    for (const auto& c : found) {
-      if (!std::isnan(c.corrected_p)) least = std::min(least, c.corrected_p);
+    for (const auto& result : compared.results) {
+      const double p = result.found.corrected_p;
+      if (!std::isnan(p)) least = std::min(least, p);
     }
     verdict.p = least;
     verdict.condition =
         what_was_missed({compared.results.front()}, family.level()) + verdict.condition;
   }
+  std::vector<ContrastResult> beside;
+  for (const auto& other : question.beside) {
+    const auto found = pool(study, question.settings, other);
+    if (found.tests.empty()) continue;
+    auto mean_of_other = joined(other, {found.tests.front()}, family);
+    correct(mean_of_other, family);
+    beside.push_back(mean_of_other.results.front());
+  }
+  if (!beside.empty()) verdict.condition += "; beside it: " + in_words(beside);
   return verdict;
 }
 
