@@ -30,9 +30,8 @@ Claim with_bookkeeping(Claim claim, const std::string& family) {
             id);
     const double start = monotonic_seconds();
     auto verdict = check(context);
-    const auto support = support_of(id);
-    verdict.proof = support.proof;
-    verdict.sizes = support.sizes;
+    verdict.proof = proof_of(id);
+    verdict.sizes = study::to_string(verdict.extents);
     verdict.seed = context.seed;
     verdict.seconds = monotonic_seconds() - start;
     return verdict;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/study/verdict.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 
 #include "study/json.h"
@@ -25,6 +28,25 @@ const char* to_string(Outcome outcome) {
       return "undecided";
   }
   return "?";
+}
+
+void widen(std::vector<Extent>& extents, const Extent& other) {
+  const auto found = std::ranges::find(extents, other.name, &Extent::name);
+  if (found == extents.end()) {
+    extents.push_back(other);
+  } else {
+    found->least = std::min(found->least, other.least);
+    found->most = std::max(found->most, other.most);
+  }
+}
+
+std::string to_string(const std::vector<Extent>& extents) {
+  std::string text;
+  for (const auto& [name, least, most] : extents) {
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, least);
+    if (most != least) text += fmt::format(" to {}", most);
+  }
+  return text;
 }
 
 std::string how_sure(const Evidence& evidence) {

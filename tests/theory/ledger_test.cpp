@@ -120,7 +120,17 @@ TEST_CASE("whatever holds says where its proof is read, or what was searched") {
     if (verdict.outcome != Outcome::kHolds && verdict.outcome != Outcome::kHoldsUnder) continue;
     CAPTURE(id);
     CHECK((!verdict.proof.empty() || !verdict.sizes.empty()));
+    // Printed numbers have no size; every search says what it ran over.
+    const bool printed = verdict.proof == "arithmetic on the printed numbers";
+    CHECK((printed || !verdict.sizes.empty()));
   }
+}
+
+TEST_CASE("the sizes of a search are those of the cases that it compared") {
+  // Two tokens at least, of width 3 and more, with any number of seven switches on.
+  CHECK(verdicts().at("P-ODD'").sizes.find("switches on = 0 to 7") != std::string::npos);
+  CHECK(verdicts().at("P-P1f'").sizes == "d = 1 to 5");
+  CHECK(verdicts().at("P-L1").sizes == "n = 1 to 4, m = 1 to 4");
 }
 
 TEST_CASE("no condition is another claim's statement word for word") {

@@ -11,11 +11,9 @@ namespace kappascope::theory {
 /// The words that a published claim is about; empty for claims of ours.
 std::string quote_of(const std::string& id);
 
-struct Support {
-  std::string proof;  ///< where the proof is read; empty: searched
-  std::string sizes;  ///< what the search ran over
-};
-Support support_of(const std::string& id);
+/// Where the proof of a claim that holds is read: a section of theory/PROOFS.md, or the claim's own
+/// derivation, which `--explain` prints; empty: searched alone.
+std::string proof_of(const std::string& id);
 
 /// A counterexample in two dimensions, worked out in exact arithmetic: the lines as one would write
 /// them, and whether the last of them contradicts the claim.

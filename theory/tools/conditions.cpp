@@ -12,6 +12,7 @@ Verdict with_condition(Verdict verdict, std::string condition) {
 
 Verdict holds_under(std::string condition, Verdict within, const Verdict& outside) {
   within.cases += outside.cases;
+  for (const auto& extent : outside.extents) study::widen(within.extents, extent);
   if (within.outcome == Outcome::kHolds) {
     within.outcome =
         outside.outcome == Outcome::kRefuted ? Outcome::kHoldsUnder : Outcome::kUndecided;

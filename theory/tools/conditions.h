@@ -50,6 +50,8 @@ class ConditionTally {
     tally_.record(actual == *stated, make_witness);
   }
 
+  void sizes(const Sizes& sizes) { tally_.sizes(sizes); }
+
   /// `left` and `right` name the two numbers; `route` is "exact", "search", ...
   [[nodiscard]] Verdict verdict(std::string left, std::string right, std::string route) const;
 

@@ -23,6 +23,10 @@ void Tally::record_rounded(bool agrees, double actual, double stated, double tol
   if (agrees && specimen_.measured == 0) specimen_ = {{}, actual, stated};
 }
 
+void Tally::sizes(const Sizes& sizes) {
+  for (const auto& [name, value] : sizes) study::widen(extents_, {name, value, value});
+}
+
 Verdict Tally::verdict(std::string left, std::string right, std::string route) const {
   Verdict verdict;
   verdict.left = std::move(left);
@@ -30,6 +34,7 @@ Verdict Tally::verdict(std::string left, std::string right, std::string route) c
   verdict.route = std::move(route);
   verdict.cases = cases_;
   verdict.tolerance = tolerance_;
+  verdict.extents = extents_;
   if (witness_) {
     verdict.outcome = Outcome::kRefuted;
     verdict.measured = witness_->measured;
@@ -58,9 +63,11 @@ Verdict conjunction(const std::vector<Verdict>& parts) {
   });
   whole.cases = 0;
   whole.witness.clear();
+  whole.extents.clear();
   for (const auto& part : parts) {
     whole.cases += part.cases;
     whole.tolerance = std::max(whole.tolerance, part.tolerance);
+    for (const auto& extent : part.extents) study::widen(whole.extents, extent);
     if (badness(whole) == 0) whole.margin = std::max(whole.margin, part.margin);
     if (part.witness.empty()) continue;
     if (!whole.witness.empty()) whole.witness += " | ";

@@ -9,6 +9,7 @@
 
 #include "kappascope/theory/claim.h"
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 namespace kappascope::theory {
 
@@ -49,6 +50,9 @@ class Tally {
   /// A yes or no about two numbers in floating point, equal within `tolerance` of each other.
   void record_rounded(bool agrees, double actual, double stated, double tolerance);
 
+  /// Sizes of the case that is compared next; the verdict says from where to where each went.
+  void sizes(const Sizes& sizes);
+
   [[nodiscard]] std::int64_t cases() const { return cases_; }
   [[nodiscard]] bool has_witness() const { return witness_.has_value(); }
 
@@ -64,12 +68,14 @@ class Tally {
   std::int64_t cases_ = 0, disagreements_ = 0;
   double largest_deviation_ = 0, tolerance_ = 0;
   std::optional<Witness> witness_;
+  std::vector<study::Extent> extents_;
   Witness specimen_;  ///< the first agreeing case whose number is not zero
 };
 
 /// One verdict of several parts that must all hold: refuted when one is, undecided when one is and
-/// none is refuted; cases add up, witnesses are joined. The two sides and the margin are those of
-/// the first part that does not hold; when all hold, those of the first and the largest margin.
+/// none is refuted; cases and sizes add up, witnesses are joined. The two sides and the margin are
+/// those of the first part that does not hold; when all hold, those of the first and the largest
+/// margin.
 Verdict conjunction(const std::vector<Verdict>& parts);
 
 }  // namespace kappascope::theory

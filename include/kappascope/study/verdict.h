@@ -24,6 +24,16 @@ enum class Outcome {
 /// "undecided": as it is stored, printed and drawn everywhere.
 const char* to_string(Outcome outcome);
 
+/// From where to where a size of the cases of a search went.
+struct Extent {
+  std::string name{};
+  std::int64_t least = 0, most = 0;
+};
+/// Takes one more into the list: the extent of its name grows, or it is added.
+void widen(std::vector<Extent>& extents, const Extent& other);
+/// "d = 1 to 5, tokens = 3".
+std::string to_string(const std::vector<Extent>& extents);
+
 /// The decision on one claim, with evidence that anyone can recompute.
 struct Verdict {
   Outcome outcome = Outcome::kUndecided;
@@ -45,13 +55,15 @@ struct Verdict {
   std::string witness;  ///< numbers small enough to check by hand; empty when it holds
   std::string route;    ///< "exact" | "search" | "Monte Carlo" | "measured run" | "study"
   std::string proof{};  ///< where what holds is proved: "theory/PROOFS.md 4"; empty: searched
-  std::string sizes{};  ///< what a search ran over: "d <= 5"
+  std::vector<Extent> extents{};  ///< of the sizes of the cases that a search compared
+  std::string sizes{};            ///< the same in words
   double seconds = 0;
 };
 
-/// How sure a verdict is, and by what: "proved (theory/PROOFS.md 4); exact, 2200 cases, d <= 5",
-/// "searched: exact, 2200 cases, d <= 5", "witness: exact, 2200 cases", or for what is measured its
-/// route and cases. `outcome` is a word of to_string(); without a route nothing.
+/// How sure a verdict is, and by what: "proved (theory/PROOFS.md 4); exact, 2200 cases, d = 1 to
+/// 5", "searched: exact, 2200 cases, d = 1 to 5", "witness: exact, 2200 cases, d = 1 to 5", or for
+/// what is measured its route and cases. `outcome` is a word of to_string(); without a route
+/// nothing.
 struct Evidence {
   std::string outcome{}, proof{}, sizes{}, route{}, cases{};
 };

@@ -72,3 +72,17 @@ TEST_CASE("a conjunction is refuted by one part, else undecided by one part") {
   CHECK(whole.margin == 1);
   CHECK(whole.witness == "x = 1 | x = 1");
 }
+
+TEST_CASE("a verdict says from where to where the sizes of its cases went") {
+  Tally small, large;
+  small.sizes({{"d", 2}, {"tokens", 3}});
+  small.compare(1, 1, [] { return "one"; });
+  small.sizes({{"d", 1}});
+  small.compare(1, 1, [] { return "one"; });
+  large.sizes({{"d", 5}});
+  large.compare(1, 1, [] { return "one"; });
+  CHECK(kappascope::study::to_string(verdict(small).extents) == "d = 1 to 2, tokens = 3");
+  CHECK(kappascope::study::to_string(conjunction({verdict(small), verdict(large)}).extents) ==
+        "d = 1 to 5, tokens = 3");
+  CHECK(kappascope::study::to_string(verdict(Tally()).extents).empty());
+}

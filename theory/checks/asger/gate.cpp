@@ -123,6 +123,7 @@ Verdict check_gate_range(const RangeStatement& says, const std::vector<AsgerGate
     const GateRange range = says(gate);
     for (const auto& y : probes_of(gate)) {
       const bool taken = takes(gate, y), stated = holds(range, y);
+      tally.sizes({{"values a gate", std::ssize(probes_of(gate))}});
       tally.record(taken == stated, [&] {
         const Rational width = 1 + 2 * gate.alpha;
         return Witness{fmt::format("{}: G = {} asks for σ(βx) = {}, which {}",
@@ -155,6 +156,7 @@ Verdict check_silu_range(const SiluRange& says) {
                        bound.to_double()};
       };
     };
+    tally.sizes({{"g", whole(g)}});
     if (says.infimum) {
       tally.record(value.upper >= says.infimum->lower, describe(says.infimum->lower));
     }
@@ -170,6 +172,7 @@ Verdict check_in_unit_interval(const InUnitInterval& says) {
   for (const auto& g : grid()) {
     const Enclosure value = silu_enclosure(g);
     const bool inside = value.lower >= 0 && value.upper <= 1;
+    tally.sizes({{"g", whole(g)}});
     tally.record(inside == says(g), [&] {
       return Witness{
           fmt::format("g = {}: gσ(g) is {}", g.text(), value.text()), value.lower.to_double(), 1};
@@ -185,6 +188,7 @@ Verdict check_reaches_lower(const ReachesLower& says) {
     // -α is below every gσ(g) exactly when m = α is beyond the root of m·e^(1+m) = 1.
     const Enclosure value = depth(alpha);
     if (overlap(value, Enclosure(1))) continue;
+    tally.sizes({{"α in hundredths", percent}});
     tally.record((value.lower > 1) == says(alpha), [&] {
       return Witness{fmt::format("α = {}: α·e^(1+α) is {}", alpha.text(), value.text()),
                      value.lower.to_double(),

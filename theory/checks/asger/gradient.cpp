@@ -113,6 +113,7 @@ Verdict check_gradient_grows(GradientPath path, const std::vector<GateLaw>& laws
     if (before == 0) continue;
     for (std::size_t i = 1; i < ranges.size(); ++i) {
       const Rational energy = gradient_energy(path, ranges[i], law);
+      tally.sizes({{"outcomes", std::ssize(law.atoms)}});
       tally.record(energy > before, [&] {
         return Witness{fmt::format("{}: E[gradient²] through the {} is {} at α = {}, and {} at the "
                                    "range before",
@@ -141,6 +142,7 @@ Verdict check_gradient_growth(GradientPath path,
     for (const Rational& alpha :
          {Rational(1, 4), Rational(1, 2), Rational(1), Rational(0), Rational(5)}) {
       const Rational energy = gradient_energy(path, alpha, law);
+      tally.sizes({{"outcomes", std::ssize(law.atoms)}});
       tally.compare(energy / base, says(alpha, law), [&] {
         return fmt::format("{}, α = {}: E[gradient²] through the {} is {}, and {} at α = 0",
                            law.text,

@@ -126,6 +126,7 @@ Verdict check_interaction(bool stated, const TokenLayer& layer, std::uint64_t se
     Matrix<Rational> tokens = draw_matrix(kTokens, d, 2, random);
     if (tally.cases() == 0) tokens = Matrix<Rational>::ones(2, d);
     const Influence seen = influence(layer, one, tokens);
+    tally.sizes({{"d", d}, {"f", one.down.cols()}, {"tokens", tokens.rows()}});
     tally.record(seen.found == stated, [&] {
       return Witness{fmt::format("d = {}, f = {}, tokens {} become {}: the output of a token that "
                                  "stays is {} before and {} after",
@@ -163,6 +164,7 @@ Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
     const bool differs = !all_zero(layer.spatial_factor(tokens));
     sides.see(differs);
     const bool stated = says(layer);
+    tally.sizes({{"d", d}, {"f", layer.up.rows()}, {"tokens", tokens.rows()}});
     tally.record(differs == stated, [&] {
       return Witness{fmt::format("W_u = {}, W_s = {}, V_s = {}: S {}",
                                  text(layer.up),

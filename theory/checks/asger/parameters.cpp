@@ -72,6 +72,7 @@ Verdict check_parameter_count(const ParameterCount& says, const std::vector<Widt
   Tally tally;
   for (const auto& at : widths) {
     const std::int64_t actual = count(asger_shapes(at)), stated = says(at.model, at.feedforward);
+    tally.sizes({{"d", at.model}, {"F", at.feedforward}});
     tally.compare(actual, stated, [&] {
       return fmt::format(
           "d = {}, f = {}: {} parameters, the statement says {}; in 12 layers the "
@@ -99,6 +100,7 @@ Verdict check_balance(const SmallestMiss& says, const std::vector<Widths>& width
   Tally tally;
   for (const auto& at : widths) {
     const auto found = best_width(at);
+    tally.sizes({{"d", at.model}, {"F", at.feedforward}});
     tally.compare(found.miss, says(at), [&] { return describe(at, found); });
   }
   return tally.verdict("parameters that the best width misses", "as stated", "exact");
@@ -109,6 +111,7 @@ Verdict check_nearly_balanced(const Rational& share, const std::vector<Widths>& 
   for (const auto& at : widths) {
     const auto found = best_width(at);
     const Rational missed = Rational(found.miss) / count(standard_shapes(at));
+    tally.sizes({{"d", at.model}, {"F", at.feedforward}});
     tally.record(missed <= share, [&] {
       return Witness{describe(at, found), missed.to_double(), share.to_double()};
     });

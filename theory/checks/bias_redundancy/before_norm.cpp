@@ -185,6 +185,7 @@ Verdict check_before_batch_norm(const BatchStatement& same_outputs, std::uint64_
       const auto& with = both.first;
       const auto& without = both.second;
       const bool is_same = same(with, without);
+      tally.sizes({{"batches", std::ssize(one.batches)}, {"rows", one.batches.back().size()}});
       tally.record(is_same == *stated, [&] {
         return witness(fmt::format("{}; {}", one.text(), to_string(mode)), with, without);
       });
@@ -216,6 +217,7 @@ Verdict check_before_norm(const TokenStatement& same_outputs, std::uint64_t seed
       shown = z;
       break;
     }
+    tally.sizes({{"features", one.bias.size()}});
     tally.record(all_same == *stated, [&] {
       return witness(fmt::format("{}, z = {}", one.text(), theory::text(shown)),
                      normalise(one.norm, shown + one.bias, one.epsilon),
@@ -233,6 +235,7 @@ Verdict check_no_other_parameters(const TokenStatement& replaceable, std::uint64
     const auto at_twice = normalise(one.norm, one.bias * Rational(2), one.epsilon);
     auto twice = normalise(one.norm, one.bias, one.epsilon);
     twice.numerator *= Rational(2);
+    tally.sizes({{"features", one.bias.size()}});
     tally.record(same(at_twice, twice) == *stated, [&] {
       return Witness{fmt::format("{}: norm(2b) + norm(0) = {} and 2 norm(b) = {}",
                                  one.text(),

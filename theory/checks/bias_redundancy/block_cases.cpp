@@ -176,6 +176,23 @@ BlockFacts facts_of(const BlockCase<Scalar>& one) {
 template BlockFacts facts_of(const BlockCase<double>&);
 template BlockFacts facts_of(const BlockCase<Rational>&);
 
+template <typename Scalar>
+Sizes sizes_of(const BlockCase<Scalar>& one) {
+  const auto& on = one.on;
+  int count = 0;
+  for (const bool is_on :
+       {on.rotary, on.query_norm, on.key_norm, on.cap, on.sink, on.causal, on.dropout})
+    count += is_on ? 1 : 0;
+  const auto& input = one.inputs.front();
+  return {{"width", input.cols()},
+          {"heads", one.block.heads},
+          {"tokens", input.rows()},
+          {"switches on", count}};
+}
+
+template Sizes sizes_of(const BlockCase<double>&);
+template Sizes sizes_of(const BlockCase<Rational>&);
+
 std::vector<BlockCase<Rational>> exact_blocks() {
   auto cases = small_blocks();
   for (int bits = 0; bits < kCombinations; ++bits) {

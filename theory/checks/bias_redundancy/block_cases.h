@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "theory/checks/bias_redundancy/attention.h"
+#include "theory/tools/sizes.h"
 
 /// Attention blocks on which statements about b_K and b_V are decided: every combination of what a
 /// block may have besides softmax(QKᵀ)V.
@@ -34,6 +35,10 @@ struct BlockFacts {
 };
 template <typename Scalar>
 BlockFacts facts_of(const BlockCase<Scalar>& one);
+
+/// Width, heads, tokens of a sequence, and how many switches are on.
+template <typename Scalar>
+Sizes sizes_of(const BlockCase<Scalar>& one);
 
 /// First a case for each switch that fits into one line, then all 2⁷ combinations with d = 2 on
 /// two tokens, each with two choices of biases and fed with 36 sequences. A token is (q, k, v)

@@ -175,6 +175,8 @@ Verdict check_query_bias(const QueryStatement& replaceable, std::uint64_t seed) 
     if (!stated) continue;
     const bool exists = scores_without_bias_exist(one);
     const bool agrees = exists == *stated && (!exists || replacement_works(one));
+    tally.sizes(
+        {{"inputs", one.inputs.rows()}, {"width", one.inputs.cols()}, {"d", one.query.cols()}});
     tally.record(agrees, [&] {
       const auto u = constant_functional(one.inputs);
       const auto how = u ? ", W_Q + u b_Qᵀ with u = " + theory::text(*u) + " gives the same P"
@@ -228,6 +230,7 @@ Verdict check_bias_reading_norm(const NormStatement& makes_bias, std::uint64_t s
     const auto stated = makes_bias(one);
     if (!stated) continue;
     const auto change = constant_functional(one.samples());
+    tally.sizes({{"width", one.gain.size()}});
     tally.record(change.has_value() == *stated, [&] {
       const auto how = change ? "W + u bᵀ with u = " + text(*change) + " makes every bias b"
                               : std::string("no W makes a bias b ≠ 0");
@@ -255,6 +258,7 @@ Verdict check_shift(const ShiftStatement& other, std::uint64_t seed) {
     shifted.shift += one.shift;
     const Matrix<Rational> before = attention(one.block, one.norm.samples());
     const Matrix<Rational> after = attention(other(one.block, one.shift), shifted.samples());
+    tally.sizes({{"width", one.shift.size()}, {"heads", one.block.heads}});
     tally.record(before == after, [&] {
       return Witness{fmt::format("{}, Δ = {}: the outputs {} become {}",
                                  one.norm.text(),

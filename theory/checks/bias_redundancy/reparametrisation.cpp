@@ -143,12 +143,14 @@ Verdict check_reparametrisation(const Reparametrisation& other,
     const auto stated = same_outputs(facts_of(one));
     if (!stated) continue;
     const auto found = compare(one, other.exact(one.block));
+    tally.sizes(sizes_of(one));
     tally.record(found.same == *stated, [&] { return witness(one, found); });
   }
   for (const auto& one : rounded_blocks(seed)) {
     const auto stated = same_outputs(facts_of(one));
     if (!stated) continue;
     const double gap = largest_gap(one, other.rounded(one.block));
+    tally.sizes(sizes_of(one));
     tally.record_rounded(*stated ? gap <= kSame : gap >= kDifferent, gap, 0, kSame);
   }
   return tally.verdict("output with the bias", "output without it", "exact, then search");
@@ -177,6 +179,10 @@ Verdict check_post_norm(const PostNormStatement& other, std::uint64_t seed) {
     const bool same = before == after &&
                       feed_forward_sublayer(one) == feed_forward_sublayer(changed) &&
                       without_biases(changed);
+    tally.sizes({{"width", one.x.cols()},
+                 {"tokens", one.x.rows()},
+                 {"heads", one.attention.heads},
+                 {"d_ff", one.first.cols()}});
     tally.record(same, [&] {
       return Witness{fmt::format("x = {}, Δ = {}: the norm after attention reads {} and then {}; "
                                  "after the feed-forward part {} and then {}",

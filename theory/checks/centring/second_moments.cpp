@@ -24,6 +24,7 @@ Verdict check_drop(const NormDrop& drop, bool projected, std::uint64_t seed) {
     };
     const Rational before = law.expectation(norm), after = law.centred().expectation(norm);
     const Rational stated = drop(law.tokens(), norm(law.mean_row()));
+    tally.sizes(law.sizes());
     tally.compare(before - after, stated, [&] {
       return fmt::format("{}: {} becomes {}, the statement takes away {}",
                          law.text(),
@@ -87,6 +88,7 @@ Verdict check_product_bound(const ProductPrediction& says,
       const auto bound = terms.u2 * terms.a2;
       const auto exceeds = less(bound, terms.product);
       if (!exceeds) continue;
+      tally.sizes(law.sizes());
       tally.record(!*exceeds, says(terms), [&] {
         return Witness{fmt::format("{}, A = {}: E‖U⊙A‖² = {}, E‖U‖² = {}, E‖A‖_∞² = {}",
                                    law.text(),
@@ -117,6 +119,7 @@ Verdict check_surrogate_falls(const SurrogatePrediction& says, std::uint64_t see
     if (!falls) continue;
     const Rational removed = Rational(law.tokens()) * squared_norm(law.mean_row() * law.up);
     const SurrogateTerms terms{after.u2.lower, removed, before.a2, after.a2};
+    tally.sizes(law.sizes());
     tally.record(*falls, says(terms), [&] {
       return Witness{
           fmt::format("{}: E‖U‖² from {} to {}, E‖silu(G)‖_∞² from {} to {}, their product from {} "

@@ -83,6 +83,8 @@ Verdict check_lipschitz(const Enclosure& stated) {
     const auto rise = silu_enclosure(pair.right) - silu_enclosure(pair.left);
     const auto allowed = stated.upper * (pair.right - pair.left);
     const bool exceeds = rise.lower > allowed || rise.upper < -allowed;
+    tally.sizes({{"x", whole(pair.left)}});
+    tally.sizes({{"x", whole(pair.right)}});
     tally.record(!exceeds, [&] {
       return witness(pair, fmt::format("they differ by more than {}", allowed.text()).c_str());
     });
@@ -114,6 +116,8 @@ Verdict check_rises(const std::optional<Enclosure>& turn) {
       tally.record_rounded(false, 0, 0, 0);
       continue;
     }
+    tally.sizes({{"x", whole(pair.left)}});
+    tally.sizes({{"x", whole(pair.right)}});
     tally.record(*rises == after, [&] { return witness(pair, *rises ? "it rises" : "it falls"); });
   }
   if (turn) {

@@ -67,6 +67,11 @@ Rational TokenLaw::expectation(
   return sum;
 }
 
+Sizes TokenLaw::sizes() const {
+  return {
+      {"n", tokens()}, {"d", up.rows()}, {"d_ff", up.cols()}, {"outcomes", std::ssize(outcomes)}};
+}
+
 std::string TokenLaw::text() const {
   std::string values, probabilities;
   for (const auto& outcome : outcomes) {

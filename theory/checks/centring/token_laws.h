@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 namespace kappascope::theory {
 
@@ -29,6 +30,7 @@ struct TokenLaw {
   [[nodiscard]] TokenLaw centred() const;
   [[nodiscard]] Rational expectation(
       const std::function<Rational(const Matrix<Rational>& x)>& value) const;
+  [[nodiscard]] Sizes sizes() const;
   [[nodiscard]] std::string text() const;  ///< "X in {0, -2} with probability 1/2 each, W_u = 1"
 };
 

@@ -63,6 +63,7 @@ const char* to_string(Addition addition) {
 Verdict check_added_share(Addition addition, const AddedShare& says) {
   Tally tally;
   for (const auto& at : all_sizes(addition)) {
+    tally.sizes({{"d", at.d}, {"f", at.f}});
     tally.compare(added_share(addition, at), says(at), [&] { return describe(addition, at); });
   }
   return tally.verdict("added share of the parameters", "as stated", "exact");
@@ -74,6 +75,7 @@ Verdict check_added_at_most(Addition addition,
   Tally tally;
   for (const auto& at : sizes) {
     const Rational share = added_share(addition, at);
+    tally.sizes({{"d", at.d}, {"f", at.f}});
     tally.record(share <= bound, [&] {
       return Witness{describe(addition, at), share.to_double(), bound.to_double()};
     });
@@ -95,6 +97,7 @@ Verdict check_spatial_costs_more(std::int64_t f) {
   const std::int64_t with =
       count(plain_shapes(at)) + count(added_shapes(Addition::kSpatialPart, at));
   const std::int64_t without = count(plain_shapes(standard));
+  tally.sizes({{"d", 768}, {"f", f}});
   tally.record(with > without, [&] {
     return Witness{fmt::format("d = 768, f = {}: {} multiplications a token with the spatial part, "
                                "{} in the standard layer of width 3072",

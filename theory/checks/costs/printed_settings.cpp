@@ -42,6 +42,7 @@ Verdict check_composes(const Composes& says, const std::vector<Operand>& operand
     for (int d = 1; d <= kLargest; ++d) {
       for (int f = 1; f <= kLargest; ++f) {
         const bool fits = composes(operand, d, f), stated = says(operand, d, f);
+        tally.sizes({{"d", d}, {"f", f}});
         tally.record(fits == stated, [&] {
           return Witness{fmt::format("d = {}, f = {}, x a {}: {}",
                                      d,
@@ -93,6 +94,7 @@ Verdict check_highest_rate(const HighestRate& says, const std::vector<int>& step
     for (int step = 1; step <= std::min(count, kWarmup); ++step) {
       highest = std::max(highest, Rational(step, kWarmup));
     }
+    tally.sizes({{"steps", count}});
     tally.compare(highest, says(count, kWarmup), [&] {
       return fmt::format("{} steps with a warm-up of {}: the rate reaches {} of its peak",
                          count,

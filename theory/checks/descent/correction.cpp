@@ -143,6 +143,7 @@ Verdict check_correction_inflates(const CorrectionPrediction& says, std::uint64_
   for (const auto& one : correction_cases(seed)) {
     const auto stated = says(one);
     if (!stated) continue;
+    tally.sizes({{"rows", one.corrected().rows()}, {"columns", one.corrected().cols()}});
     const Matrix<Rational> corrected = one.corrected();
     const Rational& last = one.sigma(one.sigma.size() - 1);
     const double before = (one.sigma(0) / last).to_double(), after = kappa(corrected);
@@ -179,6 +180,7 @@ Verdict check_singular_bounds(const SingularBoundsFormula& formula, std::uint64_
                         beyond(-less(bounds.top_to)) != Definiteness::kNeither &&
                         beyond(less(bounds.bottom_from)) != Definiteness::kNeither &&
                         beyond(less(bounds.bottom_to)) != Definiteness::kPositiveDefinite;
+    tally.sizes({{"rows", one.corrected().rows()}, {"columns", one.corrected().cols()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: the squared singular values are the eigenvalues of {}, the "
                                  "bounds are {} to {} and {} to {}",

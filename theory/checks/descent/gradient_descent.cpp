@@ -104,6 +104,10 @@ Matrix<Rational> OffsetCase::least_norm() const {
   return b_out * u.transpose();
 }
 
+Sizes OffsetCase::sizes() const {
+  return {{"d", start.cols()}, {"m", start.rows()}, {"samples", x.rows()}};
+}
+
 std::string OffsetCase::text() const {
   return fmt::format("x = {}, b_in = {}, b_out = {}, Δ_0 = {}, η = {}",
                      theory::text(x),
@@ -120,6 +124,8 @@ Verdict check_iterates(const Iterate& formula, std::uint64_t seed) {
     for (int t = 0; t <= kSteps; ++t) {
       const auto& actual = iterates[static_cast<std::size_t>(t)];
       const Matrix<Rational> stated = formula(one, t);
+      tally.sizes(one.sizes());
+      tally.sizes({{"steps", t}});
       tally.record(actual == stated, [&] {
         return Witness{
             fmt::format(
@@ -158,6 +164,8 @@ Verdict check_mean_of_paths(const Iterate& formula, std::uint64_t seed) {
       for (const auto& path : paths) mean += path;
       mean /= Rational(paths.size());
       const Matrix<Rational> stated = formula(one, t);
+      tally.sizes(one.sizes());
+      tally.sizes({{"steps", t}});
       tally.record(mean == stated, [&] {
         return Witness{fmt::format("{}: the mean of {} paths after {} steps is {}, the statement "
                                    "says {}",
@@ -184,6 +192,7 @@ Verdict check_arrival(const OffsetPrediction& says, std::uint64_t seed) {
       const Rational before = squared_norm(iterates[t - 1] - target);
       arrives = arrives && (before == 0 || squared_norm(iterates[t] - target) < before);
     }
+    tally.sizes(one.sizes());
     tally.record(arrives, says(one), [&] {
       return Witness{fmt::format("{}: Δ_1 = {}, Δ_2 = {}, Δ* = {}",
                                  one.text(),
@@ -208,6 +217,7 @@ Verdict check_is_exact_fit(const OffsetPrediction& says, std::uint64_t seed) {
     if (length == 0) continue;
     const Matrix<Rational> fit = one.b_out * one.b_in.transpose() / length;
     const Matrix<Rational> found = one.least_norm();
+    tally.sizes(one.sizes());
     tally.record(fit == found, says(one), [&] {
       return Witness{
           fmt::format("{}: Δ* = {}, b_out b_inᵀ/‖b_in‖² = {}", one.text(), text(found), text(fit)),
@@ -231,6 +241,7 @@ Verdict check_rest(const OffsetPrediction& says, std::uint64_t seed) {
       const Rational size = squared_norm(sample_gradient(one, target, rows.row(i).transpose()));
       if (size > largest) largest = size;
     }
+    tally.sizes(one.sizes());
     tally.record(largest == 0, says(one), [&] {
       return Witness{fmt::format("{}: at Δ* = {} the largest squared gradient of a sample is {}",
                                  one.text(),

@@ -8,6 +8,7 @@
 
 #include "kappascope/theory/claim.h"
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 /// Gradient descent on ½E‖Δ(x + b_in) - b_out‖², E x = 0, the problem of the minimum-MSE remark.
 /// Its Hessian is H = Σ + b_in b_inᵀ per output, and Δ* = b_out b_inᵀ H⁺ is the minimiser of least
@@ -26,6 +27,7 @@ struct OffsetCase {
 
   [[nodiscard]] Matrix<Rational> hessian() const;     ///< [d, d] H
   [[nodiscard]] Matrix<Rational> least_norm() const;  ///< [m, d] Δ*
+  [[nodiscard]] Sizes sizes() const;
   [[nodiscard]] std::string text() const;
 };
 

@@ -75,6 +75,7 @@ Verdict check_no_worse(const CaseMatrix& alone, std::uint64_t seed) {
   Tally tally;
   for (const auto& one : regular_cases(seed, 1)) {
     const Matrix<Rational> joint = joint_hessian_of(one), other = alone(one);
+    tally.sizes({{"d", one.dimension()}});
     const double with = kappa(joint), without = kappa(other);
     const bool agrees = with <= without * (1 + kTie);
     if (agrees || tally.has_witness()) {
@@ -132,6 +133,7 @@ Verdict check_ends_enclose(const std::vector<SpectrumPair>& pairs) {
     // Something of `wide` lies above what is below λmax(narrow), and likewise at the bottom.
     const bool above = definiteness(shifted(-pair.wide, -ends.max.lower)) == Definiteness::kNeither;
     const bool below = definiteness(shifted(pair.wide, ends.min.upper)) == Definiteness::kNeither;
+    tally.sizes({{"d", pair.narrow.rows()}});
     tally.record(above && below, [&] {
       const auto found = eigenvalues(to_double(pair.wide));
       return Witness{
@@ -154,6 +156,7 @@ Verdict check_joint_identity(const CaseMatrix& formula, std::uint64_t seed) {
   Tally tally;
   for (const auto& one : gram_cases(seed)) {
     const Matrix<Rational> joint = joint_hessian_of(one), stated = formula(one);
+    tally.sizes({{"d", one.dimension()}});
     tally.record(joint == stated, [&] {
       return Witness{one.text() + ": " + text(joint) + " against " + text(stated),
                      joint(0, 0).to_double(),
@@ -181,6 +184,7 @@ Verdict check_steps(const CaseMatrix& alone, std::uint64_t seed) {
     if (kappa(joint) > kWorstSimulated) continue;
     const int with = steps_to_converge(to_double(joint));
     const int without = steps_to_converge(to_double(alone(one)));
+    tally.sizes({{"d", one.dimension()}});
     tally.record_rounded(with >= without, with, without, 0);
   }
   return tally.verdict("steps with the intercept", "steps without", "search");

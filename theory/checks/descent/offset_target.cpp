@@ -65,6 +65,7 @@ Verdict check_share_bound(const ShareBound& bound, std::uint64_t seed) {
     for (const int k : {0, 1, 2, 4, 8}) {
       for (; done < k; ++done) error -= joint * error * eta;
       const Rational share = quadratic_form(joint, error), stated = bound(eta, k);
+      tally.sizes({{"d", one.dimension()}, {"steps", k}});
       tally.record(share <= stated, [&] {
         return Witness{fmt::format("{}, η = {}: after {} steps the excess loss is {:.6g} of the "
                                    "first, the bound says {:.6g}",
@@ -95,6 +96,7 @@ Verdict check_offset_steps(const std::vector<OffsetTarget>& says) {
     const Matrix<Rational> block = moments.second_moment();
     const int with = steps_to_one_percent(joint_hessian_of(moments), joint_error(one.mu.size()));
     const int without = steps_to_one_percent(block, solve(block, one.mu).value());
+    tally.sizes({{"d", one.mu.size()}});
     tally.record(with == one.with && without == one.without, [&] {
       return Witness{fmt::format("Σ = {}, μ = {}: {} steps with the intercept and {} without, the "
                                  "statement says {} and {}",

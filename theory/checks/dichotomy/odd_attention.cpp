@@ -79,6 +79,7 @@ Verdict check_odd(const OddStatement& says, std::uint64_t seed) {
       odd = is_zero(sum);
       if (!odd) break;
     }
+    tally.sizes(sizes_of(one));
     tally.record(odd, says(facts_of(one)), [&] {
       return Witness{
           fmt::format("{} without b_Q, b_K, b_O: A(X) + A(-X) is {}", text(one, at), text(sum)),
@@ -98,6 +99,7 @@ Verdict check_odd(const OddStatement& says, std::uint64_t seed) {
       const double sum = (y + attention(block, -x, one.masks)).largest_magnitude();
       gap = std::max(gap, size > 0 ? sum / size : sum);
     }
+    rounded.sizes(sizes_of(one));
     rounded.record_rounded(*stated ? gap <= kSame : gap >= kDifferent, gap, 0, kSame);
   }
   return conjunction({tally.verdict("A(X) + A(-X)", "0", "exact, then search"),
@@ -150,6 +152,10 @@ Verdict check_makes_constant(const ConstantStatement& says, std::uint64_t seed) 
   for (const auto& one : constant_cases(seed)) {
     const Matrix<Rational> mixed = mixed_tokens(one);
     const bool makes = solve(mixed, Vector<Rational>::ones(mixed.rows())).has_value();
+    tally.sizes({{"d", one.sequences.front().cols()},
+                 {"tokens", one.sequences.front().rows()},
+                 {"heads", one.block.heads},
+                 {"sequences", std::ssize(one.sequences)}});
     tally.record(makes, says(one), [&] {
       return Witness{
           fmt::format("{}: with W = W_VW_O over the heads the outputs are {}·W, which {}",

@@ -100,6 +100,9 @@ Verdict check_order_in_input(const OrderStatement& says, std::uint64_t seed) {
       const auto origin = stack(x * Rational(0));
       // A bias that W_d takes to zero is none.
       if (is_zero(origin) && (stack.has_bias() || is_zero(at))) continue;
+      tally.sizes({{"layers", std::ssize(stack.layers)},
+                   {"d", stack.layers.front().up.rows()},
+                   {"d_ff", stack.layers.front().up.cols()}});
       tally.record(!is_zero(origin) || !order_at(stack, x, scales), [&] {
         return Witness{fmt::format("{}: f(0) = {}", text_of(stack, x), text(origin)),
                        origin.largest_magnitude().to_double(),
@@ -110,6 +113,9 @@ Verdict check_order_in_input(const OrderStatement& says, std::uint64_t seed) {
     if (is_zero(at)) continue;
     for (const auto& t : scales) {
       const auto scaled = stack(x * t), stated = at * power(t, order);
+      tally.sizes({{"layers", std::ssize(stack.layers)},
+                   {"d", stack.layers.front().up.rows()},
+                   {"d_ff", stack.layers.front().up.cols()}});
       tally.record(scaled == stated, [&] {
         return Witness{fmt::format("{}: f(x) = {}, f({}·x) = {}, and {}^{}·f(x) = {}",
                                    text_of(stack, x),

@@ -152,6 +152,7 @@ Verdict check_isotropy(const IsotropyStatement& says, const std::vector<BranchCa
     const Rational trace = moment.trace();
     const Rational isotropy = trace * trace / (one.dimension() * moment.squared_norm());
     const Enclosure stated = says(one);
+    tally.sizes({{"k", one.dimension()}, {"d", one.weights.cols()}, {"tokens", one.tokens.rows()}});
     tally.record(stated.lower <= isotropy && isotropy <= stated.upper, [&] {
       return Witness{fmt::format("{}: E zzᵀ = {}, (tr)²/(k tr²) = {}, the statement says {}",
                                  one.text(),
@@ -180,6 +181,7 @@ Verdict check_mean_cosine(const Rational& stated) {
       }
     }
     const Rational mean = sum / (rows.rows() * rows.rows());
+    tally.sizes({{"k", one.dimension()}, {"tokens", one.tokens.rows()}});
     tally.compare(mean, stated, [&] {
       return fmt::format(
           "{}: mean cosine {}, the statement says {}", one.text(), mean.text(), stated.text());

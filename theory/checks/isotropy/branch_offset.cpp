@@ -101,6 +101,7 @@ Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
     const auto beta = beta_for(layer, offset);
     sides.see(beta.has_value());
     const bool stated = says(layer, offset);
+    tally.sizes(layer.sizes());
     tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
   }
   return sides.demand(tally.verdict("1 where β makes the offset", "1 where stated", "exact"));
@@ -119,6 +120,7 @@ Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
     }
     sides.see(beta.has_value());
     const bool stated = says(layer);
+    tally.sizes(layer.sizes());
     tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
   }
   return sides.demand(tally.verdict("1 where β makes every offset", "1 where stated", "exact"));

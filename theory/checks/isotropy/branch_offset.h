@@ -6,6 +6,7 @@
 
 #include "kappascope/theory/claim.h"
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 /// What else the isotropy branch is: Output = W_gated (W_g x ⊙ GELU(W_gelu x)) +
 /// W_branch σ(t)(γ ⊙ n(W_iso x) + β), where n takes the mean out and divides by the spread, and
@@ -21,6 +22,9 @@ struct BranchLayer {
   Rational temperature;                ///< σ(t), in (0, 1)
 
   [[nodiscard]] Index dimension() const { return branch.rows(); }
+  [[nodiscard]] Sizes sizes() const {
+    return {{"d", gate.cols()}, {"f", gate.rows()}, {"k", iso.rows()}};
+  }
   [[nodiscard]] Vector<Rational> output(const Vector<Rational>& token,
                                         const Vector<Rational>& beta) const;
 };

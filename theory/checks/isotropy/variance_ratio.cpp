@@ -54,6 +54,7 @@ Verdict check_variance_findings(const std::vector<VarianceFinding>& says) {
   Tally tally;
   for (const auto& one : says) {
     const Enclosure p = Enclosure(2) * variance_ratio_cdf(one.observed, one.runs);
+    tally.sizes({{"runs", one.runs}});
     judge(p,
           Rational(1, 20),
           !one.shown,
@@ -69,6 +70,7 @@ Verdict check_power(const std::vector<PowerStatement>& says) {
     const Enclosure c = critical_ratio(one.runs);
     const Enclosure power{power_at(c.upper, one.ratio, one.runs).lower,
                           power_at(c.lower, one.ratio, one.runs).upper};
+    tally.sizes({{"runs", one.runs}});
     judge(power,
           one.power,
           one.reached,

@@ -76,6 +76,7 @@ Verdict check_variance_by_draws(const VarianceFormula& formula,
       if (error == 0) continue;
       const double drawn = drawn_variance(outcomes, random);
       const double stated = formula(terms).to_double();
+      tally.sizes(law.sizes());
       tally.record(std::abs(drawn - stated) <= kMostErrors * error, [&] {
         return Witness{
             fmt::format("{}; {}, b = {}: Var(g) = {:.3g} ± {:.2g} by {} draws, the formula "

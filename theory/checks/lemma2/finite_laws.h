@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 namespace kappascope::theory {
 
@@ -40,6 +41,8 @@ class FiniteLaw {
 
   [[nodiscard]] const std::vector<Atom>& atoms() const { return atoms_; }
   [[nodiscard]] const std::string& text() const { return text_; }
+
+  [[nodiscard]] Sizes sizes() const { return {{"outcomes", std::ssize(atoms_)}}; }
 
   /// What Lemma 2 speaks of.
   [[nodiscard]] Rational keep() const;      ///< p = P(kept)

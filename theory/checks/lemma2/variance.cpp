@@ -99,6 +99,7 @@ Verdict check_variance(const VarianceFormula& formula,
       terms.b = b;
       const Rational actual = enumerated_variance(law, b, dropout);
       const Rational stated = formula(terms);
+      tally.sizes(law.sizes());
       tally.compare(actual, stated, [&] {
         return fmt::format("{}; {}, b = {}: Var(g) = {}, the formula says {}",
                            to_string(dropout),
@@ -153,6 +154,7 @@ Verdict check_minimum_of_law(const LawMinimum& formula,
   for (const auto& law : laws) {
     const auto actual = enumerated_minimum(law, dropout);
     const auto stated = formula(law, dropout);
+    tally.sizes(law.sizes());
     tally.record(same(actual, stated), [&] {
       return Witness{fmt::format("{}; {}: {}, the statement says {}",
                                  to_string(dropout),
@@ -179,6 +181,7 @@ Verdict check_decomposition(const Decomposition& formula, const std::vector<Fini
     for (const Rational& b : {Rational(0), Rational(1), Rational(-1, 2)}) {
       const Rational actual = enumerated_variance(law, b, {});
       const Rational stated = formula(joint_moments(law, b));
+      tally.sizes(law.sizes());
       tally.compare(actual, stated, [&] {
         return fmt::format("{}, b = {}: Var(g) = {}, the formula says {}",
                            law.text(),
@@ -202,6 +205,7 @@ Verdict check_product_condition(const MomentCondition& condition,
       const Rational product = moments.y2 * moments.r2;
       const bool predicted = condition(moments);
       (predicted ? seen_true : seen_false) = true;
+      tally.sizes(law.sizes());
       tally.record((actual == product) == predicted, [&] {
         return Witness{fmt::format("{}, b = {}: Var(g) = {}, E[y²]E[r²] = {}",
                                    law.text(),

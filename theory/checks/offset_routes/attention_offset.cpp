@@ -145,6 +145,7 @@ Verdict check_transmitted(const TransmittedOffset& states,
     const Matrix<Rational> shifted = one.values.plus_row(one.offset.transpose());
     const Matrix<Rational> gained = p * shifted - p * one.values;
     const Matrix<Rational> stated = states(one);
+    tally.sizes({{"tokens", p.rows()}, {"d", one.offset.size()}});
     tally.record(gained == stated, [&] {
       return Witness{
           fmt::format(
@@ -189,6 +190,9 @@ Verdict check_reconstruction(const Reconstructs& says, const std::vector<OutputR
   Tally tally;
   for (const auto& route : routes) {
     const bool solvable = solved_for_all_masks(route);
+    tally.sizes({{"tokens", route.probabilities.rows()},
+                 {"d_v", route.projection.rows()},
+                 {"d_model", route.projection.cols()}});
     tally.record(solvable == says(route), [&] {
       std::string sums;
       for (const auto& [share, sum] : row_sums(route.probabilities.row(0), route.keep)) {
@@ -221,6 +225,7 @@ Verdict check_row_sum(const RowSumFormula& states, const std::vector<OutputRoute
     }
     const Rational variance = square - mean * mean;
     const auto stated = states(row, route.keep);
+    tally.sizes({{"tokens", row.size()}});
     tally.record(mean == stated.mean && variance == stated.variance, [&] {
       return Witness{fmt::format("{}: the first row sums to {} on average with variance {}, the "
                                  "statement says {} and {}",

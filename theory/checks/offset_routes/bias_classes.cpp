@@ -122,6 +122,10 @@ Verdict check_replaceable(const Replaceable& says, std::uint64_t seed) {
   for (const auto& one : bias_removals(seed)) {
     const bool replaced = is_replaced(one, random);
     sides.see(replaced);
+    tally.sizes({{"d", one.layer.d()},
+                 {"d_ff", one.layer.d_ff()},
+                 {"d_model", one.layer.d_model()},
+                 {"units more", one.extra}});
     tally.record(replaced == says(one), [&] {
       const Vector<Rational> zero = Vector<Rational>::zero(one.layer.d());
       const auto with = one.layer(zero), without = without_bias(one.layer)(zero);
@@ -172,6 +176,7 @@ Verdict check_absorbed(const Absorbs& says, const std::vector<OutputBias>& cases
     auto with = one.layer;
     if (bias) with.bias = bias->col(0);
     const bool same = bias && !difference(with, one.layer, one.c, some_inputs(one.layer.d()));
+    tally.sizes({{"d_ff", one.layer.d_ff()}, {"d_model", one.layer.d_model()}});
     tally.record(same == says(one), [&] {
       return Witness{
           fmt::format(
@@ -195,6 +200,7 @@ Verdict check_absorbs_all(const AbsorbsAll& says, std::uint64_t seed) {
     const bool all =
         solve(down.transpose(), Matrix<Rational>::identity(down.cols(), down.cols())).has_value();
     sides.see(all);
+    tally.sizes({{"d_ff", down.rows()}, {"d_model", down.cols()}});
     tally.record(all == says(down), [&] {
       return Witness{fmt::format("W_d = {}: {} c has a b", text(down), all ? "every" : "not every"),
                      all ? 1.0 : 0.0,
@@ -215,6 +221,7 @@ Verdict check_output_bias_builder(const OutputBiasBuilder& build, std::uint64_t 
   for (const auto& one : output_biases(seed)) {
     const auto built = build(one);
     const auto differs = difference(built, one.layer, one.c, some_inputs(one.layer.d()));
+    tally.sizes({{"d_ff", one.layer.d_ff()}, {"d_model", one.layer.d_model()}});
     tally.record(!differs, [&] {
       const auto shown = differs.value_or(Difference{column({0}), {}, {}});
       return Witness{fmt::format("{}: {} at x = {}, SW_d + c is {}",

@@ -131,6 +131,9 @@ Verdict check_boundary_shift(const BoundaryShift& states, std::uint64_t seed) {
         for (Index k = 0; agrees && k < stated.size(); ++k) {
           agrees = actual[static_cast<std::size_t>(k)] == FormalSum(stated(k));
         }
+        tally.sizes({{"d", pair.first.d()},
+                     {"d_ff", pair.first.d_ff()},
+                     {"d_model", pair.first.d_model()}});
         tally.record(agrees, [&] {
           return Witness{fmt::format("{}: at x = {} b adds {} to {}, stated is {}",
                                      pair.text(),
@@ -164,6 +167,8 @@ Verdict check_boundary_moves(const BoundaryMoves& says, Place place, std::uint64
     const bool moves = std::any_of(
         actual.begin(), actual.end(), [](const auto& entry) { return !(entry == FormalSum()); });
     sides.see(moves);
+    tally.sizes(
+        {{"d", pair.first.d()}, {"d_ff", pair.first.d_ff()}, {"d_model", pair.first.d_model()}});
     tally.record(moves == says(pair, place), [&] {
       return Witness{
           fmt::format("{}: b adds {} to {}", pair.text(), text(actual), place_text(place)),
@@ -187,6 +192,7 @@ Verdict check_own_change(const OwnChange& says, std::uint64_t seed) {
   Tally tally;
   for (const auto& one : drawn_perturbations(seed)) {
     const Rational without = own_change(one, without_bias(one.first));
+    tally.sizes({{"d", one.first.d()}, {"d_ff", one.first.d_ff()}});
     tally.compare(own_change(one, one.first), says(without), [&] {
       return fmt::format("{}: without b the output changes by {}", one.text(), without.text());
     });
@@ -209,6 +215,7 @@ Verdict check_perturbations(const std::vector<Perturbation>& says) {
   for (const auto& one : says) {
     const Rational with = next_change(one, one.first);
     const Rational without = next_change(one, without_bias(one.first));
+    tally.sizes({{"d", one.first.d()}, {"d_ff", one.first.d_ff()}});
     tally.record(with == one.with && without == one.without, [&] {
       return Witness{
           fmt::format("{}: {} with b and {} without", one.text(), with.text(), without.text()),
@@ -228,6 +235,7 @@ Verdict check_softens(const Softens& says, std::uint64_t seed) {
     const Rational without = next_change(one, without_bias(one.first));
     const auto stated = says(one);
     if (!stated) continue;
+    tally.sizes({{"d", one.first.d()}, {"d_ff", one.first.d_ff()}});
     tally.record((with <= without) == *stated, [&] {
       return Witness{fmt::format("{}: the output changes by {} with b and by {} without",
                                  one.text(),

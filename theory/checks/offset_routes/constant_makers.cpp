@@ -146,6 +146,7 @@ Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed)
     for (Index k = 0; k < stated.size(); ++k) {
       agrees = agrees && made[static_cast<std::size_t>(k)] == FormalSum(stated(k));
     }
+    tally.sizes({{"d", layer.d()}, {"units", layer.d_ff()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: Z is {} at x = {}{}, stated is {} from {} units",
                                  layer.text(),
@@ -225,6 +226,7 @@ Verdict check_constant_makers(const MakesConstant& says, std::uint64_t seed) {
     const auto down = solved_for_down(units, random);
     stated.insert(*predicted);
     seen.insert(down.has_value());
+    tally.sizes({{"d", units.d()}, {"units", units.d_ff()}});
     tally.record(down.has_value() == *predicted, [&] {
       auto shown = units;
       if (down) shown.down = *down;

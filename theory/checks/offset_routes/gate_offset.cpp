@@ -131,6 +131,7 @@ Verdict check_offset_survives(const OffsetSurvives& says, const std::vector<Inpu
         same.value && std::any_of(same.value->begin(), same.value->end(), [](const auto& entry) {
           return !(entry == FormalSum());
         });
+    tally.sizes({{"d", one.layer.d()}, {"d_ff", one.layer.d_ff()}});
     tally.record(survives == says(one), [&] {
       return witness_of(one, same, survives ? "a constant" : "no constant but zero");
     });
@@ -166,6 +167,7 @@ Verdict check_unit_change(const UnitChange& states, std::uint64_t seed) {
     sides.see(same.value.has_value());
     const bool agrees = same.value.has_value() == stated.has_value() &&
                         (!stated || same.value->front() == FormalSum(*stated));
+    tally.sizes({{"d", one.layer.d()}, {"d_ff", one.layer.d_ff()}});
     tally.record(agrees, [&] {
       return witness_of(
           one, same, stated ? "stated: " + stated->text() : std::string("stated: no constant"));

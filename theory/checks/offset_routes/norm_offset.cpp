@@ -173,6 +173,7 @@ Verdict check_norm_offset(const OffsetFate& states, std::uint64_t seed) {
     if (is_zero(first.value) && !is_zero(one.offset)) actual = Fate::kRemoved;
     if (other != all.end()) actual = Fate::kMixed;
     seen.insert(actual);
+    tally.sizes({{"d", one.offset.size()}});
     tally.record(actual == states(one), [&] {
       const auto& second = other == all.end() ? all.back() : *other;
       const auto root_of = [](double k) { return std::sqrt(k); };

@@ -59,6 +59,7 @@ Verdict check_alignment(Correction correction, const AlignmentStatement& says, s
     const Vector<Rational>& mu = one.offsets.in;
     const Vector<Rational> row =
         correction == Correction::kLeastChange ? mu / mu.dot(mu) : fitted(one);
+    tally.sizes({{"n", mu.size()}});
     tally.record(parallel(row, mu) == *stated, [&] {
       return Witness{fmt::format("{}: the correction of least {} reads {}",
                                  moments(one),
@@ -81,6 +82,7 @@ Verdict check_correction_direction(const CorrectionDirection& states, std::uint6
     const Matrix<Rational> sigma = one.sigma();
     if (definiteness(sigma) != Definiteness::kPositiveDefinite) continue;
     const Vector<Rational> row = fitted(one), stated = states(sigma, one.offsets.in);
+    tally.sizes({{"n", row.size()}});
     tally.record(parallel(row, stated), [&] {
       return Witness{fmt::format("{}: the correction of least error is {}, not along {}",
                                  moments(one),

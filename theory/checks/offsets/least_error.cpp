@@ -104,6 +104,9 @@ Verdict check_least_error(const LeastErrorFormula& states, const std::vector<Noi
     const bool agrees = stated && stated->value == actual.value &&
                         stated->unique == actual.unique &&
                         mean_error(outcomes(one), stated->map, one.offsets.out) == actual.value;
+    tally.sizes({{"n", one.offsets.in.size()},
+                 {"m", one.offsets.out.size()},
+                 {"samples", one.samples.rows()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: {}, the statement says {}",
                                  one.text(),

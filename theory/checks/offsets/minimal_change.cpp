@@ -73,6 +73,7 @@ Verdict check_least_fit(const LeastFit& states, const std::vector<OffsetPair>& p
     const bool agrees =
         actual.has_value() == stated.has_value() &&
         (!stated || (*actual == *stated && is_zero(*stated * null_basis(pair.in.transpose()))));
+    tally.sizes({{"n", pair.in.size()}, {"m", pair.out.size()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: the smallest fit is {}, the statement says {}",
                                  pair.text(),
@@ -97,6 +98,7 @@ Verdict check_least_norm(const LeastNorm& states, std::uint64_t seed) {
     const bool reached = rank(least) <= 1 && squared_norm(least) == stated;
     const bool undercut =
         definiteness(room_below(stated, fit.map())) == Definiteness::kPositiveDefinite;
+    tally.sizes({{"n", fit.offsets.in.size()}, {"m", fit.offsets.out.size()}});
     tally.record(reached && !undercut, [&] {
       return Witness{
           fmt::format("{}: the stated least square is {}, {}",
@@ -128,6 +130,7 @@ Verdict check_norm_grows(const NormGrows& says, std::uint64_t seed) {
     if (!predicted) continue;
     const bool grows = exceeds(fit.map(), fit.least_norm2());
     sides.see(grows);
+    tally.sizes({{"n", fit.offsets.in.size()}, {"m", fit.offsets.out.size()}});
     tally.record(grows == *predicted, [&] {
       const auto s2 = fit.least_norm2().text();
       return Witness{fmt::format("{}: s² = {}, and {}I - ΔᵀΔ = {} is {}",

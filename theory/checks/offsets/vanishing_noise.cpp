@@ -101,6 +101,7 @@ Verdict check_limit(const LimitFormula& states, std::uint64_t seed) {
   for (const auto& one : directions(seed)) {
     const auto limit = limit_of_solution(one.sigma0, one.b_in);
     const auto stated = states(one.sigma0, one.b_in);
+    tally.sizes({{"n", one.b_in.size()}});
     tally.record(limit == stated, [&] { return witness_of(one, limit, stated); });
   }
   return tally.verdict("an entry of lim Δ", "as stated", "exact");
@@ -119,6 +120,7 @@ Verdict check_limit_condition(const LimitCondition& says, std::uint64_t seed) {
     const auto limit = limit_of_solution(one.sigma0, one.b_in);
     const Vector<Rational> lemma = published_limit(one.sigma0, one.b_in);
     sides.see(limit == lemma);
+    tally.sizes({{"n", one.b_in.size()}});
     tally.record((limit == lemma) == says(one.sigma0, one.b_in),
                  [&] { return witness_of(one, limit, lemma); });
   }

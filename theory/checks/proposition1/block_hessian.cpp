@@ -45,6 +45,7 @@ void compare_exactly(const RegressionCase& one,
                      const Matrix<Rational>& stated,
                      Tally& tally) {
   const bool agrees = actual == stated;
+  tally.sizes(one.sizes());
   tally.record(agrees, [&] {
     Index at = 0;
     while (!agrees && actual(at) == stated(at)) ++at;
@@ -81,6 +82,7 @@ void compare_in_floating_point(const MomentFormula& formula, std::uint64_t seed,
     const Matrix<double> ahead = gradient(weight + step), here = gradient(weight);
     const Matrix<double> stated = formula.rounded(sigma, mu) * step;
     const double scale = ahead.norm() + here.norm() + stated.norm();
+    tally.sizes({{"d_ff in floating point", d}, {"d_model in floating point", m}});
     tally.compare_rounded(
         (ahead - here - stated).norm(),
         0,
@@ -159,6 +161,7 @@ Verdict check_bias_schur(const MomentFormula& formula,
     const auto schur = eliminate_tail(bias_hessian(one), one.weight.size());
     const Matrix<Rational> stated =
         kron_identity(formula.exact(one.sigma(), one.mu()), one.d_model());
+    tally.sizes(one.sizes());
     const bool equal = schur && *schur == stated;
     const std::string found =
         fmt::format("{}: eliminating b leaves {}, the formula says {}",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 namespace kappascope::theory {
 
@@ -29,6 +30,7 @@ struct RegressionCase {
   [[nodiscard]] Matrix<Rational> sigma() const;          ///< [d_ff, d_ff], divisor n, centred
   [[nodiscard]] Vector<Rational> shifted_mean() const;   ///< [d_ff] μ + b
   [[nodiscard]] Vector<Rational> mean_residual() const;  ///< [d_model] E[(φ + b) W - t]
+  [[nodiscard]] Sizes sizes() const { return {{"d_ff", d_ff()}, {"d_model", d_model()}}; }
   [[nodiscard]] std::string text() const;
 
   /// 2n times the loss, an integer, at parameters (W row-major, b).

@@ -119,6 +119,7 @@ void compare_in_floating_point(const TopBound& bound, std::uint64_t seed, Tally&
     const double top = eigenvalues(sigma + mu * mu.transpose()).back();
     const double stated = bound(one).to_double();
     // One-sided: only what the bound exceeds the eigenvalue by counts.
+    tally.sizes({{"d in floating point", d}});
     tally.compare_rounded(
         std::min(top, stated), stated, top, 8.0 * static_cast<double>(d) * kEpsilon);
   }
@@ -132,6 +133,7 @@ Verdict check_top_eigenvalue_bound(const TopBound& bound, std::uint64_t seed) {
     const Matrix<Rational> updated = one.second_moment();
     const Rational stated = bound(one);
     const bool below = definiteness(shifted(updated, stated)) == Definiteness::kPositiveDefinite;
+    tally.sizes({{"d", one.dimension()}});
     tally.record(!below, [&] {
       return Witness{one.text() + ": the bound is " + stated.text() + ", and " + stated.text() +
                          "·I - Σ - μμᵀ is positive definite",
@@ -150,6 +152,7 @@ Verdict check_top_strictly_grows(const Prediction& says, std::uint64_t seed) {
     if (!predicted) continue;
     const Matrix<Rational> updated = one.second_moment();
     const bool grows = definiteness(shifted(updated, one.lambda(0))) == Definiteness::kNeither;
+    tally.sizes({{"d", one.dimension()}});
     tally.record(grows == *predicted, [&] {
       const double top = eigenvalues(to_double(updated)).back();
       return Witness{one.text() + ": λmax(Σ) = " + one.lambda(0).text() + ", Σ+μμᵀ = " +
@@ -173,6 +176,7 @@ Verdict check_same_nullspace(const Prediction& says, std::uint64_t seed) {
     const bool same =
         nullity == kernel.cols() &&
         std::all_of(image.begin(), image.end(), [](const auto& entry) { return entry == 0; });
+    tally.sizes({{"d", one.dimension()}});
     tally.record(same == *predicted, [&] {
       return Witness{one.text() + ": ker Σ has dimension " + std::to_string(kernel.cols()) +
                          ", ker(Σ+μμᵀ) has dimension " + std::to_string(nullity),
@@ -195,6 +199,7 @@ Verdict check_kappa(const Prediction& says,
     const Matrix<Rational> updated = one.second_moment();
     const double before = kappa_of_ascending(eigenvalues(to_double(one.sigma)), convention);
     const double after = kappa_of_ascending(eigenvalues(to_double(updated)), convention);
+    tally.sizes({{"d", one.dimension()}});
     const bool agrees = related(after, before, relation) == *predicted;
     if (agrees || tally.has_witness()) {
       tally.record_rounded(agrees, after, before, kTie);

@@ -43,6 +43,7 @@ Verdict check_intercept_solved(const ReadoutPrediction& says, std::uint64_t seed
     // A loss has a minimum, and all of its minimisers give the same bW.
     const Vector<Rational> best = loss_of_bias(one).stationary_point().value();
     const Vector<Rational> made = one.weight.transpose() * best, wanted = one.intercept();
+    tally.sizes(one.sizes());
     tally.record(made == wanted, says(one), [&] {
       return Witness{fmt::format("φ = {}, W_d = {}, T = {}: the best b, {}, gives bW_d = {}, and "
                                  "E T - μW_d = {}",
@@ -71,6 +72,7 @@ Verdict check_excess_loss(const ExcessFormula& formula, std::uint64_t seed) {
     const auto of_bias = loss_of_bias(one);
     const Rational actual = of_bias.at(of_bias.stationary_point().value()) - least_loss(one);
     const Rational stated = formula(one);
+    tally.sizes(one.sizes());
     tally.compare(actual, stated, [&] {
       return fmt::format("{}: the best b stays {} above the best intercept, the statement says {}",
                          one.text(),
@@ -93,6 +95,7 @@ Verdict check_centring_is_optimal(const ReadoutPrediction& says, std::uint64_t s
   for (auto one : readout_cases(seed, kDraws / 2)) {
     one.bias = -one.mu();
     const Rational at_centre = one.loss(), least = least_loss(one);
+    tally.sizes(one.sizes());
     tally.record(at_centre == least, says(one), [&] {
       return Witness{fmt::format("{}: loss {} at b = -μ, {} at the best intercept",
                                  one.text(),
@@ -110,6 +113,7 @@ Verdict check_descent_centres(const ReadoutPrediction& says, std::uint64_t seed)
   for (const auto& one : readout_cases(seed, kDraws)) {
     const Vector<Rational> mu = one.mu(), slope = loss_of_bias(one).gradient;
     const Vector<Rational> best = loss_of_bias(one).stationary_point().value();
+    tally.sizes(one.sizes());
     tally.record(mu.dot(slope) > 0, says(one), [&] {
       return Witness{
           fmt::format("φ = {}, W_d = {}, T = {}: at b = 0 the regressor's mean is {} and "

@@ -87,6 +87,7 @@ Verdict check_masked_mean(const MaskedMean& formula,
     const Rational actual =
         law.expectation([&](const Atom& atom) { return regressor(atom, 0, keep, dropout); });
     const Rational stated = formula(terms_of(law, 0));
+    tally.sizes(law.sizes());
     tally.compare(actual, stated, [&] {
       return fmt::format("{}; {}: E[MS] = {}, the statement says {}",
                          to_string(dropout),
@@ -110,6 +111,7 @@ Verdict check_inflation(const MaskedPrediction& says,
   for (const auto& law : laws) {
     const Rational masked = variance_at(law, 0, dropout, Quantity::kRegressor);
     const Rational plain = law.variance();
+    tally.sizes(law.sizes());
     tally.record(masked > plain, says(terms_of(law, 0), dropout), [&] {
       return Witness{fmt::format("{}; {}: Var(MS) = {}, Var(S) = {}",
                                  to_string(dropout),
@@ -142,6 +144,7 @@ Verdict check_reduction(const MaskedPrediction& says,
       if (b == 0) continue;
       terms.b = b;
       const Rational with = variance_at(law, b, dropout, quantity);
+      tally.sizes(law.sizes());
       tally.record(with < without, says(terms, dropout), [&] {
         return Witness{fmt::format("{}; {}: {} = {} at b = 0 and {} at b = {}",
                                    to_string(dropout),
@@ -177,6 +180,7 @@ Verdict check_regressor_variance(const VarianceFormula& formula,
       terms.b = b;
       const Rational actual = variance_at(law, b, dropout, Quantity::kRegressor);
       const Rational stated = formula(terms);
+      tally.sizes(law.sizes());
       tally.compare(actual, stated, [&] {
         return fmt::format("{}; {}, b = {}: Var(y) = {}, the formula says {}",
                            to_string(dropout),
@@ -220,6 +224,7 @@ Verdict check_total_reduction(const TotalPrediction& says,
           text += fmt::format("{}, b = {}; ", law.text(), terms.b.text());
           features.push_back(std::move(terms));
         }
+        tally.sizes({{"features", std::ssize(features)}});
         tally.record(with < without, says(features, dropout), [&] {
           return Witness{fmt::format("{}; {}sum of Var(g) = {} at b = 0 and {} at b",
                                      to_string(dropout),
@@ -269,6 +274,7 @@ Verdict check_shares(const SharesFormula& formula,
     const auto stated = formula(terms, dropout);
     const bool agrees =
         actual.removed == stated.removed && actual.left_by_dropout == stated.left_by_dropout;
+    tally.sizes(law.sizes());
     tally.record(agrees, [&] {
       return Witness{
           fmt::format("{}; {}: the best b, {}, takes away {} of Var(g) = {} and leaves {} "

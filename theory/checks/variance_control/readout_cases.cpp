@@ -82,6 +82,9 @@ Matrix<Rational> ReadoutCase::residuals() const {
   const Matrix<Rational> y = phi.plus_row(bias.transpose());
   return y * weight - target;
 }
+Sizes ReadoutCase::sizes() const {
+  return {{"n", phi.rows()}, {"d_ff", weight.rows()}, {"d_model", weight.cols()}};
+}
 std::string ReadoutCase::text() const {
   return fmt::format("φ = {}, W_d = {}, b = {}, T = {}",
                      theory::text(phi),

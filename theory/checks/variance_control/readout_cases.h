@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "theory/exact/rational.h"
+#include "theory/tools/sizes.h"
 
 namespace kappascope::theory {
 
@@ -24,6 +25,7 @@ struct ReadoutCase {
   [[nodiscard]] Vector<Rational> intercept() const;    ///< [m] h = E T - μW
   [[nodiscard]] Matrix<Rational> residuals() const;    ///< [n, m] (φ + b)W - T
   [[nodiscard]] Rational loss() const;                 ///< ½E‖residual‖²
+  [[nodiscard]] Sizes sizes() const;
   [[nodiscard]] std::string text() const;
 };
 

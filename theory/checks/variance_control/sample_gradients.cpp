@@ -58,6 +58,7 @@ Verdict check_sample_gradients(const ReadoutPrediction& says, std::uint64_t seed
   for (const auto& one : optimal_cases(seed, kDraws)) {
     const Matrix<Rational> actual = sample_gradients(one);
     const Matrix<Rational> centred = outer_products(centred_rows(one.phi), one.residuals());
+    tally.sizes(one.sizes());
     tally.record(actual == centred, says(one), [&] {
       return Witness{fmt::format("{}: E R = 0; gradients of the samples {}, of centred features {}",
                                  one.text(),
@@ -79,6 +80,7 @@ Verdict check_mean_gradient(const MeanGradient& formula, std::uint64_t seed) {
   for (const auto& one : optimal_cases(seed, kDraws / 4)) {
     const Vector<Rational> actual = column_mean(sample_gradients(one));
     const Vector<Rational> stated = formula(one).reshaped();
+    tally.sizes(one.sizes());
     tally.record(actual == stated, [&] {
       return Witness{fmt::format("{}: the mean gradient is {}, the statement says {}",
                                  one.text(),
@@ -101,6 +103,7 @@ Verdict check_gradient_covariance(const GradientCovariance& formula, std::uint64
     const Matrix<Rational> actual = covariance(sample_gradients(one));
     const Matrix<Rational> of_regressor = formula(one.sigma(), one.mu(), one.bias);
     const Matrix<Rational> stated = kronecker(covariance(one.residuals()), of_regressor);
+    tally.sizes(one.sizes());
     tally.record(actual == stated, [&] {
       return Witness{
           fmt::format("{}: E R = 0, Cov R = {}, and the gradients have covariance {}, the "
@@ -125,6 +128,7 @@ Verdict check_covariance_falls(const ReadoutPrediction& says, std::uint64_t seed
     const Matrix<Rational> without = one.phi.transpose() * one.phi / n,
                            with = y.transpose() * y / n;
     const bool falls = definiteness(without - with) != Definiteness::kNeither;
+    tally.sizes(one.sizes());
     tally.record(falls, says(one), [&] {
       return Witness{fmt::format("φ = {}, b = {}: E[φφᵀ] = {}, E[yyᵀ] = {}",
                                  text(one.phi),
