@@ -29,12 +29,22 @@ std::optional<double> number(const SQLite::Column& column) {
   return column.getDouble();
 }
 
+/// One search a key, where DISTINCT would pass over every row.
 std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
-  SQLite::Statement query(
-      sql, fmt::format("SELECT DISTINCT name, layer FROM {} ORDER BY name, layer", table));
+  // The keys of one moment.
+  const SQLite::Transaction transaction(sql);
+  SQLite::Statement first(
+      sql, fmt::format("SELECT name, layer FROM {} ORDER BY name, layer LIMIT 1", table));
+  SQLite::Statement next(sql,
+                         fmt::format("SELECT name, layer FROM {} WHERE (name, layer) > (?, ?) "
+                                     "ORDER BY name, layer LIMIT 1",
+                                     table));
   std::vector<SeriesKey> keys;
-  while (query.executeStep()) {
-    keys.push_back({query.getColumn(0).getString(), query.getColumn(1).getString()});
+  for (auto* query = &first; query->executeStep(); query = &next) {
+    keys.push_back({query->getColumn(0).getString(), query->getColumn(1).getString()});
+    next.reset();
+    next.bind(1, keys.back().name);
+    next.bind(2, keys.back().layer);
   }
   return keys;
 }
@@ -143,7 +153,7 @@ std::vector<SeriesKey> RunReader::array_series() const {
   return impl_->read([](SQLite::Database& sql) { return keys_of(sql, "arrays"); });
 }
 
-std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
+std::vector<StepValue> RunReader::scalars(const SeriesKey& key, std::int64_t from) const {
   return impl_->read([&](SQLite::Database& sql) {
     // The version and the rows of one moment: a writer may bring the file up to date meanwhile.
     const SQLite::Transaction transaction(sql);
@@ -154,9 +164,10 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
                                                old ? kAttributesFromVersion1 : "attributes"),
                                    kScalars,
                                    sql) +
-                                " WHERE name = ? AND layer = ? ORDER BY step");
+                                " WHERE name = ? AND layer = ? AND step >= ? ORDER BY step");
     query.bind(1, key.name);
     query.bind(2, key.layer);
+    query.bind(3, from);
     std::vector<StepValue> values;
     while (query.executeStep()) {
       const auto step = query.getColumn(0).getInt64();
@@ -176,13 +187,15 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key) const {
   });
 }
 
-std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& key) const {
+std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& key,
+                                                              std::int64_t from) const {
   return impl_->read([&](SQLite::Database& sql) {
     SQLite::Statement query(sql,
                             select("step, dtype, shape, data", kArrays, sql) +
-                                " WHERE name = ? AND layer = ? ORDER BY step");
+                                " WHERE name = ? AND layer = ? AND step >= ? ORDER BY step");
     query.bind(1, key.name);
     query.bind(2, key.layer);
+    query.bind(3, from);
     std::vector<std::pair<std::int64_t, Array>> arrays;
     while (query.executeStep()) {
       const std::int64_t step = query.getColumn(0).getInt64();

@@ -60,6 +60,13 @@ TEST_CASE("series come by name and layer, their values by step, whatever the ord
     CHECK(reader.arrays({"user/v", ""})[static_cast<std::size_t>(i)].first == 10 * i);
   }
   CHECK(reader.last_step() == 20);
+  const auto later = reader.scalars({"user/a", "x"}, 10);
+  REQUIRE(later.size() == 2);
+  CHECK(later.front().step == 10);
+  CHECK(later.back().scalar.value == 60);
+  CHECK(reader.scalars({"user/a", "x"}, 21).empty());
+  REQUIRE(reader.arrays({"user/v", ""}, 11).size() == 1);
+  CHECK(reader.arrays({"user/v", ""}, 11).front().first == 20);
 }
 
 TEST_CASE("the time of the last step is told, and none before there is one") {

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,10 +34,13 @@ struct SeriesKey {
 
 /// Reads a run, also while it is being written: each call sees whole snapshots only, and what was
 /// written up to that call. Refuses a newer schema, a foreign or truncated file, each with an
-/// error that names the file. Finding a series costs a search, not a scan; series() and
-/// array_series() are one pass over the keys. One thread at a time.
+/// error that names the file. Finding a series costs a search, not a scan, and listing them one
+/// search each. One thread at a time.
 class RunReader {
  public:
+  /// Before every step that can be stored.
+  static constexpr std::int64_t kFirstStep = std::numeric_limits<std::int64_t>::min();
+
   explicit RunReader(const std::filesystem::path& dir);
   RunReader(RunReader&&) noexcept;
   RunReader& operator=(RunReader&&) noexcept;
@@ -48,8 +52,11 @@ class RunReader {
   [[nodiscard]] Facts facts() const;  ///< without the state, which only state() can tell
   [[nodiscard]] std::string fact(const std::string& key, const std::string& otherwise = "") const;
   [[nodiscard]] std::vector<SeriesKey> series() const;  ///< sorted by name, then layer
-  [[nodiscard]] std::vector<StepValue> scalars(const SeriesKey& key) const;  ///< by step
-  [[nodiscard]] std::vector<std::pair<std::int64_t, Array>> arrays(const SeriesKey& key) const;
+  /// By step, those of step `from` and later. Cost: a search, and what is returned.
+  [[nodiscard]] std::vector<StepValue> scalars(const SeriesKey& key,
+                                               std::int64_t from = kFirstStep) const;
+  [[nodiscard]] std::vector<std::pair<std::int64_t, Array>> arrays(
+      const SeriesKey& key, std::int64_t from = kFirstStep) const;
   [[nodiscard]] std::vector<SeriesKey> array_series() const;
   [[nodiscard]] std::vector<StepEvent> events() const;     ///< as they were written
   [[nodiscard]] std::vector<VerdictRow> verdicts() const;  ///< in the order of their first writing
