@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <limits>
 
 #include "kappascope/core/require.h"
@@ -27,14 +28,48 @@ struct Usual {
   }
 };
 
-Usual usual_of(const std::deque<double>& calm) {
-  Usual usual;
-  std::vector<double> values(calm.begin(), calm.end());
-  usual.value = median(values);
-  for (double& value : values) value = std::abs(value - usual.value);
-  usual.spread = 1.4826 * median(values);
-  return usual;
+double middle_of(const std::vector<double>& sorted) {
+  const auto half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
+
+/// The median distance of the values from `middle`: on both sides of it distances grow outwards, so
+/// that they need no sorting.
+double middle_distance(const std::vector<double>& sorted, double middle) {
+  auto right = std::ranges::lower_bound(sorted, middle);
+  auto left = right;
+  double last = 0;
+  double before = 0;
+  for (std::size_t taken = 0; taken <= sorted.size() / 2; ++taken) {
+    before = last;
+    const bool leftwards = left != sorted.begin() &&
+                           (right == sorted.end() || middle - *std::prev(left) <= *right - middle);
+    last = leftwards ? middle - *--left : *right++ - middle;
+  }
+  return sorted.size() % 2 == 1 ? last : (before + last) / 2;
+}
+
+/// The last calm values, in the order in which they came and in theirs.
+class Calm {
+ public:
+  void add(double value) {
+    latest_.push_back(value);
+    sorted_.insert(std::ranges::upper_bound(sorted_, value), value);
+  }
+  void drop_first() {
+    sorted_.erase(std::ranges::lower_bound(sorted_, latest_.front()));
+    latest_.pop_front();
+  }
+  [[nodiscard]] std::size_t size() const { return latest_.size(); }
+  [[nodiscard]] Usual usual() const {
+    const double middle = middle_of(sorted_);
+    return {middle, 1.4826 * middle_distance(sorted_, middle)};
+  }
+
+ private:
+  std::deque<double> latest_;
+  std::vector<double> sorted_;
+};
 
 }  // namespace
 
@@ -43,7 +78,7 @@ std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOption
           "spikes need a window of at least 5 and an end below their threshold");
   const std::size_t quiet = options.window / 5;
   std::vector<Spike> spikes;
-  std::deque<double> calm;
+  Calm calm;
   bool in_spike = false;
   Usual before;              // of the spike that is on
   std::size_t calm_run = 0;  // values below its end so far, in a row
@@ -62,7 +97,7 @@ std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOption
       continue;
     }
     if (calm.size() == options.window) {
-      const auto usual = usual_of(calm);
+      const auto usual = calm.usual();
       if (value > usual.above(options.threshold)) {
         spikes.push_back({i, 1, usual.value, value, false});
         before = usual;
@@ -70,9 +105,9 @@ std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOption
         calm_run = 0;
         continue;
       }
-      calm.pop_front();
+      calm.drop_first();
     }
-    if (std::isfinite(value)) calm.push_back(value);
+    if (std::isfinite(value)) calm.add(value);
   }
   return spikes;
 }
