@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -17,10 +18,11 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Which points of a long series stay: the ends, the smallest and largest of each stretch, and
-/// everything that is unresolved, missing or infinite.
+/// everything that is unresolved, missing or infinite. Stretches are counted from the first point
+/// and their length is a power of two: while a run grows, those that are over stay as they are.
 std::vector<std::size_t> kept_points(const Series& series, std::size_t target) {
   const std::size_t size = series.x.size();
-  const std::size_t stretch = std::max<std::size_t>(1, 2 * size / target);
+  const std::size_t stretch = std::bit_ceil(std::max<std::size_t>(1, 2 * size / target));
   std::vector<std::size_t> kept = {0, size - 1};
   for (std::size_t begin = 0; begin < size; begin += stretch) {
     const std::size_t end = std::min(begin + stretch, size);

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "reports/html/page.h"
 #include "reports/html/parts/ledger.h"
 #include "reports/html/parts/summary.h"
 #include "reports/html/parts/tables.h"
 #include "reports/number_format.h"
+#include "reports/report_page.h"
 
 namespace kappascope::reports {
 namespace {
@@ -23,19 +23,22 @@ std::string title_of(const std::vector<Arm>& arms) {
 
 }  // namespace
 
+Page page_about(const std::vector<Arm>& arms) {
+  return {.title = title_of(arms),
+          .summary = summary_html(summarise(arms), arms),
+          .heading = "What happened",
+          .findings = find_findings(arms),
+          .figures = build_figures(arms),
+          .tables = {{"arms-table", "The arms", arms_html(arms)},
+                     {"layers-table", "The layers", layers_html(arms)}},
+          .facts = {{"estimates", "How good each estimate is", estimates_html(arms)},
+                    {"facts", "The facts of the runs", facts_html(arms)}},
+          .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}}};
+}
+
 std::string html_report(const std::vector<std::filesystem::path>& runs) {
   const std::vector<Arm> arms = read_arms(runs);
-  return page_of({.title = title_of(arms),
-                  .summary = summary_html(summarise(arms), arms),
-                  .heading = "What happened",
-                  .findings = find_findings(arms),
-                  .figures = build_figures(arms),
-                  .tables = {{"arms-table", "The arms", arms_html(arms)},
-                             {"layers-table", "The layers", layers_html(arms)}},
-                  .facts = {{"estimates", "How good each estimate is", estimates_html(arms)},
-                            {"facts", "The facts of the runs", facts_html(arms)}},
-                  .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}}},
-                 arms);
+  return page_of(page_about(arms), arms);
 }
 
 }  // namespace kappascope::reports

@@ -11,5 +11,6 @@ ASSET(page_html, KAPPASCOPE_PAGE_HTML)
 ASSET(page_css, KAPPASCOPE_PAGE_CSS)
 ASSET(figures_js, KAPPASCOPE_FIGURES_JS)
 ASSET(page_js, KAPPASCOPE_PAGE_JS)
+ASSET(live_js, KAPPASCOPE_LIVE_JS)
 ASSET(plotly_js, KAPPASCOPE_PLOTLY_JS)
   .section .note.GNU-stack, "", @progbits

@@ -26,11 +26,6 @@ void append(std::string& out, double value, int digits = 9) {
   }
 }
 
-// Names come from users and need not be UTF-8.
-std::string text(const std::string& value) {
-  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 template <typename Range, typename One>
 void append_list(std::string& out, const Range& range, const One& one) {
   out += '[';
@@ -53,7 +48,7 @@ void append_numbers(std::string& out,
 }
 
 void append_axis(std::string& out, const Axis& axis) {
-  out += "{\"title\":" + text(axis.title) + ",\"log\":" + (axis.log ? "true" : "false");
+  out += "{\"title\":" + text_json(axis.title) + ",\"log\":" + (axis.log ? "true" : "false");
   out += ",\"min\":";
   append(out, axis.min);
   out += ",\"max\":";
@@ -62,7 +57,7 @@ void append_axis(std::string& out, const Axis& axis) {
   append_list(out, axis.ticks, [&](const Tick& tick) {
     out += '[';
     append(out, tick.at);
-    out += ',' + text(tick.label) + ']';
+    out += ',' + text_json(tick.label) + ']';
   });
   out += fmt::format(",\"categories\":{}", axis.categories);
   if (axis.threshold > 0) out += fmt::format(",\"threshold\":{:.9g}", axis.threshold);
@@ -77,7 +72,7 @@ void append_series(std::string& out, const Series& series) {
                      series.draw == Draw::kPoints,
                      kDashes[static_cast<std::size_t>(series.dash)],
                      series.faint);
-  out += ",\"layer\":" + text(series.layer) + ",\"quantity\":" + text(series.quantity);
+  out += ",\"layer\":" + text_json(series.layer) + ",\"quantity\":" + text_json(series.quantity);
   append_numbers(out, "x", series.x);
   append_numbers(out, "y", series.y);
   append_numbers(out, "shade", series.shade, 4);
@@ -93,21 +88,21 @@ void append_series(std::string& out, const Series& series) {
       std::adjacent_find(series.hover.begin(), series.hover.end(), std::not_equal_to<>()) ==
       series.hover.end();
   if (!series.hover.empty() && same) {
-    out += ",\"note\":" + text(series.hover.front());
+    out += ",\"note\":" + text_json(series.hover.front());
   } else if (!series.hover.empty()) {
     out += ",\"notes\":";
-    append_list(out, series.hover, [&](const std::string& note) { out += text(note); });
+    append_list(out, series.hover, [&](const std::string& note) { out += text_json(note); });
   }
   out += '}';
 }
 
 void append_figure(std::string& out, const Figure& figure) {
-  out += "{\"id\":" + text(figure.id) + ",\"title\":" + text(figure.title) + ",\"x\":";
+  out += "{\"id\":" + text_json(figure.id) + ",\"title\":" + text_json(figure.title) + ",\"x\":";
   append_axis(out, figure.x);
   out += fmt::format(",\"columns\":{},\"panels\":", figure.columns);
   append_list(out, figure.panels, [&](const Panel& panel) {
-    out += "{\"title\":" + text(panel.title);
-    if (!panel.layer.empty()) out += ",\"layer\":" + text(panel.layer);
+    out += "{\"title\":" + text_json(panel.title);
+    if (!panel.layer.empty()) out += ",\"layer\":" + text_json(panel.layer);
     out += fmt::format(",\"height\":{},\"y\":", panel.height);
     append_axis(out, panel.y);
     out += '}';
@@ -116,14 +111,32 @@ void append_figure(std::string& out, const Figure& figure) {
   append_list(out, figure.series, [&](const Series& series) { append_series(out, series); });
   out += ",\"lines\":";
   append_list(out, figure.lines, [&](const ReferenceLine& line) {
-    out += fmt::format("{{\"panel\":{},\"label\":{},\"y\":", line.panel, text(line.label));
+    out += fmt::format("{{\"panel\":{},\"label\":{},\"y\":", line.panel, text_json(line.label));
     append(out, line.y);
     out += '}';
   });
   out += '}';
 }
 
-/// Of many layers, those that stand worst in the figures of κ; nothing where all are drawn.
+}  // namespace
+
+// Names come from users and need not be UTF-8.
+std::string text_json(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string figure_json(const Figure& figure) {
+  std::string out;
+  append_figure(out, figure);
+  return out;
+}
+
+std::string series_json(const Series& series) {
+  std::string out;
+  append_series(out, series);
+  return out;
+}
+
 std::vector<std::string> picked_layers(const std::vector<Figure>& figures) {
   constexpr std::size_t kPicked = 3;
   std::map<std::string, double> worst;
@@ -150,18 +163,17 @@ std::vector<std::string> picked_layers(const std::vector<Figure>& figures) {
   return layers;
 }
 
-}  // namespace
-
 std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>& figures) {
   std::string out = "{\"arms\":";
-  append_list(out, arms, [&](const Arm& arm) { out += text(arm.label); });
+  append_list(out, arms, [&](const Arm& arm) { out += text_json(arm.label); });
   const auto quote = [&](const char* colour) { out += fmt::format("\"{}\"", colour); };
   out += ",\"light\":";
   append_list(out, kLightColours, quote);
   out += ",\"dark\":";
   append_list(out, kDarkColours, quote);
   out += ",\"picked\":";
-  append_list(out, picked_layers(figures), [&](const std::string& layer) { out += text(layer); });
+  append_list(
+      out, picked_layers(figures), [&](const std::string& layer) { out += text_json(layer); });
   out += ",\"figures\":";
   std::vector<const Figure*> drawn;
   for (const Figure& figure : figures) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,29 @@ struct Page {
   std::vector<PageSection> claims{};  ///< of the second page
 };
 
-/// The page as one HTML file that asks for nothing. `arms` are those of the figures.
-std::string page_of(const Page& page, const std::vector<Arm>& arms);
+/// An element of the page with an id of its own.
+struct PagePart {
+  std::string id{}, html{};
+};
+
+/// The page taken apart, so that what changed can be sent alone.
+struct PageParts {
+  std::string contents{};          ///< HTML of the list of places
+  std::vector<PagePart> run{};     ///< of the first page, in its order
+  std::vector<PagePart> claims{};  ///< of the second
+};
+PageParts parts_of(const Page& page);
+
+/// What a served page says beside its runs.
+struct LiveNote {
+  std::uint64_t version = 0;  ///< of what the page shows; changes since are asked for by it
+  std::string html{};         ///< which runs are written, and when they last were
+};
+
+/// The page as one HTML file that asks for nothing, or with a note as one that asks its own server
+/// for what was written since. `arms` are those of the figures.
+std::string page_of(const Page& page,
+                    const std::vector<Arm>& arms,
+                    const std::optional<LiveNote>& live = std::nullopt);
 
 }  // namespace kappascope::reports

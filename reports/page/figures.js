@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes of the figure model what plotly draws. `view` is what the reader chose: `hidden` arms,
-// `layers` that are shown; `lead` is the figure of the first screen, which is lower.
+// `layers` that are shown, the `zoom` of a figure; `lead` is the figure of the first screen, which is lower.
 "use strict";
 const kappascopeFigures = (model, view) => {
   const root = document.documentElement;
   const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
-  const kRow = 150, kLeadRow = 118, kGap = 54, kTop = 24, kBottom = 46, kLeft = 84;
+  const kRow = 150, kLeadRow = document.getElementById("live") ? 106 : 118, kGap = 54, kTop = 24, kBottom = 46, kLeft = 84;
   // Plotly reads a little HTML in its texts; names are to be seen as they are.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const number = (v) => {
@@ -153,7 +153,7 @@ const kappascopeFigures = (model, view) => {
   } : {});
 
   function layoutOf(figure) {
-    const shown = panelsOf(figure).map((p) => figure.panels[p]);
+    const places = panelsOf(figure), shown = places.map((p) => figure.panels[p]);
     const columns = Math.min(figure.columns, shown.length);
     const rows = Math.ceil(shown.length / columns);
     const heights = [];
@@ -173,6 +173,7 @@ const kappascopeFigures = (model, view) => {
       hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom", barmode: "overlay", bargap: 0,
       hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
     };
+    const zoom = view.zoom.get(figure.id) || { y: new Map() };
     const gap = columns > 1 ? 0.068 : 0;
     const width = (1 - gap * (columns - 1)) / columns;
     const common = { gridcolor: grid, linecolor: soft, zeroline: false, showline: true, ticks: "outside", tickcolor: soft };
@@ -184,14 +185,14 @@ const kappascopeFigures = (model, view) => {
       const last = p + columns >= shown.length;
       const domain = [Math.max(0, (top - heights[row]) / inner), Math.min(1, top / inner)];
       layout["xaxis" + suffix] = {
-        ...common, domain: [left, left + width], anchor: "y" + suffix, range: [figure.x.min, figure.x.max],
+        ...common, domain: [left, left + width], anchor: "y" + suffix, range: zoom.x || [figure.x.min, figure.x.max],
         title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || (figure.x.categories && !tall),
         ...(p > 0 ? { matches: "x" } : {}), automargin: last && figure.x.categories, ...ticksOf(figure.x),
       };
-      const log = panel.y.log;
+      const log = panel.y.log, near = zoom.y.get(places[p]);
       layout["yaxis" + suffix] = {
         ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
-        range: log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max].map((v) => placed(v, panel.y)),
+        range: near && near.log === log ? near.range : log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max].map((v) => placed(v, panel.y)),
         title: { text: column === 0 || panel.y.title !== shown[p - 1].y.title ? plain(panel.y.title) + (log || panel.y.threshold ? " (log)" : "") : "", standoff: 4 },
         nticks: 6, ...ticksOf(panel.y),
       };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the figures from the JSON in #data as they come into view. Nothing is fetched. The page
-// writes what a test wants to know into <html data-...>: figures drawn, errors, resources requested.
+// Draws the figures from the JSON in #data as they come into view. Nothing is fetched; what a served page
+// is sent, live.js puts into the model. The page writes what a test wants to know into <html data-...>: figures drawn, errors, resources requested.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -9,38 +9,61 @@
   addEventListener("securitypolicyviolation", (event) => problems.push(event.violatedDirective));
 
   const model = JSON.parse(document.getElementById("data").textContent);
-  const layers = [...new Set(model.figures.flatMap((figure) => figure.panels.flatMap((panel) => panel.layer ?? [])))];
-  const view = {
-    hidden: new Set(),
-    layers: new Set(model.picked.length ? model.picked : layers),
-    lead: document.querySelector("#summary + .figure") ? model.figures[0] : null,
-  };
+  const layersOf = () => [...new Set(model.figures.flatMap((figure) => figure.panels.flatMap((panel) => panel.layer ?? [])))];
+  const leadOf = () => (document.querySelector("#summary + .figure") ? model.figures[0] : null);
+  let layers = layersOf();
+  const view = { hidden: new Set(), layers: new Set(model.picked.length ? model.picked : layers), zoom: new Map(), lead: leadOf() };
   const { tracesOf, layoutOf, panelsOf, sample, csv, colour, shape, style, transparent } = kappascopeFigures(model, view);
-  const config = { responsive: true, displayModeBar: false };
+  // Going back from a zoom is ours: plotly would go back to the axes of its first drawing.
+  const config = { responsive: true, displayModeBar: false, doubleClick: false };
   const plotOf = (figure) => document.getElementById("plot-" + figure.id);
-  const drawn = new Set();
+  // `stale` ones are drawn, but not with the points of now; `near` ones are in sight or almost.
+  const drawn = new Set(), stale = new Set(), near = new Set();
 
   function draw(figure) {
     const div = plotOf(figure);
     const first = !drawn.has(figure);
     drawn.add(figure);
+    stale.delete(figure);
     Plotly.react(div, tracesOf(figure), layoutOf(figure), config);
     drawKey(figure);
-    if (first && figure.series.some((series) => series.until)) div.on("plotly_click", pickRow);
-    if (first) report();
+    if (!first) return;
+    div.on("plotly_relayout", (change) => keepZoom(figure, change));
+    div.on("plotly_doubleclick", () => { view.zoom.delete(figure.id); draw(figure); });
+    if (figure.series.some((series) => series.until)) div.on("plotly_click", pickRow);
+    report();
+  }
+
+  // What is drawn again later, with more points or other colours, shows the same part.
+  function keepZoom(figure, change) {
+    const axes = plotOf(figure)._fullLayout, shown = panelsOf(figure);
+    const zoom = view.zoom.get(figure.id) || { y: new Map() };
+    for (const name of new Set(Object.keys(change).flatMap((key) => (key.match(/^([xy]axis\d*)\.range/) || []).slice(1)))) {
+      const range = [...axes[name].range];
+      if (name[0] === "x") zoom.x = range;
+      else zoom.y.set(shown[Number(name.slice(5) || 1) - 1], { range, log: axes[name].type === "log" });
+      view.zoom.set(figure.id, zoom);
+    }
   }
 
   // What is out of sight keeps its place and is drawn when it comes near, or when there is time.
-  const waiting = (figure) => !drawn.has(figure) && plotOf(figure).offsetParent !== null;
-  const near = new IntersectionObserver((entries) => {
+  const waiting = (figure) => (!drawn.has(figure) || stale.has(figure)) && plotOf(figure).offsetParent !== null;
+  const observer = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       const figure = model.figures.find((one) => plotOf(one) === entry.target);
+      if (!figure) continue;
+      if (entry.isIntersecting) near.add(figure); else near.delete(figure);
       if (entry.isIntersecting && waiting(figure)) draw(figure);
     }
   }, { rootMargin: "400px" });
 
+  function watch(figure) {
+    plotOf(figure).style.minHeight = layoutOf(figure).height + "px";
+    observer.observe(plotOf(figure));
+  }
+
   function drawWhenIdle() {
-    const next = model.figures.find(waiting);
+    const next = model.figures.find((figure) => !drawn.has(figure) && waiting(figure));
     if (!next) return;
     draw(next);
     setTimeout(drawWhenIdle, 30);
@@ -69,6 +92,10 @@
       return button;
     }));
     if (focused !== undefined && focused !== null) group.children[Number(focused)]?.focus();
+    drawSwatches();
+  }
+
+  function drawSwatches() {
     for (const swatch of document.querySelectorAll(".swatch")) {
       const arm = Number(swatch.dataset.arm);
       swatch.innerHTML = sample("solid", shape(arm), colour(arm));
@@ -143,6 +170,38 @@
     setTimeout(drawWhenIdle, 30);
   }
 
+  // The model has changed: `changed` figures have other points, `added` ones are new on the page. One is
+  // drawn at a time, between them the page rests twice as long as that took, and while a pointer is
+  // down it waits.
+  let resting = false, held = false;
+  function update(changed, added) {
+    view.lead = leadOf();
+    const known = layers;
+    layers = layersOf();
+    const fresh = layers.filter((layer) => !known.includes(layer));
+    if (!known.length && model.picked.length) view.layers = new Set(model.picked);
+    else if (!model.picked.length) for (const layer of fresh) view.layers.add(layer);
+    if (fresh.length) listLayers();
+    if ([...document.querySelectorAll("#arms button")].map((button) => button.textContent).join("\n") !== model.arms.join("\n")) drawArms();
+    drawSwatches();
+    for (const figure of added) watch(figure);
+    for (const figure of changed) if (drawn.has(figure)) stale.add(figure);
+    for (const figure of drawn) if (!model.figures.includes(figure)) drawn.delete(figure);
+    catchUp();
+  }
+  function catchUp() {
+    const next = !resting && !held && model.figures.find((figure) => near.has(figure) && waiting(figure));
+    if (!next) return;
+    resting = true;
+    requestAnimationFrame(() => {
+      const begin = performance.now();
+      if (!held && plotOf(next)) draw(next);
+      setTimeout(() => { resting = false; catchUp(); }, 2 * (performance.now() - begin));
+    });
+  }
+  addEventListener("pointerdown", () => { held = true; });
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { held = false; setTimeout(catchUp, 0); });
+
   const forced = location.hash === "#dark" || location.hash === "#light" ? location.hash.slice(1) : "";
   const system = matchMedia("(prefers-color-scheme: dark)");
   let chosen = forced;
@@ -155,11 +214,10 @@
 
   showPage();
   if (innerWidth < 1088) document.getElementById("contents").open = false;
-  for (const figure of model.figures) plotOf(figure).style.minHeight = layoutOf(figure).height + "px";
   setTheme(current());
   if (view.lead) draw(view.lead);
   listLayers();
-  for (const figure of model.figures) near.observe(plotOf(figure));
+  for (const figure of model.figures) watch(figure);
   addEventListener("load", () => { report(); setTimeout(drawWhenIdle, 200); });
   addEventListener("hashchange", showPage);
   system.addEventListener("change", () => setTheme(current()));
@@ -169,19 +227,19 @@
   });
   addEventListener("beforeprint", () => { setTheme("light"); drawAll(); });
   addEventListener("afterprint", () => setTheme(current()));
-  const places = [...document.querySelectorAll("nav li a")].map((link) => [link, document.getElementById(link.hash.slice(1))]);
   addEventListener("scroll", () => {
+    const places = [...document.querySelectorAll("nav li a")].map((link) => [link, document.getElementById(link.hash.slice(1))]);
     const passed = places.filter(([, place]) => place && place.offsetParent !== null && place.getBoundingClientRect().top < 120);
     for (const [link] of places) link.removeAttribute("aria-current");
     if (passed.length) passed[passed.length - 1][0].setAttribute("aria-current", "true");
   }, { passive: true });
-  for (const link of document.querySelectorAll("a[data-csv]")) {
-    link.addEventListener("click", () => {
-      const url = URL.createObjectURL(new Blob([csv(link.dataset.csv)], { type: "text/csv;charset=utf-8" }));
-      link.href = url;
-      setTimeout(() => URL.revokeObjectURL(url), 60000);
-    });
-  }
+  addEventListener("click", (event) => {
+    const link = event.target.closest && event.target.closest("a[data-csv]");
+    if (!link) return;
+    const url = URL.createObjectURL(new Blob([csv(link.dataset.csv)], { type: "text/csv;charset=utf-8" }));
+    link.href = url;
+    setTimeout(() => URL.revokeObjectURL(url), 60000);
+  });
   // A closed <details> hides what a link points at.
   addEventListener("click", (event) => {
     const link = event.target.closest && event.target.closest('a[href^="#"]');
@@ -189,6 +247,6 @@
     for (let outer = place; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
   });
 
-  window.kappascope = { csv, toggleArm, pickLayer, drawAll, panelsOf };
+  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, update };
   report();
 })();

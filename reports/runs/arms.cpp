@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "kappascope/core/require.h"
@@ -28,9 +29,35 @@ std::string folder_name(const std::filesystem::path& dir) {
   return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
 }
 
-void make_labels_unique(std::vector<Arm>& arms) {
+std::int64_t step_of(const store::StepValue& point) {
+  return point.step;
+}
+std::int64_t step_of(const std::pair<std::int64_t, store::Array>& entry) {
+  return entry.first;
+}
+
+/// The last point may have been replaced by one of the same step.
+template <typename Points, typename Read>
+void append_to(Points& points, const Read& read) {
+  const auto from = points.empty() ? store::RunReader::kFirstStep : step_of(points.back());
+  auto found = read(from);
+  if (!found.empty() && !points.empty()) points.pop_back();
+  if (points.empty()) {
+    points = std::move(found);
+  } else {
+    std::ranges::move(found, std::back_inserter(points));
+  }
+}
+
+}  // namespace
+
+void label_arms(std::vector<Arm>& arms) {
   std::map<std::string, int> uses;
-  for (const Arm& arm : arms) ++uses[arm.label];
+  for (Arm& arm : arms) {
+    arm.label = arm.fact("label");
+    if (arm.label.empty()) arm.label = folder_name(arm.dir);
+    ++uses[arm.label];
+  }
   std::set<std::string> taken;
   for (Arm& arm : arms) {
     if (uses[arm.label] > 1) arm.label += " (" + folder_name(arm.dir) + ")";
@@ -41,24 +68,23 @@ void make_labels_unique(std::vector<Arm>& arms) {
   }
 }
 
-Arm read_arm(const std::filesystem::path& dir) {
-  const store::RunReader run(dir);
-  Arm arm;
-  arm.dir = dir;
+void read_on(const store::RunReader& run, Arm& arm) {
+  arm.dir = run.dir();
   arm.state = run.state();
   arm.last_step = run.last_step();
+  arm.last_written = run.last_written();
   arm.facts = run.facts();
-  arm.label = run.fact("label");
-  if (arm.label.empty()) arm.label = folder_name(dir);
-  for (const auto& key : run.series()) arm.scalars.emplace(key, run.scalars(key));
-  for (const auto& key : run.array_series()) arm.arrays.emplace(key, run.arrays(key));
+  for (const auto& key : run.series())
+    append_to(arm.scalars[key], [&](std::int64_t from) { return run.scalars(key, from); });
+  for (const auto& key : run.array_series())
+    append_to(arm.arrays[key], [&](std::int64_t from) { return run.arrays(key, from); });
   arm.events = run.events();
   arm.verdicts = run.verdicts();
-  arm.damaged = run.damaged();
-  return arm;
+  // Rows of an earlier reading are not looked at again.
+  std::set<std::string> damaged(arm.damaged.begin(), arm.damaged.end());
+  std::ranges::copy(run.damaged(), std::inserter(damaged, damaged.end()));
+  arm.damaged.assign(damaged.begin(), damaged.end());
 }
-
-}  // namespace
 
 bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0;
@@ -112,8 +138,8 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
   require(!runs.empty(), "a report needs at least one run");
   std::vector<Arm> arms;
   arms.reserve(runs.size());
-  for (const auto& dir : runs) arms.push_back(read_arm(dir));
-  make_labels_unique(arms);
+  for (const auto& dir : runs) read_on(store::RunReader(dir), arms.emplace_back());
+  label_arms(arms);
   return arms;
 }
 

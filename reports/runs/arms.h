@@ -33,6 +33,7 @@ struct Arm {
   std::size_t seeds = 0;
   std::filesystem::path dir;
   std::int64_t last_step = -1;
+  std::string last_written;  ///< when that step was stored, UTC, ISO 8601; empty before the first
   store::Facts facts;
   std::map<store::SeriesKey, Points> scalars;
   std::map<store::SeriesKey, Arrays> arrays;
@@ -54,6 +55,13 @@ struct Arm {
 /// arms of one label get their folder (and then a number) added. Throws when `runs` is empty or one
 /// cannot be read.
 std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
+
+/// Names the arms as read_arms() does.
+void label_arms(std::vector<Arm>& arms);
+
+/// Reads what the run has stored since: the points of every series from the arm's last one on. An
+/// arm without a point gets all. What was removed meanwhile stays; the label stays as it is.
+void read_on(const store::RunReader& run, Arm& arm);
 
 /// The spikes of the training loss; their places are those of its points.
 std::vector<Spike> loss_spikes(const Arm& arm);

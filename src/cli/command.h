@@ -68,5 +68,6 @@ int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_advise(const Arguments& arguments);
+int run_watch(const Arguments& arguments);
 
 }  // namespace kappascope::cli

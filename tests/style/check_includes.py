@@ -49,6 +49,7 @@ LIBRARIES = {
     "stb": (r"stb_?\w*\.h|stb/", {"data"}),
     "nlohmann-json": (r"nlohmann/", {"store", "study", "data", "reports"}),
     "Boost.Program_options": (r"boost/program_options", set()),
+    "cpp-httplib": (r"httplib\.h", set()),
     "Boost.Math": (r"boost/math/", {"core"}),
     "Boost.Multiprecision": (r"boost/multiprecision/", {"theory"}),
     "CUDA": (r"(cuda|cublas|cusolver|cub/|thrust/|cooperative_groups)", {"cuda"}),
@@ -58,7 +59,7 @@ LIBRARIES = {
 }
 # Layers that may use every library, but for those that have one home.
 FREE = {"cli", "python", "benchmarks", "tests", "examples"}
-HOMES = {"Boost.Program_options": {"cli"}, "Google Benchmark": {"benchmarks"}, "Catch2": set()}
+HOMES = {"Boost.Program_options": {"cli"}, "cpp-httplib": {"cli", "tests"}, "Google Benchmark": {"benchmarks"}, "Catch2": set()}
 # Stands in the README word for word and is a user's code, not ours.
 README_PROGRAM = "tests/install/own_loop.cpp"
 ONLY_FILES = {"Catch2": "tests/support/catch.h"}

@@ -60,27 +60,6 @@ std::string lines_of(const std::vector<Finding>& all,
       lines);
 }
 
-std::string figure_html(const Figure& figure) {
-  Explain explain;
-  std::string notes;
-  for (const auto& note : figure.notes) notes += "<li>" + explain(note) + "</li>";
-  if (!notes.empty()) notes = fmt::format("<ul class=\"notes\">{}</ul>", notes);
-  return fmt::format(
-      "<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
-      "<h2 id=\"{0}-title\">{1} <a class=\"permalink\" href=\"#{0}\" "
-      "aria-label=\"Link to this figure\">#</a></h2>{2}"
-      "<div class=\"key\" data-key=\"{0}\"></div>"
-      "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" aria-labelledby=\"{0}-title\"></div>"
-      "<div class=\"below\"><details class=\"read\"><summary>How to read this</summary>"
-      "<p class=\"caption\">{3}</p></details>"
-      "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" data-csv=\"{0}\">Data (CSV)</a> "
-      "<span>Drag to zoom, double-click to go back.</span></p></div></section>\n",
-      figure.id,
-      escape_html(figure.title),
-      notes,
-      explain(figure.caption));
-}
-
 }  // namespace
 
 std::string findings_html(const std::vector<Finding>& findings, bool about_documents) {
@@ -109,13 +88,25 @@ std::string findings_html(const std::vector<Finding>& findings, bool about_docum
   return out.empty() ? "" : "<div class=\"findings\">" + out + "</div>";
 }
 
-std::string figures_html(const std::vector<Figure>& figures, bool about_documents) {
-  std::string out;
-  for (const Figure& figure : figures) {
-    if (!figure.panels.empty() && figure.about_documents == about_documents)
-      out += figure_html(figure);
-  }
-  return out;
+std::string figure_html(const Figure& figure) {
+  Explain explain;
+  std::string notes;
+  for (const auto& note : figure.notes) notes += "<li>" + explain(note) + "</li>";
+  if (!notes.empty()) notes = fmt::format("<ul class=\"notes\">{}</ul>", notes);
+  return fmt::format(
+      "<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
+      "<h2 id=\"{0}-title\">{1} <a class=\"permalink\" href=\"#{0}\" "
+      "aria-label=\"Link to this figure\">#</a></h2>{2}"
+      "<div class=\"key\" data-key=\"{0}\"></div>"
+      "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" aria-labelledby=\"{0}-title\"></div>"
+      "<div class=\"below\"><details class=\"read\"><summary>How to read this</summary>"
+      "<p class=\"caption\">{3}</p></details>"
+      "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" data-csv=\"{0}\">Data (CSV)</a> "
+      "<span>Drag to zoom, double-click to go back.</span></p></div></section>\n",
+      figure.id,
+      escape_html(figure.title),
+      notes,
+      explain(figure.caption));
 }
 
 std::string not_drawn_html(const std::vector<Figure>& figures) {

@@ -13,11 +13,12 @@ namespace kappascope::reports {
 /// those of `about_documents`.
 std::string findings_html(const std::vector<Finding>& findings, bool about_documents);
 
-/// One <section> a figure that can be drawn: heading with its link, the place of the plot, how to
-/// read it, its data.
-std::string figures_html(const std::vector<Figure>& figures, bool about_documents);
+/// The <section> of a figure that can be drawn: heading with its link, the place of the plot, how
+/// to read it, its data.
+std::string figure_html(const Figure& figure);
 
-/// What could not be drawn and why, as a list in a <section>; empty where all could.
+/// What could not be drawn and why, as a list in the <section> "not-measured"; empty where all
+/// could.
 std::string not_drawn_html(const std::vector<Figure>& figures);
 
 }  // namespace kappascope::reports

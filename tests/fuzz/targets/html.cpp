@@ -57,7 +57,7 @@ std::string tags_of(std::string_view bytes, bool plain) {
   add_facts(drawing);
   return without_explanations(
       check_html(reports::findings_html(findings, false)) +
-      check_html(reports::figures_html({drawing.figure}, false)) +
+      check_html(reports::figure_html(drawing.figure)) +
       check_html(reports::not_drawn_html({drawing.figure})) +
       check_html(reports::facts_html(drawing.arms)) +
       check_html(reports::table(reports::table_head({drawing.text()}),
