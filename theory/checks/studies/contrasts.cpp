@@ -123,6 +123,14 @@ Verdict check_no_effect(const StudyRuns& study, const NoEffectQuestion& question
           question.seen_refutes ? clearest->found.corrected_p : family.corrected(beyond_test));
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
+    // The one that is farthest from being shown to be small.
+    report(*std::ranges::max_element(compared.results,
+                                     {},
+                                     [&](const ContrastResult& result) {
+                                       return p_of_within(result.difference(),
+                                                          bound_of(question.margin, result.found));
+                                     }),
+           verdict);
     set_p(verdict, family.corrected(within_test));
     verdict.condition = fmt::format("not all shown to lie within {} of zero; {}{}",
                                     margin_in_words(question.margin),
