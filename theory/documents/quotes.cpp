@@ -59,6 +59,7 @@ std::string quote_of(const std::string& id) {
       {"P-X3", "PGB raises adversarial test accuracy from ∼14% to ∼16%"},
       {"P-X3t", "maintains a clear advantage in adversarial accuracy throughout training"},
       {"P-X3e", "begins rising earlier and stabilizes higher than the bias-free counterpart"},
+      {"P-MOVE", "fluctuates across steps, creating a moving ill-conditioned direction"},
       {"P-X4", "a controlled study varying dropout and latent noise across multiple seeds"},
       {"P-X5", "track the evolution of Hessian eigenvalues"},
       {"P-LR", "stability gains at higher learning rates"},
@@ -81,6 +82,7 @@ std::string quote_of(const std::string& id) {
       {"A-SPATt", "learned projections capturing token-specific processing patterns"},
       {"A-TOK", "FineWeb (2.9B tokens)"},
       {"A-LOSSp", "α = 0.5 achieves best performance (5.67 vs 5.89 for α = 0.25)"},
+      {"A-GAP", "The 0.15 performance gap remains consistent throughout training"},
       {"A-LOSS", "they underperform standard SwiGLU by 0.15 validation loss"},
       {"A-BEST", "α = 0.5 achieves best performance"},
       {"A-GAIN", "Spatial gating provides 0.02 improvement"},
@@ -108,6 +110,7 @@ std::string quote_of(const std::string& id) {
       {"I-ORTH",
        "Orthogonal initialization proved crucial for effective training of the combined "
        "architecture"},
+      {"I-PATH", "Further increasing pathway complexity tended to degrade performance"},
       {"I-ROWS", "+ Isotropy Branch 5.7482, + Orthogonal Init 5.7333, + LayerNorm 5.7201"},
   };
   const auto found = quotes.find(id);

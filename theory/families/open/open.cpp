@@ -105,6 +105,14 @@ std::vector<Claim> measured_claims() {
                {"isogmlp-ablation"},
                {.claimed = {{loss, "all", "no orthogonal start", kLower}},
                 .beside = {{loss, "all", "scaled start", kLower}}}),
+      measured("I-PATH",
+               "Isotropy GMLP, 6.3",
+               "Further increasing the complexity of the pathway degrades performance: a branch of "
+               "twice the width ends at a higher loss.",
+               "Test loss at the end, paired by seed. The document does not say what complexity "
+               "is; a quarter of the feed-forward width stands against an eighth.",
+               {"isogmlp-ablation"},
+               {.claimed = {{loss, "quarter of hidden", "all", kHigher}}}),
   };
 }
 
@@ -120,6 +128,18 @@ std::vector<Claim> undecided_claims() {
            "Instabilities are most visible early, at a large rate, and vanish once it decays.",
            "pgb-vitvae with the cosine schedule of the document: the share of spikes before and "
            "after the rate has halved; the study as it is has a constant rate"),
+      open("P-MOVE",
+           "Post-gating bias, Proposition 1, implication",
+           "Under dropout or latent noise the direction that the mean adds moves from step to "
+           "step.",
+           "the cosine between the means of one layer in windows that follow each other, with "
+           "dropout and latent noise and without, and with the same number of rows drawn anew at "
+           "fixed weights beside it; a run stores no mean"),
+      open("A-GAP",
+           "ASGER, 5.1",
+           "The gap of 0.15 between ASGER and SwiGLU is the same all through training.",
+           "the test loss at every evaluation of the study asger, balanced ASGER against SwiGLU, "
+           "paired by seed: its slope over steps"),
       open("A-INIT",
            "ASGER, section 6",
            "Expanded gating ranges require careful initialisation.",
