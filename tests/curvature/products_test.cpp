@@ -63,6 +63,16 @@ struct Attention {
   [[nodiscard]] curvature::NamedParameters parameters() const { return {{"weight", weight}}; }
 };
 
+template <typename Function>
+auto under_autocast(at::ScalarType type, const Function& function) {
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  at::autocast::set_autocast_dtype(at::kCPU, type);
+  auto value = function();
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  return value;
+}
+
 }  // namespace
 
 TEST_CASE("a product that is recomputed is that of the kept graph, without its memory") {
@@ -214,17 +224,8 @@ TEST_CASE("finite differences put the parameters back bit for bit, also when the
 }
 
 TEST_CASE("products under autocast are right to their stated noise and it is that of 16 bits") {
-  auto p = small_problem();
-  auto single = in_type(p, torch::kFloat);
+  auto single = in_type(small_problem(), torch::kFloat);
   auto exact = in_type(single, torch::kDouble);
-  const auto under = [](at::ScalarType type, const auto& function) {
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, type);
-    auto value = function();
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
-    return value;
-  };
   const auto parameters = curvature::select_parameters(*single.model);
   const auto wide = curvature::select_parameters(*exact.model);
   const auto hessian = dense(*curvature::hessian([&] { return cross_entropy(exact); }, wide));
@@ -234,9 +235,11 @@ TEST_CASE("products under autocast are right to their stated noise and it is tha
     for (const auto kind : {ProductKind::kGraphKept, ProductKind::kRecomputed}) {
       CAPTURE(c10::toString(type), curvature::to_string(kind));
       const auto h = curvature::hessian(
-          [&] { return under(type, [&] { return cross_entropy(single); }); }, parameters, by(kind));
+          [&] { return under_autocast(type, [&] { return cross_entropy(single); }); },
+          parameters,
+          by(kind));
       const auto g = curvature::gauss_newton(
-          [&] { return under(type, [&] { return single.model->forward(single.x); }); },
+          [&] { return under_autocast(type, [&] { return single.model->forward(single.x); }); },
           curvature::OutputLoss::kCrossEntropy,
           parameters,
           by(kind));
@@ -247,6 +250,26 @@ TEST_CASE("products under autocast are right to their stated noise and it is tha
         CHECK(error > 16 * 0x1p-24);  // what the parameters' own type would promise
       }
     }
+  }
+}
+
+TEST_CASE("the largest eigenvalues under autocast lie within the bounds that come with them") {
+  auto single = in_type(small_problem(), torch::kFloat);
+  auto exact = in_type(single, torch::kDouble);
+  const auto truth = eigenvalues(dense(*curvature::hessian(
+      [&] { return cross_entropy(exact); }, curvature::select_parameters(*exact.model))));
+  for (const auto type : {torch::kHalf, torch::kBFloat16}) {
+    const auto op = curvature::hessian(
+        [&] { return under_autocast(type, [&] { return cross_entropy(single); }); },
+        curvature::select_parameters(*single.model));
+    const auto found = curvature::eigenpairs(*op, {.top = 2}).found;
+    double worst = 0;
+    for (int i = 0; i < 2; ++i) {
+      const double error = (truth.array() - found.eigenvalues[i]).abs().minCoeff();
+      CHECK(error <= found.bounds()[i]);
+      worst = std::max(worst, error);
+    }
+    CHECK(worst > 16 * 0x1p-24 * found.magnitude());  // what float32 would promise
   }
 }
 
