@@ -108,6 +108,29 @@ TEST_CASE("a terminal that closes saves as Ctrl-C does, and under nohup training
   require_equal_runs(work.path() / "closed", work.path() / "kept");
 }
 
+TEST_CASE("Ctrl-C and SIGTERM end a first Hessian window that would go on for long") {
+  const Workplace work;
+  // Some 400 products of a tenth of a second each.
+  const std::string command =
+      "train --data data --model.width 128 --model.hidden 512 --model.blocks 3 --train.batch 32 "
+      "--train.threads 1 --train.steps 3 --probes.budget 0 --probes.hessian-budget 0 "
+      "--probes.hessian-every 1 --probes.hessian-rows 600 --probes.hessian-tolerance 1e-12 --out ";
+  for (const std::string signal : {"INT", "TERM"}) {
+    CAPTURE(signal);
+    const auto stopped = work.run_until(command + signal, signal + "/run.sqlite", signal);
+    CHECK(stopped.status == 130);
+    CHECK_THAT(stopped.err,
+               Contains("Hessian window, 1 products") &&
+                   Contains("kappascope train --resume '" + signal + "'"));
+    const RunReader run(work.path() / signal);
+    CHECK(run.state() == "interrupted");
+    const auto events = run.events();
+    CHECK(std::any_of(events.begin(), events.end(), [](const auto& found) {
+      return found.event.kind == "hessian_stopped";
+    }));
+  }
+}
+
 TEST_CASE("a loss that becomes NaN ends with exit 1, the step, and the state saved") {
   const Workplace work;
   const auto got = work.run(Workplace::train(
