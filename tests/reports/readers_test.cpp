@@ -14,7 +14,7 @@
 #include "reports/runs/spectra.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
-#include "support/version1.h"
+#include "support/stored_run.h"
 
 namespace kappascope::reports {
 namespace {
@@ -124,7 +124,7 @@ TEST_CASE("every series is drawn where the schema says, and nowhere else", "[sch
 TEST_CASE("a run of schema version 1 gives the report that it gave, its routes no trouble",
           "[schema]") {
   const TemporaryFolder folder;
-  testing::write_version1_run(folder.path());
+  testing::write_stored_run(folder.path(), 1);
   const auto arms = read_arms({folder.path()});
   std::string text;
   for (const auto& finding : find_findings(arms)) {
@@ -141,7 +141,7 @@ TEST_CASE("a run of schema version 1 gives the report that it gave, its routes n
     }
   }
   std::ostringstream printed;  // by version 0.1.0, in the words of today
-  printed << std::ifstream(KAPPASCOPE_VERSION1_FINDINGS).rdbuf();
+  printed << std::ifstream(KAPPASCOPE_STORED_RUNS "/version1_findings.txt").rdbuf();
   CHECK(text == printed.str());
   const auto spectra = stored_spectra(arms);
   REQUIRE(spectra.size() == 1);

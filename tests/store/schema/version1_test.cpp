@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that the program of schema version 1 wrote reads the same today, and goes on as one of
 // today.
-#include "support/version1.h"
-
 #include "kappascope/core/error.h"
 #include "kappascope/store/export.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/stored_run.h"
 
 using namespace kappascope::store;
 using namespace kappascope::store::test;
-using kappascope::testing::write_version1_run;
+using kappascope::testing::write_stored_run;
 
 namespace {
 
@@ -62,7 +61,7 @@ void check_content(const RunReader& run) {
 
 TEST_CASE("a run of version 1 is read without being changed") {
   const TemporaryFolder scratch;
-  write_version1_run(scratch.path());
+  write_stored_run(scratch.path(), 1);
   check_content(RunReader(scratch.path()));
   CHECK(version_of(scratch.path()) == 1);
 }
@@ -71,7 +70,7 @@ TEST_CASE("a writer brings a run of version 1 up to date, its numbers and texts 
   const TemporaryFolder scratch;
   for (const auto* way : {"append", "resume"}) {
     const auto dir = scratch / way;
-    write_version1_run(dir);
+    write_stored_run(dir, 1);
     const RunReader before(dir);
     std::ostringstream old_csv, new_csv;
     export_csv(before, old_csv);
@@ -92,7 +91,7 @@ TEST_CASE("only a run that said so had no budget") {
   const TemporaryFolder scratch;
   for (const auto* change : {"replace(value, 'budget = 0', 'budget = 0.01')",
                              "replace(value, 'hessian-budget = 0', 'hessian-budget = 0.5')"}) {
-    write_version1_run(scratch / "run");
+    write_stored_run(scratch / "run", 1);
     {
       SQLite::Database sql((scratch / "run/run.sqlite").string(), SQLite::OPEN_READWRITE);
       sql.exec(std::string("UPDATE facts SET value = ") + change + " WHERE key = 'config'");
@@ -104,7 +103,7 @@ TEST_CASE("only a run that said so had no budget") {
 
 TEST_CASE("a migration that fails leaves the run as it was") {
   const TemporaryFolder scratch;
-  write_version1_run(scratch.path());
+  write_stored_run(scratch.path(), 1);
   {
     SQLite::Database sql((scratch / "run.sqlite").string(), SQLite::OPEN_READWRITE);
     sql.exec("ALTER TABLE scalars ADD COLUMN attributes TEXT");  // what it would add

@@ -10,10 +10,11 @@
 
 namespace kappascope::testing {
 
-/// Writes into `dir` a run that Kappascope 0.1.0 made, of schema version 1: 12 steps of training,
-/// measured at 1, 6 and 11 without limits on the cost, then `kappascope spectrum` on one block.
-inline void write_version1_run(const std::filesystem::path& dir) {
-  std::ifstream in(KAPPASCOPE_VERSION1);
+/// Writes into `dir` the run that a program of this schema version made, as tests/support/runs has
+/// it: 12 steps of training, measured without limits on the cost, then `kappascope spectrum` on one
+/// block. Version 1 is that of Kappascope 0.1.0, version 2 the same run brought up to date.
+inline void write_stored_run(const std::filesystem::path& dir, int version) {
+  std::ifstream in(KAPPASCOPE_STORED_RUNS "/version" + std::to_string(version) + ".sql");
   const std::string dump(std::istreambuf_iterator<char>(in), {});
   std::filesystem::create_directories(dir);
   SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
