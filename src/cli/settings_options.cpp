@@ -163,6 +163,12 @@ OptionGroup train_group(train::TrainConfig& t) {
       number(t.micro_batch),
       "rows per forward and backward pass; the gradients of a step's passes add up to the batch's "
       "(0: one pass of the whole batch)")(
+      "train.logit-rows",
+      number(t.logit_rows),
+      "language: tokens whose logits are held at once (0: all of a pass)")(
+      "train.recompute",
+      flag(t.recompute),
+      "transformers: keep each block's input alone and run the block again in the backward pass")(
       "train.seed", number(t.seed), "seed of weights, shuffling and dropout")(
       "train.loss", name(t.loss), "mlp: cross-entropy or squared")(
       "train.eval-rows", number(t.eval_rows), "test rows per evaluation (0: all)")(

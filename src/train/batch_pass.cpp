@@ -45,14 +45,14 @@ Attempt attempt(Problem& problem, const at::Tensor& rows, std::int64_t micro_bat
 double add_gradients(Problem& problem, const at::Tensor& rows, std::int64_t micro_batch) {
   const auto all = rows.numel();
   if (micro_batch == 0 || micro_batch >= all) {
-    const auto loss = problem.losses(data::Split::kTrain, rows).mean();
+    const auto loss = problem.mean_loss(data::Split::kTrain, rows);
     loss.backward();
     return loss.item<double>();
   }
   double sum = 0;
   for (const auto& some : rows.split(micro_batch)) {
     const double share = static_cast<double>(some.numel()) / static_cast<double>(all);
-    const auto part = problem.losses(data::Split::kTrain, some).mean() * share;
+    const auto part = problem.mean_loss(data::Split::kTrain, some) * share;
     part.backward();
     sum += part.item<double>();
   }

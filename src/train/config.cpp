@@ -104,6 +104,8 @@ void refuse_without_effect(const TrainConfig& c) {
       {"data.normalise", c.normalise != plain.normalise, mlp},
       {"data.image-size", c.image_size != plain.image_size, !language},
       {"train.loss", c.loss != plain.loss, mlp},
+      {"train.logit-rows", c.logit_rows != plain.logit_rows, language},
+      {"train.recompute", c.recompute != plain.recompute, language || vae},
       {"attack.ball", c.ball != plain.ball, c.attack_rows > 0},
       {"attack.units", c.units != plain.units, c.attack_rows > 0 && c.normalise},
       {"attack.clip", c.clip != plain.clip, c.attack_rows > 0 && c.units == plain.units},
@@ -178,6 +180,10 @@ void TrainConfig::validate() const {
   usage(micro_batch >= 0 && micro_batch <= batch,
         fmt::format("train.micro-batch must be 0 to train.batch ({}), got {}", batch, micro_batch));
   refuse_micro_batches(*this);
+  usage(logit_rows >= 0, fmt::format("train.logit-rows must not be negative, got {}", logit_rows));
+  usage(!recompute || transformer.norm != "batch",
+        "train.recompute does not go with model.norm = batch: a second run of a block would count "
+        "its rows twice in the running means");
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
   usage(eval_every >= 0 && checkpoint_every >= 0,
         "train.eval-every and train.checkpoint-every must not be negative");

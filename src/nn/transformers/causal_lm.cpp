@@ -71,8 +71,11 @@ void CausalLmImpl::reset() {
 
 torch::Tensor CausalLmImpl::forward(const torch::Tensor& ids) {
   require(ids.dim() == 2, "a language model takes ids [batch, tokens], got {}", ids.sizes());
-  const auto h = model->forward(ids);
-  return lm_head ? lm_head->forward(h) : torch::linear(h, model->embed_tokens->weight);
+  return torch::linear(model->forward(ids), head());
+}
+
+const torch::Tensor& CausalLmImpl::head() const {
+  return lm_head ? lm_head->weight : model->embed_tokens->weight;
 }
 
 int64_t parameter_count(const CausalLmOptions& options) {

@@ -3,8 +3,12 @@
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
+#include <torch/utils.h>
+
+#include <memory>
 
 #include "kappascope/core/require.h"
+#include "nn/recompute.h"
 
 namespace kappascope::nn {
 
@@ -42,6 +46,12 @@ void TransformerBlockImpl::reset() {
 }
 
 torch::Tensor TransformerBlockImpl::forward(const torch::Tensor& x) {
+  if (!recompute || !is_training() || !torch::GradMode::is_enabled()) return pass(x);
+  const auto self = std::static_pointer_cast<TransformerBlockImpl>(shared_from_this());
+  return recomputed([self](const torch::Tensor& in) { return self->pass(in); }, x, parameters());
+}
+
+torch::Tensor TransformerBlockImpl::pass(const torch::Tensor& x) {
   const auto drop = [&](const torch::Tensor& branch) {
     return torch::dropout(branch, options.dropout(), is_training());
   };
@@ -62,6 +72,12 @@ torch::Tensor TransformerBlockImpl::forward(const torch::Tensor& x) {
     }
   }
   throw Error("unknown norm order");
+}
+
+void set_recompute(torch::nn::Module& module, bool recompute) {
+  for (const auto& part : module.modules(/*include_self=*/true)) {
+    if (auto* block = dynamic_cast<TransformerBlockImpl*>(part.get())) block->recompute = recompute;
+  }
 }
 
 int64_t parameter_count(const TransformerBlockOptions& options) {

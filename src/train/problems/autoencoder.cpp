@@ -43,6 +43,7 @@ class Autoencoder final : public Problem {
                             .dropout(config.dropout)
                             .latent_noise(t.latent_noise)
                             .length_weight(t.length_weight));
+    nn::set_recompute(*model_, config.recompute);
   }
 
   [[nodiscard]] torch::nn::Module& model() override { return *model_; }

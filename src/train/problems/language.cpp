@@ -7,6 +7,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/data/tokens.h"
+#include "kappascope/nn/linear_cross_entropy.h"
 #include "kappascope/nn/transformers/language_models.h"
 #include "train/problems/problems.h"
 
@@ -88,6 +89,7 @@ class Language final : public Problem {
         test_(config.data, data::Split::kTest, {config.context, config.vocabulary}),
         model_(options_of(config, train_.vocabulary())) {
     nn::set_fused_attention(*model_, config.transformer.fused_attention);
+    nn::set_recompute(*model_, config.recompute);
   }
 
   [[nodiscard]] torch::nn::Module& model() override { return *model_; }
@@ -100,6 +102,18 @@ class Language final : public Problem {
     const auto terms = torch::nn::functional::cross_entropy(
         logits(windows), targets, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
     return terms.view({windows.size(0), -1});
+  }
+  [[nodiscard]] at::Tensor mean_loss(data::Split split,
+                                     const at::Tensor& indices,
+                                     std::optional<at::ScalarType> type) override {
+    if (config_.logit_rows == 0) return Problem::mean_loss(split, indices, type);
+    const auto windows = source(split).windows(indices);
+    const auto tokens = windows.size(1) - 1;
+    return nn::linear_cross_entropy(
+        model_->model->forward(windows.narrow(1, 0, tokens)).flatten(0, 1),
+        model_->head(),
+        windows.narrow(1, 1, tokens).flatten(),
+        config_.logit_rows);
   }
   [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
     return logits(source(split).windows(indices));

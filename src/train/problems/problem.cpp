@@ -10,6 +10,12 @@
 
 namespace kappascope::train {
 
+at::Tensor Problem::mean_loss(data::Split split,
+                              const at::Tensor& indices,
+                              std::optional<at::ScalarType> type) {
+  return losses(split, indices).mean(type);
+}
+
 std::unique_ptr<Problem> make_problem(const TrainConfig& config) {
   if (config.kind == "mlp") return make_classification(config);
   if (config.kind == "language") return make_language(config);
@@ -24,7 +30,7 @@ double test_loss(Problem& problem, int64_t rows, int64_t chunk) {
   for (int64_t begin = 0; begin < rows; begin += chunk) {
     const auto count = std::min(chunk, rows - begin);
     const auto indices = torch::arange(begin, begin + count, torch::kLong);
-    const auto mean = problem.losses(data::Split::kTest, indices).mean(torch::kDouble);
+    const auto mean = problem.mean_loss(data::Split::kTest, indices, torch::kDouble);
     sum += mean.item<double>() * static_cast<double>(count);
   }
   return sum / static_cast<double>(rows);

@@ -73,6 +73,8 @@ struct TrainConfig {
   int64_t steps = 0;  ///< instead of epochs when > 0
   int64_t batch = 256;
   int64_t micro_batch = 0;  ///< rows of one forward and backward pass; 0: the whole batch
+  int64_t logit_rows = 0;   ///< of a language model: tokens whose logits are held at once; 0: all
+  bool recompute = false;   ///< of transformer blocks: run again in the backward pass, not kept
   std::uint64_t seed = 1;
   int64_t eval_rows = 0;         ///< test rows of a test loss; 0 = all
   int64_t eval_every = 0;        ///< steps between test losses; 0 = twenty times in the run

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ class Problem {
   [[nodiscard]] virtual std::string unit() const = 0;
   /// The terms of the loss, whose mean is minimised: one per image, or one per token [k, tokens].
   [[nodiscard]] virtual at::Tensor losses(data::Split split, const at::Tensor& indices) = 0;
+  /// The mean of losses(), summed in `type` or, without one, in that of the terms. The terms
+  /// themselves need not be held.
+  [[nodiscard]] virtual at::Tensor mean_loss(data::Split split,
+                                             const at::Tensor& indices,
+                                             std::optional<at::ScalarType> type = {});
   /// Whether the training loss is the mean of the rows' own losses. Only then is a batch a sample
   /// of a loss over the data, and a row has a gradient of its own.
   [[nodiscard]] virtual bool is_mean_over_rows() const { return true; }

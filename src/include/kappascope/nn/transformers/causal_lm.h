@@ -59,6 +59,9 @@ class CausalLmImpl : public torch::nn::Cloneable<CausalLmImpl> {
   void reset() override;
   torch::Tensor forward(const torch::Tensor& ids);
 
+  /// The matrix that makes logits of what `model` returns: [vocabulary, width].
+  [[nodiscard]] const torch::Tensor& head() const;
+
   CausalLmOptions options;
   Decoder model{nullptr};
   torch::nn::Linear lm_head{nullptr};  ///< empty if tied

@@ -40,12 +40,20 @@ class TransformerBlockImpl : public torch::nn::Cloneable<TransformerBlockImpl> {
   torch::Tensor forward(const torch::Tensor& x);
 
   TransformerBlockOptions options;
+  /// In training keeps the input alone for the backward pass, which runs the block once more.
+  bool recompute = false;
   Attention self_attn{nullptr};
   std::shared_ptr<FeedForward> mlp;
   Norm input_layernorm{nullptr}, post_attention_layernorm{nullptr};
   Norm pre_feedforward_layernorm{nullptr}, post_feedforward_layernorm{nullptr};
+
+ private:
+  torch::Tensor pass(const torch::Tensor& x);
 };
 TORCH_MODULE(TransformerBlock);
+
+/// Switches `recompute` of every block of `module`: less memory for about a third more time.
+void set_recompute(torch::nn::Module& module, bool recompute);
 
 /// Of learnable numbers, without making the block.
 int64_t parameter_count(const TransformerBlockOptions& options);
