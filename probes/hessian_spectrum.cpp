@@ -13,6 +13,7 @@
 #include "kappascope/core/time.h"
 #include "kappascope/curvature/averaged.h"
 #include "kappascope/curvature/spectrum.h"
+#include "kappascope/nn/random_states.h"
 #include "kappascope/probes/scalars.h"
 #include "probes/spectrum_rows.h"
 
@@ -20,20 +21,6 @@ namespace kappascope::probes {
 namespace {
 
 namespace id = store::id;
-
-// The loss may draw random numbers although it must not depend on them; training must not notice.
-class KeepRandomState {
- public:
-  KeepRandomState()
-      : generator_(at::detail::getDefaultCPUGenerator()), state_(generator_.get_state()) {}
-  ~KeepRandomState() { generator_.set_state(state_); }
-  KeepRandomState(const KeepRandomState&) = delete;
-  KeepRandomState& operator=(const KeepRandomState&) = delete;
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
 
 /// Ends a window from within a product.
 struct Stopped {
@@ -48,11 +35,12 @@ int density_products(const HessianSpectrumOptions& options) {
 }
 
 /// A probe must not end a training run: a loss without curvature (not finite, no second derivative,
-/// out of memory) becomes an event.
+/// out of memory) becomes an event. The loss may draw random numbers although it must not depend on
+/// them; training must not notice.
 template <typename Work>
-void or_event(store::Snapshot& out, const Work& work) {
+void or_event(store::Snapshot& out, const at::Device& device, const Work& work) {
   try {
-    const KeepRandomState keep;
+    const nn::KeepRandomStates keep(device);
     work();
   } catch (const Stopped& stopped) {
     out.events.push_back({"hessian_stopped",
@@ -105,7 +93,7 @@ void HessianSpectrum::emit(store::Snapshot& out) {
 }
 
 void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
-  or_event(out, [&] {
+  or_event(out, device(), [&] {
     const double begin = now();
     measure(*make_(nullptr), begin, seconds, out);
   });
@@ -114,8 +102,8 @@ void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
 void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Snapshot& out) {
   const double begin = now();
   std::unique_ptr<curvature::CurvatureOperator> mine;
-  or_event(out, [&] { mine = make_(&group); });
-  or_event(out, [&] {
+  or_event(out, device(), [&] { mine = make_(&group); });
+  or_event(out, device(), [&] {
     auto failed = torch::full({1}, mine ? 0 : 1, torch::kLong);
     group.add_up(failed);
     if (const auto count = failed.item<int64_t>(); count > 0) {
@@ -137,6 +125,11 @@ void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Sna
       curvature::serve(*mine, group);
     }
   });
+}
+
+at::Device HessianSpectrum::device() const {
+  const auto parameters = parameters_();
+  return parameters.empty() ? at::Device(torch::kCPU) : parameters.front().second.device();
 }
 
 double HessianSpectrum::now() const {

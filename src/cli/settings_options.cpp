@@ -178,6 +178,9 @@ OptionGroup train_group(train::TrainConfig& t) {
       "train.checkpoint-every",
       number(t.checkpoint_every),
       "steps between checkpoints (0: ten checkpoints in the run)")(
+      "train.device",
+      name(t.device),
+      "cpu, cuda, cuda:N, or auto (the first CUDA device where there is one)")(
       "train.threads", number(t.threads), "CPU threads (0: LibTorch's default)");
   return made;
 }

@@ -9,51 +9,13 @@
 
 #include <utility>
 
+#include "kappascope/nn/random_states.h"
+
 namespace kappascope::nn {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Of the host's generator and that of a device.
-struct RandomStates {
-  at::Tensor host, device;
-};
-
-at::Generator generator_of(const at::Device& device) {
-  return at::globalContext().defaultGenerator(device);
-}
-
-bool has_generator(const at::Device& device) {
-  return device.is_cuda();
-}
-
-RandomStates random_states(const at::Device& device) {
-  RandomStates states{generator_of(torch::kCPU).get_state(), {}};
-  if (has_generator(device)) states.device = generator_of(device).get_state();
-  return states;
-}
-
-void set(const RandomStates& states, const at::Device& device) {
-  generator_of(torch::kCPU).set_state(states.host);
-  if (has_generator(device)) generator_of(device).set_state(states.device);
-}
-
-/// From a random state of before, for as long as it lives.
-class Replay {
- public:
-  Replay(const RandomStates& from, const at::Device& device)
-      : now_(random_states(device)), device_(device) {
-    set(from, device);
-  }
-  ~Replay() { set(now_, device_); }
-  Replay(const Replay&) = delete;
-  Replay& operator=(const Replay&) = delete;
-
- private:
-  RandomStates now_;
-  at::Device device_;
-};
 
 /// What runs again, held by the graph.
 struct Rerun final : torch::CustomClassHolder {
@@ -84,7 +46,8 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     const torch::AutoGradMode recording(true);
     if (!twice) inputs[0] = inputs[0].detach().requires_grad_(inputs[0].requires_grad());
     const auto y = [&] {
-      const Replay replay(rerun->states, inputs[0].device());
+      const KeepRandomStates keep(inputs[0].device());
+      rerun->states.restore(inputs[0].device());
       return rerun->block(inputs[0]);
     }();
     variable_list wanted;
@@ -110,7 +73,7 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
 at::Tensor recomputed(std::function<at::Tensor(const at::Tensor&)> block,
                       const at::Tensor& x,
                       const std::vector<at::Tensor>& parameters) {
-  auto rerun = c10::make_intrusive<Rerun>(std::move(block), random_states(x.device()));
+  auto rerun = c10::make_intrusive<Rerun>(std::move(block), RandomStates::of(x.device()));
   return Recomputed::apply(rerun, x, at::TensorList(parameters));
 }
 

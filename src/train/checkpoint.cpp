@@ -14,6 +14,7 @@
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/data/module_tensors.h"
+#include "kappascope/nn/random_states.h"
 #include "kappascope/session/session.h"
 #include "kappascope/train/state_file.h"
 #include "train/optimizer.h"
@@ -23,7 +24,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kExtension = ".safetensors";
+constexpr const char *kRandom = "random_state", *kDeviceRandom = "random_state_device";
 constexpr const char* kOldExtension = ".pt";  // of version 0.1
+
+at::Device device_of(const torch::nn::Module& model) {
+  const auto parameters = model.parameters();
+  return parameters.empty() ? at::Device(torch::kCPU) : parameters.front().device();
+}
 
 /// The step in the name of a file with this extension, or -1.
 int64_t step_of(const fs::path& file, const char* extension) {
@@ -98,7 +105,9 @@ fs::path save_checkpoint(const fs::path& run_dir,
   state.set("model", model_state);
   state.set("optimizer", optimizer_state(optimizer, model));
   state.set("session", session.state());
-  state.set("random_state", at::detail::getDefaultCPUGenerator().get_state());
+  const auto random = nn::RandomStates::of(device_of(model));
+  state.set(kRandom, random.host);
+  if (random.device.defined()) state.set(kDeviceRandom, random.device);
 
   const auto dir = run_dir / "checkpoints";
   make_directories(dir);
@@ -154,13 +163,14 @@ void load_checkpoint(const Checkpoint& checkpoint,
                      session::Session& session) {
   load_from(checkpoint, [&] {
     const auto& state = checkpoint.state;
-    const auto random_state = state.tensor("random_state", torch::kByte, {-1});
-    require_random_state(random_state);
+    nn::RandomStates random{state.tensor(kRandom, torch::kByte, {-1}), {}};
+    require_random_state(random.host);
+    // A run that goes on on another device draws there what its seed gives.
+    if (state.has(kDeviceRandom)) random.device = state.tensor(kDeviceRandom, torch::kByte, {-1});
     data::load_tensors(model, state.inner("model").tensors(), "its model");
     load_optimizer(state.inner("optimizer"), optimizer, model);
     session.load(state.inner("session"));
-    auto generator = at::detail::getDefaultCPUGenerator();
-    generator.set_state(random_state);
+    random.restore(device_of(model));
   });
 }
 

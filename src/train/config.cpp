@@ -15,6 +15,7 @@
 #include "kappascope/nn/gated_mlp.h"
 #include "kappascope/nn/transformers/language_models.h"
 #include "kappascope/train/adversarial.h"
+#include "kappascope/train/device.h"
 
 namespace kappascope::train {
 namespace {
@@ -152,6 +153,7 @@ void TrainConfig::validate() const {
   one_of("attack.units", units, {"pixels", "inputs"});
   one_of("train.loss", loss, {"cross-entropy", "squared"});
   one_of("train.optimizer", optimizer, {"adam", "adamw", "sgd"});
+  require_device_name(device);
   one_of("train.schedule", schedule, {"cosine", "constant"});
   usage(width >= 1, fmt::format("model.width must be at least 1, got {}", width));
   usage(hidden >= 1, fmt::format("model.hidden must be at least 1, got {}", hidden));

@@ -72,6 +72,7 @@ class HessianSpectrum final : public session::Probe {
 
  private:
   [[nodiscard]] double now() const;
+  [[nodiscard]] at::Device device() const;
   void measure(const curvature::CurvatureOperator& hessian,
                double begin,
                double seconds,

@@ -92,7 +92,7 @@ std::string store_result(const SpectrumRequest& request, const SpectrumResult& r
 int run_spectrum(const Arguments& arguments) {
   SpectrumRequest request;
   auto& lanczos = request.lanczos;
-  std::string which, data, interval;
+  std::string which, data, device, interval;
   int64_t step = -1;
   Usage usage;
   usage.synopsis =
@@ -138,6 +138,9 @@ int run_spectrum(const Arguments& arguments) {
       "stop after this many matrix-vector products")(
       "rows", po::value(&request.rows)->default_value(request.rows), "training rows in a batch")(
       "data", po::value(&data), "folder of the data, if it has moved since training")(
+      "device",
+      po::value(&device)->value_name("NAME"),
+      "where to measure: cpu, cuda, cuda:N or auto (default: where the run was trained)")(
       "density",
       po::bool_switch(&request.density),
       "estimate the spectral density, with its outliers")(
@@ -182,6 +185,7 @@ int run_spectrum(const Arguments& arguments) {
   }
   auto settings = from_ini(reader.fact("config"));
   if (!data.empty()) settings.train.data = data;
+  if (!device.empty()) settings.train.device = device;
   // Fused attention has no second derivative; the written-out one has the same values.
   settings.train.transformer.fused_attention = false;
   auto task = train::make_task(settings.train);

@@ -20,8 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-study::Settings changes_from(const std::vector<std::string>& words, const std::string& data) {
+study::Settings changes_from(const std::vector<std::string>& words,
+                             const std::string& data,
+                             const std::string& device) {
   study::Settings changes;
+  if (!device.empty()) changes.emplace_back("train.device", device);
   if (!data.empty()) changes.emplace_back("data.path", data);
   for (const auto& word : words) changes.push_back(study::parse_setting(word, "--set"));
   return changes;
@@ -62,7 +65,7 @@ std::string command_of(const std::string& file,
 }  // namespace
 
 int run_sweep(const Arguments& arguments) {
-  std::string file, out, data;
+  std::string file, out, data, device;
   int jobs = 1;
   std::int64_t seeds = 0;
   std::vector<std::string> overrides;
@@ -97,6 +100,9 @@ int run_sweep(const Arguments& arguments) {
       "data",
       po::value(&data)->value_name("PATH"),
       "training data; short for --set data.path=PATH")(
+      "device",
+      po::value(&device)->value_name("NAME"),
+      "where the runs train: cpu, cuda, cuda:N or auto; short for --set train.device=NAME")(
       "set",
       po::value(&overrides)->composing()->value_name("NAME=VALUE"),
       "override a setting in all runs; repeatable")(
@@ -120,7 +126,7 @@ int run_sweep(const Arguments& arguments) {
   if (seeds > 0) definition.seeds = seeds;
   const auto& name = definition.name;
   const study::StudyOptions options = {.folder = out,
-                                       .changes = changes_from(overrides, data),
+                                       .changes = changes_from(overrides, data, device),
                                        .command = command_of(file, data, overrides, seeds),
                                        .decide = decide_claims};
   const auto folder = study::study_folder(definition, options);

@@ -131,6 +131,9 @@ Usage usage_of(Settings& settings, std::string& data, std::string& out, std::str
       "init",
       po::value<std::string>()->value_name("FILE"),
       "start from the weights in a safetensors file, by name (short for --model.init)")(
+      "device",
+      po::value<std::string>()->value_name("NAME"),
+      "where to train: cpu, cuda, cuda:N or auto (short for --train.device)")(
       "out", po::value(&out)->value_name("RUN"), "directory of the new run (default: runs/LABEL)")(
       "resume", po::value(&resume)->value_name("RUN"), "continue a run that stopped")(
       "save",
@@ -182,7 +185,7 @@ store::Facts facts_of(const Settings& settings,
 void refuse_changes(const po::variables_map& values) {
   for (const auto& [name, value] : values) {
     if (!value.defaulted() && name != "resume" && name != "data" && name != "save" &&
-        name != "json" && name != "force") {
+        name != "json" && name != "force" && name != "device") {
       throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
     }
   }
@@ -206,6 +209,7 @@ int run_train(const Arguments& arguments) {
     settings = from_ini(store::RunReader(resume).fact("config"));
   }
   if (!data.empty()) settings.train.data = data;
+  if (values.count("device") != 0) settings.train.device = values["device"].as<std::string>();
   if (values.count("init") != 0) settings.train.init = values["init"].as<std::string>();
   ProgressLine line;
   if (!resuming && values["model.kind"].defaulted() && data::holds_text(settings.train.data)) {

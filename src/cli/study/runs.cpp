@@ -82,6 +82,7 @@ std::string difference(const study::StudyRun& run,
     throw Error(run.dir.string() + ": " + error.what());
   }
   found.train.threads = wanted.train.threads;
+  found.train.device = wanted.train.device;
   return study::first_difference(to_ini(found), to_ini(wanted));
 }
 

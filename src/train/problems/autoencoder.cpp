@@ -6,6 +6,7 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/nn/transformers/vit_vae.h"
+#include "kappascope/train/device.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
@@ -24,6 +25,7 @@ class Autoencoder final : public Problem {
  public:
   explicit Autoencoder(const TrainConfig& config)
       : config_(config),
+        device_(device_named(config.device)),
         train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
         test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
     const auto shape = train_->shape();
@@ -54,7 +56,7 @@ class Autoencoder final : public Problem {
   /// the test loss is the mean over batches of train.batch rows, and the gradient that probes call
   /// a token's is the batch's, times its tokens: its scale means nothing by itself.
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
-    return model_->loss(source(split).images(indices)).view({1});
+    return model_->loss(source(split).images(indices).to(device_)).view({1});
   }
   [[nodiscard]] bool is_mean_over_rows() const override { return false; }
   [[nodiscard]] at::Tensor outputs(data::Split /*split*/, const at::Tensor& /*rows*/) override {
@@ -75,6 +77,7 @@ class Autoencoder final : public Problem {
   }
 
   TrainConfig config_;
+  at::Device device_;
   std::unique_ptr<data::ImageSource> train_, test_;
   nn::VitVae model_{nullptr};
 };

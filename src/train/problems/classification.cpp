@@ -11,6 +11,7 @@
 #include "kappascope/nn/evaluation_mode.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/train/adversarial.h"
+#include "kappascope/train/device.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
@@ -20,6 +21,7 @@ class Classification final : public Problem {
  public:
   explicit Classification(const TrainConfig& config)
       : config_(config),
+        device_(device_named(config.device)),
         squared_(config.loss == "squared"),
         train_(data::open_images(config.data, data::Split::kTrain, {config.image_size})),
         test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
@@ -50,10 +52,10 @@ class Classification final : public Problem {
   [[nodiscard]] std::string unit() const override { return "images"; }
 
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
-    return losses_of(outputs(split, indices), source(split).labels(indices));
+    return losses_of(outputs(split, indices), labels(split, indices));
   }
   [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
-    return forward(source(split).images(indices));
+    return forward(images(split, indices));
   }
 
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
@@ -64,10 +66,10 @@ class Classification final : public Problem {
     const auto rows = evaluated_rows(config_, test_->size());
     for (int64_t begin = 0; begin < rows; begin += chunk) {
       const auto indices = torch::arange(begin, std::min(begin + chunk, rows), torch::kLong);
-      const auto labels = test_->labels(indices);
+      const auto wanted = labels(data::Split::kTest, indices);
       const auto out = outputs(data::Split::kTest, indices);
-      loss += losses_of(out, labels).sum(torch::kDouble).item<double>();
-      right += out.argmax(-1).eq(labels).sum().item<double>();
+      loss += losses_of(out, wanted).sum(torch::kDouble).item<double>();
+      right += out.argmax(-1).eq(wanted).sum().item<double>();
     }
     const auto n = static_cast<double>(rows);
     std::vector<store::Scalar> out = {
@@ -100,10 +102,16 @@ class Classification final : public Problem {
     constexpr double kRounding = 1e-12;
     const auto scale =
         torch::where(variance > kRounding, variance, torch::ones_like(variance)).sqrt();
-    mean_ = (mean + kShift).to(torch::kFloat).view({1, channels, 1, 1});
-    deviation_ = scale.to(torch::kFloat).view({1, channels, 1, 1});
+    mean_ = (mean + kShift).to(torch::kFloat).view({1, channels, 1, 1}).to(device_);
+    deviation_ = scale.to(torch::kFloat).view({1, channels, 1, 1}).to(device_);
   }
 
+  [[nodiscard]] at::Tensor images(data::Split split, const at::Tensor& indices) const {
+    return source(split).images(indices).to(device_);
+  }
+  [[nodiscard]] at::Tensor labels(data::Split split, const at::Tensor& indices) const {
+    return source(split).labels(indices).to(device_);
+  }
   /// What the network sees of images [k, channels, height, width] in [0, 1].
   [[nodiscard]] at::Tensor seen(const at::Tensor& images) const {
     return mean_.defined() ? (images - mean_) / deviation_ : images;
@@ -128,7 +136,8 @@ class Classification final : public Problem {
     const auto rows = std::min(config_.attack_rows, test_->size());
     if (rows == 0) return;
     const auto indices = torch::arange(rows, torch::kLong);
-    const auto images = test_->images(indices), labels = test_->labels(indices);
+    const auto clean = images(data::Split::kTest, indices);
+    const auto all_labels = labels(data::Split::kTest, indices);
     using Forward = std::function<at::Tensor(const at::Tensor&)>;
     const auto measure = [&](store::SeriesId name,
                              const AttackOptions& options,
@@ -140,7 +149,7 @@ class Classification final : public Problem {
       double right = 0;
       for (int64_t begin = 0; begin < rows; begin += pieces) {
         const auto count = std::min(pieces, rows - begin);
-        const auto wanted = labels.narrow(0, begin, count);
+        const auto wanted = all_labels.narrow(0, begin, count);
         const auto loss = [&](const at::Tensor& x) { return losses_of(through(x), wanted).sum(); };
         const auto attacked = attack_from(
             loss, inputs.narrow(0, begin, count), start.narrow(0, begin, count), options);
@@ -157,16 +166,17 @@ class Classification final : public Problem {
     document.clip = in_pixels && config_.clip;
     measure(store::id::kAccuracyDocumentAttack,
             document,
-            in_pixels ? images : seen(images),
+            in_pixels ? clean : seen(clean),
             in_pixels ? of_pixels : of_inputs);
-    measure(store::id::kAccuracyFgsm, fgsm(config_.fgsm_radius), images, of_pixels);
+    measure(store::id::kAccuracyFgsm, fgsm(config_.fgsm_radius), clean, of_pixels);
     measure(store::id::kAccuracyPgd,
             pgd(config_.pgd_radius, config_.pgd_steps, config_.pgd_step_size),
-            images,
+            clean,
             of_pixels);
   }
 
   TrainConfig config_;
+  at::Device device_;
   bool squared_;
   std::unique_ptr<data::ImageSource> train_, test_;
   int64_t classes_ = 0;

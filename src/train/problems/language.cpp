@@ -9,6 +9,7 @@
 #include "kappascope/data/tokens.h"
 #include "kappascope/nn/linear_cross_entropy.h"
 #include "kappascope/nn/transformers/language_models.h"
+#include "kappascope/train/device.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
@@ -85,6 +86,7 @@ class Language final : public Problem {
  public:
   explicit Language(const TrainConfig& config)
       : config_(config),
+        device_(device_named(config.device)),
         train_(config.data, data::Split::kTrain, {config.context, config.vocabulary}),
         test_(config.data, data::Split::kTest, {config.context, config.vocabulary}),
         model_(options_of(config, train_.vocabulary())) {
@@ -97,26 +99,25 @@ class Language final : public Problem {
   [[nodiscard]] std::string unit() const override { return "windows"; }
 
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
-    const auto windows = source(split).windows(indices);
-    const auto targets = windows.narrow(1, 1, windows.size(1) - 1).flatten();
+    const auto ids = windows(split, indices);
+    const auto targets = ids.narrow(1, 1, ids.size(1) - 1).flatten();
     const auto terms = torch::nn::functional::cross_entropy(
-        logits(windows), targets, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
-    return terms.view({windows.size(0), -1});
+        logits(ids), targets, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
+    return terms.view({ids.size(0), -1});
   }
   [[nodiscard]] at::Tensor mean_loss(data::Split split,
                                      const at::Tensor& indices,
                                      std::optional<at::ScalarType> type) override {
     if (config_.logit_rows == 0) return Problem::mean_loss(split, indices, type);
-    const auto windows = source(split).windows(indices);
-    const auto tokens = windows.size(1) - 1;
-    return nn::linear_cross_entropy(
-        model_->model->forward(windows.narrow(1, 0, tokens)).flatten(0, 1),
-        model_->head(),
-        windows.narrow(1, 1, tokens).flatten(),
-        config_.logit_rows);
+    const auto ids = windows(split, indices);
+    const auto tokens = ids.size(1) - 1;
+    return nn::linear_cross_entropy(model_->model->forward(ids.narrow(1, 0, tokens)).flatten(0, 1),
+                                    model_->head(),
+                                    ids.narrow(1, 1, tokens).flatten(),
+                                    config_.logit_rows);
   }
   [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
-    return logits(source(split).windows(indices));
+    return logits(windows(split, indices));
   }
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const auto rows = evaluated_rows(config_, test_.size());
@@ -129,12 +130,16 @@ class Language final : public Problem {
   [[nodiscard]] const data::TokenSource& source(data::Split split) const {
     return split == data::Split::kTrain ? train_ : test_;
   }
+  [[nodiscard]] at::Tensor windows(data::Split split, const at::Tensor& indices) const {
+    return source(split).windows(indices).to(device_);
+  }
   /// Of the token that follows each: [k · tokens, vocabulary].
-  [[nodiscard]] at::Tensor logits(const at::Tensor& windows) {
-    return model_->forward(windows.narrow(1, 0, windows.size(1) - 1)).flatten(0, 1);
+  [[nodiscard]] at::Tensor logits(const at::Tensor& ids) {
+    return model_->forward(ids.narrow(1, 0, ids.size(1) - 1)).flatten(0, 1);
   }
 
   TrainConfig config_;
+  at::Device device_;
   data::TokenSource train_, test_;
   nn::CausalLm model_;
 };

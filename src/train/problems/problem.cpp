@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/problem.h"
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include "kappascope/core/error.h"
 #include "kappascope/nn/evaluation_mode.h"
+#include "kappascope/train/device.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
@@ -16,11 +18,23 @@ at::Tensor Problem::mean_loss(data::Split split,
   return losses(split, indices).mean(type);
 }
 
-std::unique_ptr<Problem> make_problem(const TrainConfig& config) {
+namespace {
+
+std::unique_ptr<Problem> make_on_host(const TrainConfig& config) {
   if (config.kind == "mlp") return make_classification(config);
   if (config.kind == "language") return make_language(config);
   if (config.kind == "vit-vae") return make_autoencoder(config);
   throw UsageError("model.kind must be mlp, language or vit-vae, got '" + config.kind + "'");
+}
+
+}  // namespace
+
+std::unique_ptr<Problem> make_problem(const TrainConfig& config) {
+  const auto device = device_named(config.device);
+  auto problem = make_on_host(config);
+  // Weights are drawn on the host, so that a seed means the same on every device.
+  if (!device.is_cpu()) problem->model().to(device);
+  return problem;
 }
 
 double test_loss(Problem& problem, int64_t rows, int64_t chunk) {

@@ -79,6 +79,7 @@ struct TrainConfig {
   int64_t eval_rows = 0;         ///< test rows of a test loss; 0 = all
   int64_t eval_every = 0;        ///< steps between test losses; 0 = twenty times in the run
   int64_t checkpoint_every = 0;  ///< steps between checkpoints; 0 = ten times in the run
+  std::string device = "cpu";    ///< cpu | cuda | cuda:N | auto
   int threads = 0;               ///< 0 = as LibTorch chooses
   // [attack]
   int64_t attack_rows = 0;  ///< test images that are attacked at each evaluation

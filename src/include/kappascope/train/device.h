@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+
+namespace kappascope::train {
+
+/// Throws UsageError unless `name` is cpu, cuda, cuda:0, cuda:1, ... or auto.
+void require_device_name(const std::string& name);
+
+/// The device of that name; auto: the first CUDA device, or the host where there is none. Throws
+/// Error where the device is not there.
+c10::Device device_named(const std::string& name);
+
+}  // namespace kappascope::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/device.h"
+
+#include <torch/cuda.h>
+#include <torch/types.h>
+
+#include <algorithm>
+
+#include "kappascope/core/require.h"
+
+namespace kappascope::train {
+
+void require_device_name(const std::string& name) {
+  const std::string numbered = "cuda:";
+  const bool known = name == "cpu" || name == "cuda" || name == "auto" ||
+                     (name.starts_with(numbered) && name.size() > numbered.size() &&
+                      name.size() <= numbered.size() + 2 &&
+                      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(numbered.size()),
+                                  name.end(),
+                                  [](char c) { return c >= '0' && c <= '9'; }));
+  if (!known)
+    throw UsageError("train.device must be cpu, cuda, cuda:N or auto; got '" + name + "'");
+}
+
+c10::Device device_named(const std::string& name) {
+  require_device_name(name);
+  if (name == "cpu") return {torch::kCPU};
+  const auto count = torch::cuda::device_count();
+  if (name == "auto") return count > 0 ? c10::Device(torch::kCUDA, 0) : c10::Device(torch::kCPU);
+  const c10::Device wanted(name == "cuda" ? "cuda:0" : name);
+  require(wanted.index() < count,
+          "train.device is {}, but {}; use --device cpu, or auto",
+          name,
+          count > 0 ? fmt::format("there are {} CUDA devices, from cuda:0 on", count)
+          : at::globalContext().hasCUDA() ? std::string("LibTorch finds no CUDA device")
+                                          : std::string("this program was built without CUDA"));
+  return wanted;
+}
+
+}  // namespace kappascope::train

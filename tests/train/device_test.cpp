@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/device.h"
+
+#include <torch/cuda.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cmath>
+
+#include "fixture.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/train/checkpoint.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+TEST_CASE("a device is known by its name, and one that is not there is said to be missing") {
+  CHECK(train::device_named("cpu").is_cpu());
+  for (const auto* name : {"gpu", "cuda:", "cuda:x", "cuda:123", "CPU", ""})
+    CHECK_THROWS_WITH(train::device_named(name), Catch::Contains("cpu, cuda, cuda:N or auto"));
+  const auto count = static_cast<int>(torch::cuda::device_count());
+  CHECK(train::device_named("auto").is_cuda() == (count > 0));
+  CHECK_THROWS_WITH(
+      train::device_named("cuda:99"),
+      Catch::Contains("train.device is cuda:99") && Catch::Contains("use --device cpu, or auto"));
+  train::TrainConfig config;
+  config.device = "tpu";
+  CHECK_THROWS_AS(config.validate(), UsageError);
+}
+
+TEST_CASE("data, noise and tables follow every model to another device", "[device]") {
+  if (!torch::cuda::is_available()) {
+    WARN("not tried: no CUDA device is there");
+    return;
+  }
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto check = [](train::TrainConfig config) {
+    config.device = "cuda";
+    config.dropout = 0;
+    const auto there = train::make_task(config);
+    config.device = "cpu";
+    const auto here = train::make_task(config);
+    const auto rows = torch::arange(3);
+    for (const auto* task : {&there, &here}) {
+      task->model().eval();
+      task->problem->mean_loss(data::Split::kTrain, rows).backward();
+    }
+    const auto a = there.model().parameters(), b = here.model().parameters();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      CHECK(a[i].is_cuda());
+      CHECK(torch::allclose(a[i].grad().cpu(), b[i].grad(), 1e-3, 1e-5));
+    }
+    CHECK(there.problem->evaluate().front().value ==
+          Approx(here.problem->evaluate().front().value).epsilon(1e-3));
+  };
+  auto images = testing::small_config(folder.path() / "data");
+  images.normalise = true;
+  images.attack_rows = 20;
+  check(images);
+  auto vae = testing::small_config(folder.path() / "data");
+  vae.kind = "vit-vae";
+  vae.transformer.patch = 3;
+  vae.transformer.heads = 2;
+  check(vae);
+  auto language = testing::language_config(testing::write_text(folder));
+  check(language);
+  language.transformer.layout = "gemma3";
+  language.transformer.kv_heads = 1;
+  language.transformer.window = 4;
+  language.recompute = true;
+  language.logit_rows = 10;
+  check(language);
+}
+
+TEST_CASE("a checkpoint goes on from one device to another", "[device]") {
+  if (!torch::cuda::is_available()) {
+    WARN("not tried: no CUDA device is there");
+    return;
+  }
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  const auto run = folder.path() / "run";
+  const auto trained = [&](const char* device, int64_t steps, bool resumed) {
+    config.device = device;
+    config.steps = steps;
+    auto task = train::make_task(config);
+    const auto checkpoint = resumed ? train::newest_checkpoint(run) : std::nullopt;
+    train::TappedSession session(task.model(),
+                                 resumed ? store::RunWriter::resume(run, checkpoint->step - 1)
+                                         : store::RunWriter::create(run, {}),
+                                 {});
+    if (checkpoint) train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
+    return train::train(task, session).loss;
+  };
+  const auto first = trained("cuda", 20, false);
+  CHECK(train::newest_checkpoint(run)->state.has("random_state_device"));
+  CHECK(std::isfinite(trained("cpu", 30, true)));
+  CHECK(std::isfinite(first));
+}
