@@ -45,7 +45,7 @@ OptionGroup data_group(train::TrainConfig& t) {
       "data.path",
       bind(t.data, "PATH"),
       "images: a folder of IDX files, CIFAR binaries or image files, or an NPY file; language: a "
-      "text file, or a folder with train.bin and val.bin")(
+      "text file, or a folder with train.bin and val.bin, or train-*.bin and val-*.bin")(
       "data.image-size",
       number(t.image_size),
       "side in pixels to which the files of an image folder are scaled")(
@@ -53,7 +53,8 @@ OptionGroup data_group(train::TrainConfig& t) {
       flag(t.normalise),
       "mlp: inputs less their mean over their deviation, by channel (attacks stay in pixels)")(
       "data.context", number(t.context), "language: tokens predicted in a window")(
-      "data.vocabulary", number(t.vocabulary), "language: vocabulary size of train.bin");
+      "data.vocabulary", number(t.vocabulary), "language: vocabulary size of train.bin")(
+      "data.token-bits", number(t.token_bits), "language: bits of a token of train.bin, 16 or 32");
   return made;
 }
 
@@ -195,6 +196,9 @@ OptionGroup optimizer_group(train::TrainConfig& t) {
       "final learning rate of the cosine, as a fraction of the peak")(
       "train.warmup", number(t.warmup), "steps of linear warm-up")(
       "train.weight-decay", number(t.weight_decay), "weight decay (decoupled in adamw)")(
+      "train.decay-of",
+      name(t.decay_of),
+      "what decays: all parameters, or matrices (of linear layers; not norms, biases, embeddings)")(
       "train.momentum", number(t.momentum), "sgd: momentum")(
       "train.beta1", number(t.beta1), "adam, adamw: decay rate of the first moment")(
       "train.beta2", number(t.beta2), "adam, adamw: decay rate of the second moment");

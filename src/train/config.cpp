@@ -101,10 +101,12 @@ void refuse_without_effect(const TrainConfig& c) {
       {"model.latent-noise", t.latent_noise != d.latent_noise, vae},
       {"model.length-weight", t.length_weight != d.length_weight, vae},
       {"data.context", c.context != plain.context, language},
+      {"data.token-bits", c.token_bits != plain.token_bits, language},
       {"data.vocabulary", c.vocabulary != plain.vocabulary, language},
       {"data.normalise", c.normalise != plain.normalise, mlp},
       {"data.image-size", c.image_size != plain.image_size, !language},
       {"train.loss", c.loss != plain.loss, mlp},
+      {"train.decay-of", c.decay_of != plain.decay_of, c.weight_decay > 0},
       {"train.logit-rows", c.logit_rows != plain.logit_rows, language},
       {"train.recompute", c.recompute != plain.recompute, language || vae},
       {"attack.ball", c.ball != plain.ball, c.attack_rows > 0},
@@ -154,6 +156,7 @@ void TrainConfig::validate() const {
   one_of("train.loss", loss, {"cross-entropy", "squared"});
   one_of("train.optimizer", optimizer, {"adam", "adamw", "sgd"});
   require_device_name(device);
+  one_of("train.decay-of", decay_of, {"all", "matrices"});
   one_of("train.schedule", schedule, {"cosine", "constant"});
   usage(width >= 1, fmt::format("model.width must be at least 1, got {}", width));
   usage(hidden >= 1, fmt::format("model.hidden must be at least 1, got {}", hidden));
@@ -177,6 +180,8 @@ void TrainConfig::validate() const {
   usage(steps > 0 || (std::isfinite(epochs) && epochs > 0),
         fmt::format("train.epochs must be positive, got {}", epochs));
   usage(context >= 1, fmt::format("data.context must be at least 1, got {}", context));
+  usage(token_bits == 16 || token_bits == 32,
+        fmt::format("data.token-bits must be 16 or 32, got {}", token_bits));
   usage(eval_rows >= 0, fmt::format("train.eval-rows must not be negative, got {}", eval_rows));
   usage(batch >= 1, fmt::format("train.batch must be at least 1, got {}", batch));
   usage(micro_batch >= 0 && micro_batch <= batch,

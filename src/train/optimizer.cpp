@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/optimizer.h"
 
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -8,10 +10,12 @@
 #include <torch/utils.h>
 
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "kappascope/core/require.h"
+#include "kappascope/nn/tapped_linear.h"
 
 namespace kappascope::train {
 namespace {
@@ -100,25 +104,64 @@ class Fused final : public Parts::Base {
   }
 };
 
+/// Parameters that decay, and those that do not.
+struct Decay {
+  std::vector<at::Tensor> with, without;
+};
+
+using torch::optim::OptimizerParamGroup;
+
+template <typename Options>
+std::vector<OptimizerParamGroup> groups(const Decay& parameters, const Options& options) {
+  std::vector<OptimizerParamGroup> out;
+  out.emplace_back(parameters.with, std::make_unique<Options>(options));
+  if (parameters.without.empty()) return out;
+  auto none = std::make_unique<Options>(options);
+  none->weight_decay(0);
+  out.emplace_back(parameters.without, std::move(none));
+  return out;
+}
+
 template <typename Parts>
-std::unique_ptr<torch::optim::Optimizer> fused(const TrainConfig& config,
-                                               const std::vector<at::Tensor>& parameters) {
-  return std::make_unique<Fused<Parts>>(parameters,
-                                        typename Parts::Options(config.learning_rate)
-                                            .betas(std::tuple{config.beta1, config.beta2})
-                                            .weight_decay(config.weight_decay));
+std::unique_ptr<torch::optim::Optimizer> fused(const TrainConfig& config, const Decay& parameters) {
+  const auto options = typename Parts::Options(config.learning_rate)
+                           .betas(std::tuple{config.beta1, config.beta2})
+                           .weight_decay(config.weight_decay);
+  return std::make_unique<Fused<Parts>>(groups(parameters, options), options);
+}
+
+std::unique_ptr<torch::optim::Optimizer> make(const TrainConfig& config, const Decay& parameters) {
+  if (config.optimizer == "adam") return fused<AdamParts>(config, parameters);
+  if (config.optimizer == "adamw") return fused<AdamWParts>(config, parameters);
+  const auto options = torch::optim::SGDOptions(config.learning_rate)
+                           .momentum(config.momentum)
+                           .weight_decay(config.weight_decay);
+  return std::make_unique<torch::optim::SGD>(groups(parameters, options), options);
 }
 
 }  // namespace
 
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& config,
                                                         const std::vector<at::Tensor>& parameters) {
-  if (config.optimizer == "adam") return fused<AdamParts>(config, parameters);
-  if (config.optimizer == "adamw") return fused<AdamWParts>(config, parameters);
-  return std::make_unique<torch::optim::SGD>(parameters,
-                                             torch::optim::SGDOptions(config.learning_rate)
-                                                 .momentum(config.momentum)
-                                                 .weight_decay(config.weight_decay));
+  return make(config, {parameters, {}});
+}
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& config,
+                                                        const torch::nn::Module& model) {
+  if (config.decay_of == "all") return make_optimizer(config, model.parameters());
+  std::set<const void*> matrices;
+  for (const auto& part : model.modules(/*include_self=*/false)) {
+    if (const auto* linear = part->as<torch::nn::LinearImpl>())
+      matrices.insert(linear->weight.unsafeGetTensorImpl());
+    if (const auto* tapped = part->as<nn::TappedLinearImpl>())
+      matrices.insert(tapped->weight.unsafeGetTensorImpl());
+  }
+  Decay parameters;
+  for (const auto& parameter : model.parameters()) {
+    const bool decays = matrices.contains(parameter.unsafeGetTensorImpl());
+    (decays ? parameters.with : parameters.without).push_back(parameter);
+  }
+  return make(config, parameters);
 }
 
 }  // namespace kappascope::train

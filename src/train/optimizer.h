@@ -21,6 +21,10 @@ namespace kappascope::train {
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& config,
                                                         const std::vector<at::Tensor>& parameters);
 
+/// The same over all parameters of a model, of which those decay that config.decay_of says.
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& config,
+                                                        const torch::nn::Module& model);
+
 /// What `optimizer`, one of make_optimizer, has summed up: by the dotted name of each parameter,
 /// the moments and the number of steps.
 tensor::State optimizer_state(const torch::optim::Optimizer& optimizer,

@@ -35,7 +35,7 @@ Task make_task(const TrainConfig& config) {
   task.steps = config.steps > 0
                    ? config.steps
                    : std::max<int64_t>(1, std::llround(config.epochs * steps_per_epoch));
-  task.optimizer = make_optimizer(config, task.model().parameters());
+  task.optimizer = make_optimizer(config, task.model());
   return task;
 }
 

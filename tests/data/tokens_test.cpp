@@ -77,7 +77,57 @@ TEST_CASE(
             .tokens() == 6);
   CHECK_THROWS_WITH(open(100, 6), Contains("too few"));
   testing::write_bytes(folder.path() / "train.bin", bytes + "x");
-  CHECK_THROWS_WITH(open(100), Contains("odd number"));
+  CHECK_THROWS_WITH(open(100), Contains("has 13 bytes, and its tokens have 2"));
+}
+
+TEST_CASE("tokens of 32 bits are read whole, and one of the wrong size is named") {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (const unsigned token : {5U, 100000U, 1U, 0x80000001U}) {
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<char>(token >> shift & 0xFF));
+  }
+  testing::write_bytes(folder.path() / "train.bin", bytes);
+  const auto open = [&](int64_t vocabulary, int bits = 32) {
+    return data::TokenSource(
+        folder.path(), data::Split::kTrain, {.length = 1, .vocabulary = vocabulary, .bits = bits});
+  };
+  CHECK(torch::equal(open(100001).windows(torch::tensor({1})), torch::tensor({{100000, 1}})));
+  CHECK_THROWS_WITH(open(100000).windows(torch::tensor({0})), Contains("token 100000"));
+  CHECK_THROWS_WITH(open(100001).windows(torch::tensor({2})), Contains("token -2147483647"));
+  CHECK_THROWS_WITH(open(100001, 16), Contains("at most 65536"));
+  CHECK_THROWS_WITH(open(100001, 8), Contains("16 or 32"));
+  testing::write_bytes(folder.path() / "train.bin", bytes + "xy");
+  CHECK_THROWS_WITH(open(100001), Contains("18 bytes, and its tokens have 4"));
+}
+
+TEST_CASE("shards follow each other by name, and no window lies in two of them") {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, int first, int count) {
+    std::string bytes;
+    for (int token = first; token < first + count; ++token) {
+      bytes.push_back(static_cast<char>(token % 256));
+      bytes.push_back(static_cast<char>(token / 256));
+    }
+    testing::write_bytes(folder.path() / name, bytes);
+  };
+  write("train-0002.bin", 1000, 9);
+  write("train-0001.bin", 0, 12);
+  CHECK_FALSE(data::holds_text(folder.path()));
+  write("val-0001.bin", 50, 6);
+  CHECK(data::holds_text(folder.path()));
+  const auto open = [&](data::Split split, int64_t length) {
+    return data::TokenSource(folder.path(), split, {.length = length, .vocabulary = 2000});
+  };
+  const auto train = open(data::Split::kTrain, 4);
+  CHECK(train.tokens() == 21);
+  CHECK(train.size() == 4);  // two windows of each file, a token after each
+  CHECK(torch::equal(train.windows(torch::tensor({2, 1})),
+                     torch::tensor({{1000, 1001, 1002, 1003, 1004}, {4, 5, 6, 7, 8}})));
+  CHECK(train.windows(torch::tensor({3}))[0][4].item<int64_t>() == 1008);
+  CHECK_THROWS_WITH(train.windows(torch::tensor({4})), Contains("has 4 windows, and not number 4"));
+  CHECK(open(data::Split::kTest, 5).size() == 1);
+  CHECK_THROWS_WITH(open(data::Split::kTrain, 10), Contains("train-0002.bin has 9 tokens"));
 }
 
 TEST_CASE("a text that is missing, empty or packed is an error that says what to do") {

@@ -82,13 +82,17 @@ nn::CausalLmOptions options_of(const TrainConfig& config, int64_t vocabulary) {
   return nn::with_biases(options, nn::parse_bias_placement(config.bias), t.norm_bias);
 }
 
+data::TokenOptions token_options(const TrainConfig& config) {
+  return {.length = config.context, .vocabulary = config.vocabulary, .bits = config.token_bits};
+}
+
 class Language final : public Problem {
  public:
   explicit Language(const TrainConfig& config)
       : config_(config),
         device_(device_named(config.device)),
-        train_(config.data, data::Split::kTrain, {config.context, config.vocabulary}),
-        test_(config.data, data::Split::kTest, {config.context, config.vocabulary}),
+        train_(config.data, data::Split::kTrain, token_options(config)),
+        test_(config.data, data::Split::kTest, token_options(config)),
         model_(options_of(config, train_.vocabulary())) {
     nn::set_fused_attention(*model_, config.transformer.fused_attention);
     nn::set_recompute(*model_, config.recompute);

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "kappascope/data/images.h"
 
@@ -12,26 +13,30 @@ namespace kappascope::data {
 struct TokenOptions {
   /// Tokens a window predicts; a window holds one more.
   int64_t length = 128;
-  /// Of 16-bit token files, where nothing in the file says it; text has the 256 bytes.
+  /// Of token files, where nothing in the file says it; text has the 256 bytes.
   int64_t vocabulary = 0;
+  /// Of a token in token files: 16, or 32 where there are more than 65,536 words.
+  int bits = 16;
 };
 
 /// Whether `path` holds text or tokens as TokenSource reads them, judged by its first bytes: a file
-/// that is neither packed nor NPY and has no zero byte, or a folder with train.bin and val.bin.
+/// that is neither packed nor NPY and has no zero byte, or a folder of token files.
 [[nodiscard]] bool holds_text(const std::filesystem::path& path);
 
-/// A stream of tokens in consecutive windows, mapped from a file and read on demand.
+/// Tokens in consecutive windows, mapped from files and read on demand. No window lies in two
+/// files.
 class TokenSource {
  public:
   /// `path`: a text file, whose tokens are its bytes and whose last tenth is held out for the test
-  /// part; or a folder with train.bin and val.bin, tokens as 16-bit little-endian integers. Throws
-  /// Error naming the file and what is wrong with it: missing, empty, packed, an odd number of
-  /// bytes, shorter than one window.
+  /// part; or a folder with train.bin or train-*.bin (in the order of their names) and val.bin or
+  /// val-*.bin, tokens as little-endian integers of `bits` bits. Throws Error naming the file and
+  /// what is wrong with it: missing, empty, packed, a fraction of a token, shorter than one window.
   TokenSource(const std::filesystem::path& path, Split split, const TokenOptions& options);
 
-  /// Windows: window i holds tokens i·length to (i+1)·length, both included.
-  [[nodiscard]] int64_t size() const { return (tokens_.size(0) - 1) / length_; }
-  [[nodiscard]] int64_t tokens() const { return tokens_.size(0); }
+  /// Windows: window i of a file holds its tokens i·length to (i+1)·length, both included; those of
+  /// the next file follow.
+  [[nodiscard]] int64_t size() const { return ends_.back(); }
+  [[nodiscard]] int64_t tokens() const;
   [[nodiscard]] int64_t vocabulary() const { return vocabulary_; }
   [[nodiscard]] int64_t length() const { return length_; }
   /// indices: [k] int64 -> [k, length + 1] int64. Throws Error when a token lies outside the
@@ -39,8 +44,14 @@ class TokenSource {
   [[nodiscard]] at::Tensor windows(const at::Tensor& indices) const;
 
  private:
-  std::filesystem::path file_;
-  at::Tensor tokens_;  // [n], uint8 or int16 (the bits of an unsigned one), mapped
+  void add(const std::filesystem::path& file, at::Tensor tokens);
+  [[nodiscard]] at::Tensor window(int64_t index) const;
+
+  std::filesystem::path path_;
+  // Of each file: [n], uint8, int16 (the bits of an unsigned one) or int32, mapped; and how many
+  // windows there are in it and those before it.
+  std::vector<at::Tensor> tokens_;
+  std::vector<int64_t> ends_;
   int64_t length_, vocabulary_;
 };
 

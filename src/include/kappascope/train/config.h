@@ -41,6 +41,7 @@ struct TrainConfig {
   std::string data = "/usr/share/datasets/fashion-mnist";  ///< as data::open_images takes it
   int64_t context = 128;                                   ///< tokens a window of text predicts
   int64_t vocabulary = 0;                                  ///< of a folder of token files
+  int token_bits = 16;                                     ///< of their tokens: 16 or 32
   int64_t image_size = 0;  ///< of the files of an image folder, scaled to it
   /// The classifier sees (x - mean)/deviation, by channel over the training images. Attacks are in
   /// pixels unless attack.units says otherwise.
@@ -69,6 +70,9 @@ struct TrainConfig {
   double momentum = 0;                ///< of SGD
   double beta1 = 0.9, beta2 = 0.999;  ///< of Adam and AdamW
   double weight_decay = 0;
+  /// all | matrices: what decays. Matrices are the weights of linear layers; norms, biases,
+  /// embeddings (also where they are the output layer, too), positions and scalars are not.
+  std::string decay_of = "all";
   double epochs = 1;
   int64_t steps = 0;  ///< instead of epochs when > 0
   int64_t batch = 256;
