@@ -179,6 +179,9 @@ OptionGroup train_group(train::TrainConfig& t) {
       "train.checkpoint-every",
       number(t.checkpoint_every),
       "steps between checkpoints (0: ten checkpoints in the run)")(
+      "train.precision",
+      name(t.precision),
+      "float32, bf16 or fp16: type of matrix products in training; weights stay float32")(
       "train.device",
       name(t.device),
       "cpu, cuda, cuda:N, or auto (the first CUDA device where there is one)")(

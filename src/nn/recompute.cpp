@@ -7,8 +7,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <optional>
 #include <utility>
 
+#include "kappascope/nn/autocast.h"
 #include "kappascope/nn/random_states.h"
 
 namespace kappascope::nn {
@@ -19,10 +21,13 @@ using torch::autograd::variable_list;
 
 /// What runs again, held by the graph.
 struct Rerun final : torch::CustomClassHolder {
-  Rerun(std::function<at::Tensor(const at::Tensor&)> run, RandomStates from)
-      : block(std::move(run)), states(std::move(from)) {}
+  Rerun(std::function<at::Tensor(const at::Tensor&)> run, const at::Device& device)
+      : block(std::move(run)),
+        states(RandomStates::of(device)),
+        autocast(Autocast::now(device.type())) {}
   std::function<at::Tensor(const at::Tensor&)> block;
   RandomStates states;
+  std::optional<at::ScalarType> autocast;
 };
 
 struct Recomputed : torch::autograd::Function<Recomputed> {
@@ -34,6 +39,7 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     kept.insert(kept.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(std::move(kept));
     ctx->saved_data["rerun"] = c10::IValue::make_capsule(rerun);
+    const NoCastCache uncached;
     return rerun->block(x);
   }
 
@@ -46,8 +52,10 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     const torch::AutoGradMode recording(true);
     if (!twice) inputs[0] = inputs[0].detach().requires_grad_(inputs[0].requires_grad());
     const auto y = [&] {
-      const KeepRandomStates keep(inputs[0].device());
-      rerun->states.restore(inputs[0].device());
+      const auto device = inputs[0].device();
+      const KeepRandomStates keep(device);
+      const Autocast as_before(device.type(), rerun->autocast);
+      rerun->states.restore(device);
       return rerun->block(inputs[0]);
     }();
     variable_list wanted;
@@ -73,7 +81,7 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
 at::Tensor recomputed(std::function<at::Tensor(const at::Tensor&)> block,
                       const at::Tensor& x,
                       const std::vector<at::Tensor>& parameters) {
-  auto rerun = c10::make_intrusive<Rerun>(std::move(block), RandomStates::of(x.device()));
+  auto rerun = c10::make_intrusive<Rerun>(std::move(block), x.device());
   return Recomputed::apply(rerun, x, at::TensorList(parameters));
 }
 

@@ -67,7 +67,7 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
     if (seen.gradient.defined()) {
       const double shares = terms > 0 ? terms : static_cast<double>(rows.at(seen.pass.layer));
       view.gradient = seen.gradient.reshape({-1, seen.gradient.size(-1)})
-                          .mul(reduction == LossReduction::kMean ? shares : 1.0);
+                          .mul((reduction == LossReduction::kMean ? shares : 1.0) / scale_);
     }
     views.push_back(std::move(view));
   }

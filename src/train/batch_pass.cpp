@@ -6,11 +6,13 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <optional>
 #include <string>
 
 #include "kappascope/core/error.h"
+#include "kappascope/nn/autocast.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
 
@@ -29,9 +31,9 @@ struct Attempt {
   std::string why;
 };
 
-Attempt attempt(Problem& problem, const at::Tensor& rows, std::int64_t micro_batch) {
+Attempt attempt(Problem& problem, const at::Tensor& rows, const PassOptions& options) {
   try {
-    return {add_gradients(problem, rows, micro_batch), ""};
+    return {add_gradients(problem, rows, options), ""};
   } catch (const std::bad_alloc& error) {
     return {{}, error.what()};
   } catch (const c10::Error& error) {
@@ -40,47 +42,74 @@ Attempt attempt(Problem& problem, const at::Tensor& rows, std::int64_t micro_bat
   }
 }
 
-}  // namespace
-
-double add_gradients(Problem& problem, const at::Tensor& rows, std::int64_t micro_batch) {
-  const auto all = rows.numel();
-  if (micro_batch == 0 || micro_batch >= all) {
-    const auto loss = problem.mean_loss(data::Split::kTrain, rows);
-    loss.backward();
-    return loss.item<double>();
-  }
-  double sum = 0;
-  for (const auto& some : rows.split(micro_batch)) {
-    const double share = static_cast<double>(some.numel()) / static_cast<double>(all);
-    const auto part = problem.mean_loss(data::Split::kTrain, some) * share;
-    part.backward();
-    sum += part.item<double>();
-  }
-  return sum;
+/// Forgets what the passes of this step left.
+void begin_anew(Problem& problem, session::Session& session) {
+  session.passes()->clear();
+  problem.model().zero_grad();
 }
 
-double add_gradients_or_say_what_fits(Problem& problem,
-                                      const at::Tensor& rows,
-                                      std::int64_t micro_batch,
-                                      session::Session& session) {
-  const auto whole = attempt(problem, rows, micro_batch);
-  if (whole.loss) return *whole.loss;
-  const auto asked = micro_batch > 0 ? std::min(micro_batch, rows.numel()) : rows.numel();
-  std::int64_t fits = 0;
-  for (auto size = asked / 2; size >= 1 && fits == 0; size /= 2) {
-    session.passes()->clear();
-    problem.model().zero_grad();
-    if (attempt(problem, rows, size).loss) fits = size;
+[[noreturn]] void say_what_fits(Problem& problem,
+                                const at::Tensor& rows,
+                                PassOptions options,
+                                session::Session& session,
+                                const std::string& why) {
+  const auto all = rows.numel();
+  const auto asked = options.micro_batch > 0 ? std::min(options.micro_batch, all) : all;
+  bool fits = false;
+  for (options.micro_batch = asked / 2; options.micro_batch >= 1; options.micro_batch /= 2) {
+    begin_anew(problem, session);
+    fits = attempt(problem, rows, options).loss.has_value();
+    if (fits) break;
   }
-  session.passes()->clear();
+  begin_anew(problem, session);
   throw Error(fmt::format(
       "a pass of {} {} does not fit into memory ({}); {}",
       asked,
       problem.unit(),
-      whole.why,
-      fits > 0
-          ? fmt::format("passes of {} do: start the run with train.micro-batch = {}", fits, fits)
+      why,
+      fits
+          ? fmt::format("passes of {0} do: start the run with train.micro-batch = {0}",
+                        options.micro_batch)
           : fmt::format("not even one of the {} does: a smaller model is needed", problem.unit())));
+}
+
+}  // namespace
+
+double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions& options) {
+  const auto loss_of = [&](const at::Tensor& some) {
+    const auto parameters = problem.model().parameters();
+    const auto device = parameters.empty() ? torch::kCPU : parameters.front().device().type();
+    const nn::Autocast cast(device, options.autocast);
+    return problem.mean_loss(data::Split::kTrain, some);
+  };
+  const auto all = rows.numel();
+  if (options.micro_batch == 0 || options.micro_batch >= all) {
+    const auto loss = loss_of(rows);
+    (options.scale == 1 ? loss : loss * options.scale).backward();
+    return loss.item<double>();
+  }
+  double sum = 0;
+  for (const auto& some : rows.split(options.micro_batch)) {
+    const double share = static_cast<double>(some.numel()) / static_cast<double>(all);
+    const auto part = loss_of(some);
+    (part * (share * options.scale)).backward();
+    sum += share * part.item<double>();
+  }
+  return sum;
+}
+
+double take_gradient(Task& task, const at::Tensor& rows, session::Session& session) {
+  auto& problem = *task.problem;
+  PassOptions options{task.config.micro_batch, low_precision(task.config.precision)};
+  for (;;) {
+    options.scale = task.loss_scale.value();
+    const auto found = attempt(problem, rows, options);
+    if (!found.loss) say_what_fits(problem, rows, options, session, found.why);
+    session.passes()->loss_was_scaled_by(options.scale);
+    const bool finite = task.loss_scale.unscale(problem.model().parameters());
+    if (finite || !std::isfinite(*found.loss) || !task.loss_scale.lower()) return *found.loss;
+    begin_anew(problem, session);
+  }
 }
 
 }  // namespace kappascope::train

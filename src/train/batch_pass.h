@@ -4,8 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
-#include "kappascope/train/problem.h"
+#include "kappascope/train/task.h"
 
 namespace kappascope::session {
 class Session;
@@ -13,18 +14,24 @@ class Session;
 
 namespace kappascope::train {
 
-/// Adds the gradient of the mean loss over these training rows to the parameters' and returns the
-/// loss. `micro_batch` > 0: in passes of that many rows, whose losses are weighted by their share
-/// of the rows; only the activations of one pass are held at a time. Where dropout is on, masks are
-/// drawn by the pass.
-double add_gradients(Problem& problem, const at::Tensor& rows, std::int64_t micro_batch);
+/// How the gradient of a batch is taken.
+struct PassOptions {
+  /// Rows of one forward and backward pass, whose loss is weighted by its share of the batch; only
+  /// the activations of one pass are held at a time. Where dropout is on, masks are drawn by the
+  /// pass. 0: all rows.
+  std::int64_t micro_batch = 0;
+  std::optional<at::ScalarType> autocast = {};  ///< of the forward pass
+  double scale = 1;                             ///< of the loss, and so of the gradients
+};
 
-/// The same in the passes of a step that `session` watches. Where memory runs out it tries smaller
-/// passes and throws Error with the largest of half the size, a quarter, ... that fits; the
-/// parameters' gradients are then meaningless.
-double add_gradients_or_say_what_fits(Problem& problem,
-                                      const at::Tensor& rows,
-                                      std::int64_t micro_batch,
-                                      session::Session& session);
+/// Adds the gradient of the mean loss over these training rows to the parameters' and returns the
+/// loss, which is not scaled.
+double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions& options = {});
+
+/// The gradient of a step's batch, in the precision and the passes that the task's configuration
+/// says, with `session` watching; returns the loss. Where it overflows in 16 bits it is taken again
+/// with a lower factor of the loss. Where memory runs out, smaller passes are tried, and Error is
+/// thrown with the largest of half the size, a quarter, ... that fits.
+double take_gradient(Task& task, const at::Tensor& rows, session::Session& session);
 
 }  // namespace kappascope::train

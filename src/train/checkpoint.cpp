@@ -17,6 +17,7 @@
 #include "kappascope/nn/random_states.h"
 #include "kappascope/session/session.h"
 #include "kappascope/train/state_file.h"
+#include "kappascope/train/task.h"
 #include "train/optimizer.h"
 
 namespace kappascope::train {
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kExtension = ".safetensors";
+constexpr const char* kLossScale = "loss_scale";
 constexpr const char *kRandom = "random_state", *kDeviceRandom = "random_state_device";
 constexpr const char* kOldExtension = ".pt";  // of version 0.1
 
@@ -88,6 +90,35 @@ void load_from(const Checkpoint& checkpoint, Load load) {
   }
 }
 
+tensor::State state_of(int64_t step,
+                       const torch::nn::Module& model,
+                       const torch::optim::Optimizer& optimizer,
+                       session::Session& session) {
+  tensor::State model_state, state;
+  for (const auto& [name, value] : data::tensors_of(model)) model_state.set(name, value);
+  state.set("step", step);
+  state.set("model", model_state);
+  state.set("optimizer", optimizer_state(optimizer, model));
+  state.set("session", session.state());
+  const auto random = nn::RandomStates::of(device_of(model));
+  state.set(kRandom, random.host);
+  if (random.device.defined()) state.set(kDeviceRandom, random.device);
+  return state;
+}
+
+fs::path write_checkpoint(const fs::path& run_dir, int64_t step, const tensor::State& state) {
+  const auto dir = run_dir / "checkpoints";
+  make_directories(dir);
+  auto file = dir / fmt::format("step-{:08}{}", step, kExtension);
+  try {
+    write_state(file, state);
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) +
+                "; free some space and resume the run: what was written before is intact");
+  }
+  return file;
+}
+
 }  // namespace
 
 int64_t checkpoint_step(const fs::path& file) {
@@ -99,26 +130,16 @@ fs::path save_checkpoint(const fs::path& run_dir,
                          const torch::nn::Module& model,
                          const torch::optim::Optimizer& optimizer,
                          session::Session& session) {
-  tensor::State model_state, state;
-  for (const auto& [name, value] : data::tensors_of(model)) model_state.set(name, value);
-  state.set("step", step);
-  state.set("model", model_state);
-  state.set("optimizer", optimizer_state(optimizer, model));
-  state.set("session", session.state());
-  const auto random = nn::RandomStates::of(device_of(model));
-  state.set(kRandom, random.host);
-  if (random.device.defined()) state.set(kDeviceRandom, random.device);
+  return write_checkpoint(run_dir, step, state_of(step, model, optimizer, session));
+}
 
-  const auto dir = run_dir / "checkpoints";
-  make_directories(dir);
-  auto file = dir / fmt::format("step-{:08}{}", step, kExtension);
-  try {
-    write_state(file, state);
-  } catch (const Error& error) {
-    throw Error(std::string(error.what()) +
-                "; free some space and resume the run: what was written before is intact");
-  }
-  return file;
+fs::path save_checkpoint(const fs::path& run_dir,
+                         int64_t step,
+                         const Task& task,
+                         session::Session& session) {
+  auto state = state_of(step, task.model(), *task.optimizer, session);
+  state.set(kLossScale, task.loss_scale.state());
+  return write_checkpoint(run_dir, step, state);
 }
 
 Checkpoint read_checkpoint(const fs::path& file) {
@@ -172,6 +193,13 @@ void load_checkpoint(const Checkpoint& checkpoint,
     session.load(state.inner("session"));
     random.restore(device_of(model));
   });
+}
+
+void load_checkpoint(const Checkpoint& checkpoint, Task& task, session::Session& session) {
+  load_checkpoint(checkpoint, task.model(), *task.optimizer, session);
+  // One of a program without it has a factor of 1.
+  if (!checkpoint.state.has(kLossScale)) return;
+  load_from(checkpoint, [&] { task.loss_scale.load(checkpoint.state.inner(kLossScale)); });
 }
 
 void load_model(const Checkpoint& checkpoint, torch::nn::Module& model) {

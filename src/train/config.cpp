@@ -16,6 +16,7 @@
 #include "kappascope/nn/transformers/language_models.h"
 #include "kappascope/train/adversarial.h"
 #include "kappascope/train/device.h"
+#include "kappascope/train/precision.h"
 
 namespace kappascope::train {
 namespace {
@@ -156,6 +157,7 @@ void TrainConfig::validate() const {
   one_of("train.loss", loss, {"cross-entropy", "squared"});
   one_of("train.optimizer", optimizer, {"adam", "adamw", "sgd"});
   require_device_name(device);
+  low_precision(precision);
   one_of("train.decay-of", decay_of, {"all", "matrices"});
   one_of("train.schedule", schedule, {"cosine", "constant"});
   usage(width >= 1, fmt::format("model.width must be at least 1, got {}", width));

@@ -19,6 +19,7 @@ Task make_task(const TrainConfig& config) {
   if (config.threads > 0) at::set_num_threads(config.threads);
   Task task;
   task.config = config;
+  task.loss_scale = LossScale(config.precision);
   torch::manual_seed(config.seed);
   task.problem = make_problem(config);
   if (!config.init.empty()) data::load_safetensors(task.model(), config.init);

@@ -27,6 +27,11 @@ void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
   for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
 }
 
+void update(Task& task) {
+  task.optimizer->step();
+  task.loss_scale.taken();
+}
+
 /// ‖∇loss‖ over all parameters, before any clipping. The sums are of float (off by 1e-4 at four
 /// million elements), those over the tensors of double.
 double gradient_norm(const torch::nn::Module& model) {
@@ -83,7 +88,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
 
   const auto checkpoint = [&](int64_t taken) {
     session.flush();
-    save_checkpoint(run_dir, taken, task.model(), *task.optimizer, session);
+    save_checkpoint(run_dir, taken, task, session);
     prune_checkpoints(run_dir, options.keep_checkpoints);
   };
   const auto tell = [&](int64_t taken) {
@@ -106,13 +111,12 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
     task.optimizer->zero_grad();
-    result.loss =
-        add_gradients_or_say_what_fits(problem, sampler.indices(step), config.micro_batch, session);
+    result.loss = take_gradient(task, sampler.indices(step), session);
     try {
       session.step(result.loss, rate, gradient_norm(task.model()));
     } catch (const Error&) {
       // The session has counted the step; the checkpoint in the copy is of it.
-      if (session.is_rescued()) task.optimizer->step();
+      if (session.is_rescued()) update(task);
       throw;
     }
     if (!std::isfinite(result.loss)) {
@@ -121,10 +125,10 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       result.message = fmt::format("the loss became {} at step {}", result.loss, step);
       session.event("nan_loss", result.message, step);
       session.close("failed");
-      save_checkpoint(run_dir, step, task.model(), *task.optimizer, session);
+      save_checkpoint(run_dir, step, task, session);
       return result;
     }
-    task.optimizer->step();
+    update(task);
     result.steps = step + 1;
     if (result.steps % eval_every == 0 || result.steps == task.steps)
       record_evaluation(task, session);
@@ -161,7 +165,7 @@ TrainResult train(Task& task, session::Session& session, const TrainOptions& opt
     }
     if (!session.is_rescued()) throw;
     const auto copy = session.run().dir();
-    save_checkpoint(copy, session.next_step(), task.model(), *task.optimizer, session);
+    save_checkpoint(copy, session.next_step(), task, session);
     session.close("interrupted");
     throw Error(
         fmt::format("{}, with the weights after step {}; continue with: kappascope train "

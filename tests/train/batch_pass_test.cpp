@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <new>
 #include <random>
+#include <utility>
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
@@ -27,7 +29,7 @@ constexpr double kUnit = std::numeric_limits<double>::epsilon() / 2;
 
 std::vector<at::Tensor> gradients(train::Task& task, const at::Tensor& rows, int64_t micro_batch) {
   task.optimizer->zero_grad();
-  train::add_gradients(*task.problem, rows, micro_batch);
+  train::add_gradients(*task.problem, rows, {.micro_batch = micro_batch});
   std::vector<at::Tensor> found;
   for (const auto& parameter : task.model().parameters()) found.push_back(parameter.grad().clone());
   return found;
@@ -64,25 +66,25 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 /// A problem for whose passes there is memory up to a number of rows.
 class Tight final : public train::Problem {
  public:
-  Tight(train::Problem& inner, int64_t most, bool on_host)
-      : inner_(inner), most_(most), on_host_(on_host) {}
-  [[nodiscard]] torch::nn::Module& model() override { return inner_.model(); }
-  [[nodiscard]] int64_t rows(data::Split split) const override { return inner_.rows(split); }
-  [[nodiscard]] std::string unit() const override { return inner_.unit(); }
+  Tight(std::unique_ptr<train::Problem> inner, int64_t most, bool on_host)
+      : inner_(std::move(inner)), most_(most), on_host_(on_host) {}
+  [[nodiscard]] torch::nn::Module& model() override { return inner_->model(); }
+  [[nodiscard]] int64_t rows(data::Split split) const override { return inner_->rows(split); }
+  [[nodiscard]] std::string unit() const override { return inner_->unit(); }
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& rows) override {
     if (rows.numel() > most_) {
       if (!on_host_) throw std::bad_alloc();
       return torch::empty({int64_t{1} << 50}, torch::kByte);  // LibTorch's own refusal
     }
-    return inner_.losses(split, rows);
+    return inner_->losses(split, rows);
   }
   [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& rows) override {
-    return inner_.outputs(split, rows);
+    return inner_->outputs(split, rows);
   }
-  [[nodiscard]] std::vector<store::Scalar> evaluate() override { return inner_.evaluate(); }
+  [[nodiscard]] std::vector<store::Scalar> evaluate() override { return inner_->evaluate(); }
 
  private:
-  train::Problem& inner_;
+  std::unique_ptr<train::Problem> inner_;
   int64_t most_;
   bool on_host_;
 };
@@ -172,7 +174,7 @@ TEST_CASE("a run in passes resumes to the same bits, dropout on, and evaluates i
                                          : store::RunWriter::create(dir, {}),
                                  probes::standard_probes(task.model(), testing::all_probes(task)));
     if (checkpoint) {
-      train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
+      train::load_checkpoint(*checkpoint, task, session);
       CHECK(checkpoint->step == 21);
     }
     train::TrainOptions options;
@@ -201,27 +203,31 @@ TEST_CASE("a run in passes resumes to the same bits, dropout on, and evaluates i
 
 TEST_CASE("a batch that does not fit is named with the size that does") {
   const TemporaryFolder folder;
-  auto config = testing::language_config(testing::write_text(folder));
-  for (const bool on_host : {true, false}) {
+  const auto config = testing::language_config(testing::write_text(folder));
+  const auto rows = torch::arange(8);
+  int runs = 0;
+  const auto take = [&](int64_t most, int64_t micro_batch, bool on_host) {
     auto task = train::make_task(config);
-    Tight tight(*task.problem, 3, on_host);
+    task.config.micro_batch = micro_batch;
+    task.problem = std::make_unique<Tight>(std::move(task.problem), most, on_host);
     train::TappedSession session(
         task.model(),
-        store::RunWriter::create(folder.path() / (on_host ? "a" : "b"), {}),
+        store::RunWriter::create(folder.path() / std::to_string(++runs), {}),
         probes::standard_probes(task.model(), testing::all_probes(task)));
-    const auto rows = torch::arange(8);
-    const auto take = [&](int64_t micro_batch) {
-      return train::add_gradients_or_say_what_fits(tight, rows, micro_batch, session);
-    };
-    CHECK_THROWS_WITH(take(0),
+    try {
+      return train::take_gradient(task, rows, session);
+    } catch (const Error&) {
+      CHECK(session.passes()->empty());
+      throw;
+    }
+  };
+  for (const bool on_host : {true, false}) {
+    CHECK_THROWS_WITH(take(3, 0, on_host),
                       Catch::Contains("a pass of 8 windows does not fit") &&
                           Catch::Contains("train.micro-batch = 2"));
-    CHECK(session.passes()->empty());
-    CHECK_THROWS_WITH(take(4), Catch::Contains("a pass of 4 windows"));
-    CHECK(std::isfinite(take(3)));
-    Tight none(*task.problem, 0, on_host);
-    CHECK_THROWS_WITH(train::add_gradients_or_say_what_fits(none, rows, 0, session),
-                      Catch::Contains("a smaller model"));
+    CHECK_THROWS_WITH(take(3, 4, on_host), Catch::Contains("a pass of 4 windows"));
+    CHECK(std::isfinite(take(3, 3, on_host)));
+    CHECK_THROWS_WITH(take(0, 0, on_host), Catch::Contains("a smaller model"));
   }
 }
 
@@ -271,8 +277,8 @@ TEST_CASE("recomputed blocks and logits in pieces train as the whole does") {
     CAPTURE(key.name, key.layer);
     CHECK(values(again, key) == values(whole, key));
   }
-  const auto first = [](const store::RunReader& run, const char* name) {
-    return values(run, {name, ""}).front();
+  const auto first = [](const store::RunReader& of, const char* name) {
+    return values(of, {name, ""}).front();
   };
   CHECK(first(pieces, "loss/train") == Approx(first(whole, "loss/train")).epsilon(1e-6));
   CHECK(first(pieces, "gradient_norm") == Approx(first(whole, "gradient_norm")).epsilon(1e-5));

@@ -92,7 +92,7 @@ TEST_CASE("a checkpoint goes on from one device to another", "[device]") {
                                  resumed ? store::RunWriter::resume(run, checkpoint->step - 1)
                                          : store::RunWriter::create(run, {}),
                                  {});
-    if (checkpoint) train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
+    if (checkpoint) train::load_checkpoint(*checkpoint, task, session);
     return train::train(task, session).loss;
   };
   const auto first = trained("cuda", 20, false);

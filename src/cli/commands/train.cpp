@@ -176,6 +176,7 @@ store::Facts facts_of(const Settings& settings,
                              task.problem->rows(data::Split::kTrain),
                              task.problem->rows(data::Split::kTest),
                              task.problem->unit())},
+                {"precision", train::precision_in_words(settings.train.precision)},
                 {"seed", std::to_string(settings.train.seed)},
                 {"steps", std::to_string(task.steps)},
                 {"command", fmt::format("kappascope train {}", fmt::join(arguments, " "))}});
@@ -262,7 +263,7 @@ int run_train(const Arguments& arguments) {
   }
   train::TappedSession session(task.model(), make_run(), std::move(probes));
   if (checkpoint) {
-    train::load_checkpoint(*checkpoint, task.model(), *task.optimizer, session);
+    train::load_checkpoint(*checkpoint, task, session);
     line.note(fmt::format("resuming {} after step {}", dir.string(), checkpoint->step));
     checkpoint.reset();
   } else if (resuming) {

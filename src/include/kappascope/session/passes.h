@@ -40,6 +40,8 @@ class Passes {
   [[nodiscard]] bool empty() const { return passes_.empty(); }
   /// Forgets what passed since the last step.
   void clear() { passes_.clear(); }
+  /// The loss of the step was multiplied by this before its backward passes.
+  void loss_was_scaled_by(double factor) { scale_ = factor; }
   /// The step's views, gradients scaled back to one row; forgets them. `terms`: how many terms the
   /// step's loss is a mean over; 0: the rows that count.
   [[nodiscard]] std::vector<LayerView> take(LossReduction reduction, double terms = 0);
@@ -55,6 +57,7 @@ class Passes {
   };
   std::map<std::int64_t, Seen> passes_;  // by their number
   std::int64_t next_ = 0;
+  double scale_ = 1;
 };
 
 }  // namespace kappascope::session

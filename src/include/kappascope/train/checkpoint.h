@@ -23,6 +23,8 @@ class Session;
 
 namespace kappascope::train {
 
+struct Task;
+
 /// Writes model, optimiser, random state, the number of steps taken (which is the sampler's
 /// position), and the probes' accumulators to RUN/checkpoints/step-NNNNNNNN.safetensors, whole or
 /// not at all, with a checksum. Throws with the path and the cause; a failure leaves earlier
@@ -31,6 +33,11 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
                                       int64_t step,
                                       const torch::nn::Module& model,
                                       const torch::optim::Optimizer& optimizer,
+                                      session::Session& session);
+/// The same of a task, with the factor of its loss.
+std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
+                                      int64_t step,
+                                      const Task& task,
                                       session::Session& session);
 
 /// What a checkpoint holds: data, of which nothing is ever run. Its checksum has been found right.
@@ -57,6 +64,7 @@ void load_checkpoint(const Checkpoint& checkpoint,
                      torch::nn::Module& model,
                      torch::optim::Optimizer& optimizer,
                      session::Session& session);
+void load_checkpoint(const Checkpoint& checkpoint, Task& task, session::Session& session);
 
 /// Restores the model alone.
 void load_model(const Checkpoint& checkpoint, torch::nn::Module& model);

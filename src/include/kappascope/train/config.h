@@ -80,11 +80,12 @@ struct TrainConfig {
   int64_t logit_rows = 0;   ///< of a language model: tokens whose logits are held at once; 0: all
   bool recompute = false;   ///< of transformer blocks: run again in the backward pass, not kept
   std::uint64_t seed = 1;
-  int64_t eval_rows = 0;         ///< test rows of a test loss; 0 = all
-  int64_t eval_every = 0;        ///< steps between test losses; 0 = twenty times in the run
-  int64_t checkpoint_every = 0;  ///< steps between checkpoints; 0 = ten times in the run
-  std::string device = "cpu";    ///< cpu | cuda | cuda:N | auto
-  int threads = 0;               ///< 0 = as LibTorch chooses
+  int64_t eval_rows = 0;              ///< test rows of a test loss; 0 = all
+  int64_t eval_every = 0;             ///< steps between test losses; 0 = twenty times in the run
+  int64_t checkpoint_every = 0;       ///< steps between checkpoints; 0 = ten times in the run
+  std::string precision = "float32";  ///< float32 | bf16 | fp16, of products of matrices
+  std::string device = "cpu";         ///< cpu | cuda | cuda:N | auto
+  int threads = 0;                    ///< 0 = as LibTorch chooses
   // [attack]
   int64_t attack_rows = 0;  ///< test images that are attacked at each evaluation
   // of the document's attack

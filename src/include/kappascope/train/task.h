@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kappascope/train/config.h"
+#include "kappascope/train/precision.h"
 #include "kappascope/train/problem.h"
 
 namespace kappascope::train {
@@ -16,6 +17,7 @@ struct Task {
   std::unique_ptr<Problem> problem;
   std::unique_ptr<torch::optim::Optimizer> optimizer;
   int64_t steps = 0;  ///< of the whole run
+  LossScale loss_scale;
 
   [[nodiscard]] torch::nn::Module& model() const { return problem->model(); }
 };
