@@ -129,11 +129,22 @@ torch::Tensor AttentionImpl::rotate(const torch::Tensor& x) const {
                     -1);
 }
 
-/// q, k: [batch, heads, tokens, head_width]; returns P before dropout, [batch, heads, tokens,
-/// tokens].
+/// left: [batch, heads, tokens, n], right: [batch, kv_heads, n, m]; the products of each head with
+/// the right side that it shares, [batch, heads, tokens, m]. The heads of a group are rows of one
+/// product, so that nothing is copied for them.
+torch::Tensor AttentionImpl::by_group(const torch::Tensor& left, const torch::Tensor& right) const {
+  const auto batch = left.size(0), kv = options.kv_heads();
+  if (kv == options.heads()) return left.matmul(right);
+  return left.reshape({batch, kv, -1, left.size(3)})
+      .matmul(right)
+      .view({batch, options.heads(), left.size(2), -1});
+}
+
+/// q: [batch, heads, tokens, head_width], k: the same of kv_heads; returns P before dropout,
+/// [batch, heads, tokens, tokens].
 torch::Tensor AttentionImpl::weights(const torch::Tensor& q, const torch::Tensor& k) {
   const auto batch = q.size(0), tokens = q.size(2);
-  auto scores = (q * options.scale()).matmul(k.transpose(-2, -1));
+  auto scores = by_group(q * options.scale(), k.transpose(-2, -1));
   if (const double cap = options.soft_cap(); cap > 0) scores = cap * torch::tanh(scores / cap);
   if (positions_.hidden.defined()) {
     scores = scores.masked_fill(positions_.hidden, -std::numeric_limits<double>::infinity());
@@ -151,8 +162,14 @@ torch::Tensor AttentionImpl::fused_attention(const torch::Tensor& q,
   const bool causal = options.causal() && (options.window() == 0 || options.window() >= tokens_);
   std::optional<torch::Tensor> sees;
   if (!causal && positions_.hidden.defined()) sees = positions_.hidden.logical_not();
-  return torch::scaled_dot_product_attention(
-      q, k, v, sees, is_training() ? options.dropout() : 0.0, causal, options.scale());
+  return torch::scaled_dot_product_attention(q,
+                                             k,
+                                             v,
+                                             sees,
+                                             is_training() ? options.dropout() : 0.0,
+                                             causal,
+                                             options.scale(),
+                                             /*enable_gqa=*/options.kv_heads() < options.heads());
 }
 
 torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
@@ -181,17 +198,13 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x) {
     q = rotate(q);
     k = rotate(k);
   }
-  if (const auto group = options.heads() / options.kv_heads(); group > 1) {
-    k = k.repeat_interleave(group, 1);
-    v = v.repeat_interleave(group, 1);
-  }
   torch::Tensor heads;
   if (options.fused()) {
     heads = fused_attention(q, k, v);
   } else {
     auto p = weights(q, k);
     if (is_training() && options.dropout() > 0) p = torch::dropout(p, options.dropout(), true);
-    heads = p.matmul(v);
+    heads = by_group(p, v);
   }
   return o_proj->forward(heads.transpose(1, 2).reshape({batch, tokens, -1}));
 }

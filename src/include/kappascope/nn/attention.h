@@ -75,6 +75,7 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   };
   void update_positions(const torch::Tensor& q);
   [[nodiscard]] torch::Tensor rotate(const torch::Tensor& x) const;
+  [[nodiscard]] torch::Tensor by_group(const torch::Tensor& left, const torch::Tensor& right) const;
   torch::Tensor weights(const torch::Tensor& q, const torch::Tensor& k);
   torch::Tensor fused_attention(const torch::Tensor& q,
                                 const torch::Tensor& k,
