@@ -19,17 +19,17 @@ namespace {
 
 /// Numbers by the name of their field, double and on the host: [6] those of the six estimates, the
 /// others scalars; status and reason of each estimate; the route.
-using Result = std::tuple<c10::Dict<std::string, at::Tensor>,
-                          std::vector<std::string>,
-                          std::vector<std::string>,
-                          std::string>;
+using KappaFields = std::tuple<c10::Dict<std::string, at::Tensor>,
+                               std::vector<std::string>,
+                               std::vector<std::string>,
+                               std::string>;
 
-Result kappa(const at::Tensor& rows,
-             const std::optional<at::Tensor>& bias,
-             int64_t rows_per_group,
-             double confidence,
-             int64_t sample_rows,
-             int64_t seed) {
+KappaFields kappa(const at::Tensor& rows,
+                  const std::optional<at::Tensor>& bias,
+                  int64_t rows_per_group,
+                  double confidence,
+                  int64_t sample_rows,
+                  int64_t seed) {
   linalg::KappaOptions options;
   options.confidence = confidence;
   options.rows_per_group = rows_per_group;

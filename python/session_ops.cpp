@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Texts = c10::Dict<std::string, std::string>;
-using Numbers = c10::Dict<std::string, double>;
+using NamedNumbers = c10::Dict<std::string, double>;
 /// Of scalars, one after the other: name, layer, status, and [n, 6] step, value, lower, upper,
 /// rows, effective rows; NaN where there is none.
 using Rows = std::
@@ -66,7 +66,7 @@ store::Facts facts_of(const Texts& texts) {
   return facts;
 }
 
-probes::ProbeOptions options_of(const Numbers& numbers, int64_t source, bool sharded) {
+probes::ProbeOptions options_of(const NamedNumbers& numbers, int64_t source, bool sharded) {
   probes::ProbeOptions options;
   const auto integer = [](auto& to) {
     return [&to](double value) { to = static_cast<std::remove_reference_t<decltype(to)>>(value); };
@@ -119,7 +119,7 @@ class PythonSession final : public torch::CustomClassHolder {
   PythonSession(const std::string& dir,
                 bool new_name,
                 const Texts& facts,
-                const Numbers& options,
+                const NamedNumbers& options,
                 const std::string& reduction,
                 const std::vector<std::string>& names,
                 const std::vector<at::Tensor>& parameters,
@@ -259,7 +259,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def(torch::init<std::string,
                        bool,
                        kappascope::Texts,
-                       kappascope::Numbers,
+                       kappascope::NamedNumbers,
                        std::string,
                        std::vector<std::string>,
                        std::vector<at::Tensor>,
