@@ -13,12 +13,12 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <thread>
 
 #include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
 #include "kappascope/reports/live_report.h"
 
 namespace kappascope::cli {
@@ -38,6 +38,13 @@ std::string new_token() {
   std::string token;
   for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
   return token;
+}
+
+/// What this thread has used of a processor.
+double processor_seconds() {
+  struct timespec used {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 /// Takes as long wherever they differ.
@@ -184,9 +191,9 @@ struct WatchServer::Impl {
     std::unique_lock lock(mutex);
     while (!stopping) {
       news.wait(lock, [&] { return stopping || pages > 0; });
-      const double begin = monotonic_seconds();
+      const double begin = processor_seconds();
       if (!stopping && report.look()) news.notify_all();
-      const Seconds pause(std::max(options.seconds, 10 * (monotonic_seconds() - begin)));
+      const Seconds pause(std::max(options.seconds, 10 * (processor_seconds() - begin)));
       news.wait_for(lock, pause, [&] { return stopping; });
     }
   }
