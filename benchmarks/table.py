@@ -69,6 +69,10 @@ def main():
     curvature = run("curvature", "curvature/", 15)
     for model in ("lm", "mlp"):
         add(f"Hessian-vector product / gradient, {model}", curvature[f"curvature/{model}"], 2.1)
+    preconditioned = run("curvature", "preconditioned/", 15)
+    for model in ("lm", "mlp"):
+        add(f"preconditioned product / Hessian-vector product, {model}",
+            preconditioned[f"preconditioned/{model}"], 1.05)
     gauss_newton = run("curvature", "gauss_newton/", 15)
     for model in ("lm", "mlp"):
         add(f"Gauss-Newton product / gradient, {model}", gauss_newton[f"gauss_newton/{model}"], 1.5)

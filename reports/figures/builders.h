@@ -33,6 +33,8 @@ std::vector<SpectrumGroup> spectrum_groups(const std::vector<Arm>& arms);
 /// What stands there when no run has one.
 Figure no_spectrum();
 Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& arms);
+/// The limits of the group's arms, a line for each that differs, and what they are in the caption.
+void add_spectrum_limits(Figure& figure, const SpectrumGroup& group, const std::vector<Arm>& arms);
 Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms);
 Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms);
 

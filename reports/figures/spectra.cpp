@@ -15,8 +15,6 @@
 namespace kappascope::reports {
 namespace {
 
-/// Lines of limits farther above the values than this factor would press them together.
-constexpr double kFarAbove = 300;
 constexpr const char* kGrown = "from a batch that grew until the interval was narrow";
 
 void tick_ranks(Axis& x, const SpectrumGroup& group, std::map<std::string, std::size_t>& at) {
@@ -58,39 +56,6 @@ void add_values(Figure& figure,
         std::abs(value) <= spectrum.bounds[i] ? "sign not resolved" : spectrum.status.text()));
   }
   if (!series.x.empty()) figure.series.push_back(std::move(series));
-}
-
-/// The limits of the group's arms, one line for each that differs.
-void add_limits(Figure& figure, const SpectrumGroup& group, const std::vector<Arm>& arms) {
-  double largest = 0;
-  for (const auto& spectrum : group.spectra) {
-    for (const double v : spectrum.values) largest = std::max(largest, std::abs(v));
-  }
-  std::map<double, std::string> labels;  // by the limit
-  const auto add = [&](double limit, const std::string& label) {
-    if (limit > kFarAbove * largest) {
-      figure.caption += fmt::format(" {} = {} is far above the axis.", label, words(limit));
-    } else {
-      labels.emplace(limit, label + " = " + words(limit));
-    }
-  };
-  std::map<double, std::vector<std::string>> at_step;
-  std::map<double, std::vector<std::string>> at_peak;
-  for (const auto& spectrum : group.spectra) {
-    if (!spectrum.bounds_the_step()) continue;
-    const Arm& arm = arms[spectrum.arm];
-    const double peak = largest_rate(arm);
-    at_step[2 / spectrum.rate].push_back(arm.label);
-    if (peak > spectrum.rate) at_peak[2 / peak].push_back(arm.label);
-  }
-  const auto whose = [&](const auto& all, const std::vector<std::string>& names) {
-    return all.size() > 1 ? " (" + listed(names) + ")" : std::string();
-  };
-  for (const auto& [limit, names] : at_peak)
-    add(limit, "2 / largest learning rate" + whose(at_peak, names));
-  for (const auto& [limit, names] : at_step)
-    add(limit, "2 / learning rate of this step" + whose(at_step, names));
-  for (const auto& [limit, label] : labels) figure.lines.push_back({0, limit, label});
 }
 
 /// Values freed of the bias of a batch, with their 95 % intervals over the data.
@@ -241,14 +206,7 @@ Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& 
     return figure;
   }
   for (const auto& spectrum : group.spectra) add_sampled(figure, spectrum, arms, at);
-  if (std::any_of(group.spectra.begin(), group.spectra.end(), [](const auto& s) {
-        return s.bounds_the_step();
-      })) {
-    figure.caption +=
-        " Above 2 / learning rate plain gradient descent is unstable; for Adam that limit holds "
-        "for the preconditioned Hessian, so here it is a landmark.";
-  }
-  add_limits(figure, group, arms);
+  add_spectrum_limits(figure, group, arms);
   return figure;
 }
 

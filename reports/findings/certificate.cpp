@@ -94,13 +94,14 @@ std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
 std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
   if (!spectrum.bounds_the_step()) return "";
   const double largest = spectrum.values.front();
-  std::string out = fmt::format(" λ1 is {} of 2 / learning rate = {} at this step",
-                                percent(largest * spectrum.rate / 2),
-                                words(2 / spectrum.rate));
+  std::string out = fmt::format(" λ1 is {} of {} = {} at this step",
+                                percent(largest / spectrum.limit()),
+                                spectrum.limit_in_words(),
+                                words(spectrum.limit()));
   if (const double peak = largest_rate(arm); peak > spectrum.rate) {
     out += fmt::format(", and {} of {} at the run's largest learning rate {}",
-                       percent(largest * peak / 2),
-                       words(2 / peak),
+                       percent(largest / spectrum.limit_at(peak)),
+                       words(spectrum.limit_at(peak)),
                        words(peak));
   }
   return out + ".";

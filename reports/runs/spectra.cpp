@@ -13,7 +13,8 @@ struct Kind {
   const char* name;
   const char* title;
 };
-constexpr std::array<Kind, 4> kKinds = {{{"hessian", "Hessian"},
+constexpr std::array<Kind, 5> kKinds = {{{"hessian", "Hessian"},
+                                         {"preconditioned", "preconditioned Hessian"},
                                          {"ggn", "Gauss-Newton matrix"},
                                          {"fisher", "empirical Fisher matrix"},
                                          {"covariance", "gradient covariance"}}};
@@ -68,7 +69,12 @@ bool StoredSpectrum::resolved(std::size_t i) const {
 }
 
 bool StoredSpectrum::bounds_the_step() const {
-  return (kind == "hessian" || kind == "ggn") && has_largest && !values.empty() && rate > 0;
+  const bool known = own_limit > 0 || kind == "hessian" || kind == "ggn";
+  return known && has_largest && !values.empty() && rate > 0;
+}
+
+std::string StoredSpectrum::limit_in_words() const {
+  return own_limit > 0 ? "the optimiser's limit" : "2 / learning rate";
 }
 
 std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
@@ -94,6 +100,7 @@ std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
       one.rows = number(arms[a], one.key(part::kRows));
       one.parameters = number(arms[a], one.key(part::kParameters));
       one.rate = number(arms[a], one.key(part::kLearningRate));
+      one.own_limit = number(arms[a], one.key(part::kStabilityLimit));
       found.push_back(std::move(one));
     }
   }

@@ -21,6 +21,7 @@ struct StoredSpectrum {
   std::size_t top = 0;  ///< how many of them were asked for at each end
   bool has_largest = false, has_smallest = false;
   double tolerance = 0, rows = 0, parameters = 0, rate = 0;  ///< rate: 0 where not known
+  double own_limit = 0;  ///< of the optimiser, which sees this operator; 0: not known
 
   /// "Hessian", "Gauss-Newton matrix of blocks.*.down_proj.weight".
   [[nodiscard]] std::string title() const;
@@ -36,9 +37,16 @@ struct StoredSpectrum {
   /// Whether the value stands for what it says: the residual is as small as was asked for, and the
   /// bound leaves its sign.
   [[nodiscard]] bool resolved(std::size_t i) const;
-  /// Whether 2 / learning rate is a limit for it: the Hessian or the Gauss-Newton matrix, with
-  /// their largest eigenvalue and a learning rate.
+  /// Whether limit() is one for it: its largest eigenvalue is there, and the optimiser's own limit,
+  /// or, of the Hessian or the Gauss-Newton matrix, a learning rate.
   [[nodiscard]] bool bounds_the_step() const;
+  /// What the largest eigenvalue must stay below: for the optimiser itself, else for plain gradient
+  /// descent at the rate of the checkpoint.
+  [[nodiscard]] double limit() const { return own_limit > 0 ? own_limit : 2 / rate; }
+  /// The same at another learning rate: each such limit falls with it.
+  [[nodiscard]] double limit_at(double other_rate) const { return limit() * rate / other_rate; }
+  /// "the optimiser's limit" or "2 / learning rate".
+  [[nodiscard]] std::string limit_in_words() const;
 };
 
 /// All of all arms: the Hessian first, whole models before blocks, arms side by side.

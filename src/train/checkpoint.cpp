@@ -208,6 +208,13 @@ void load_model(const Checkpoint& checkpoint, torch::nn::Module& model) {
   });
 }
 
+void load_optimizer(const Checkpoint& checkpoint,
+                    const torch::nn::Module& model,
+                    torch::optim::Optimizer& optimizer) {
+  load_from(checkpoint,
+            [&] { load_optimizer(checkpoint.state.inner("optimizer"), optimizer, model); });
+}
+
 std::vector<fs::path> checkpoint_files(const fs::path& run_dir) {
   std::vector<fs::path> files;
   for (const auto* extension : {kExtension, kOldExtension}) {

@@ -244,6 +244,57 @@ TEST_CASE("an interval asked for later leaves the eigenvalues of the batch that 
   CHECK(last(run, "spectrum/hessian/*/top") == 3);
 }
 
+TEST_CASE("as the optimiser sees it: what the probe measured at these weights, beside its limit") {
+  const Workplace work;
+  // Before the update of step 19 the probe sees what the checkpoint of 19 steps holds.
+  const std::string common =
+      "--train.steps 20 --train.checkpoint-every 1 --train.schedule constant "
+      "--probes.hessian-tolerance 1e-6 ";
+  REQUIRE(work.run(Workplace::train(common + "--out run")).status == 0);
+  const auto got = [&](const std::string& words) {
+    const auto out = work.run("spectrum run --rows 40 --top 1 --tolerance 1e-6 --step 19 " + words);
+    CAPTURE(out.err);
+    REQUIRE(out.status == 0);
+    return out.out;
+  };
+  const auto out = json::parse(got("--operator preconditioned --json"));
+  const RunReader run(work.path() / "run");
+  const auto probed = [&](const std::string& name) {
+    for (const auto& point : run.scalars({name, ""}))
+      if (point.step == 19) return point.scalar.value;
+    FAIL(name << " was not measured at step 19");
+    return 0.0;
+  };
+  CHECK(out["eigenvalues"][0].get<double>() ==
+        Approx(probed("hessian/preconditioned")).epsilon(1e-3));
+  CHECK(out["eigenvalues"][0].get<double>() != Approx(probed("hessian/lambda_1")).epsilon(0.1));
+  // (2 + 2 · 0.9) / (1 − 0.9) at the default rate.
+  CHECK(out["stability_limit"].get<double>() == Approx(38 / 1e-3));
+  CHECK(out["stability_limit"].get<double>() == Approx(probed("hessian/stability_limit")));
+  CHECK(last(run, "spectrum/preconditioned/*/stability_limit") == out["stability_limit"]);
+  const auto text = got("--operator preconditioned --batches 4 --density");
+  CHECK_THAT(text, Contains("the stability limit of the run's optimiser at learning rate 0.001"));
+  // Adam does not see the plain Hessian: no limit of its own, and a landmark in words.
+  const auto plain = json::parse(got("--operator hessian --json"));
+  CHECK_FALSE(plain.contains("stability_limit"));
+  CHECK_THAT(got("--no-store"), Contains("plain gradient descent"));
+  REQUIRE(work.run("report run --out page.html").status == 0);
+  CHECK_THAT(kappascope::testing::slurp(work.path() / "page.html"),
+             Contains("preconditioned Hessian after 19 training steps") &&
+                 Contains("of the optimiser&#39;s limit = 3.8×10⁴"));
+
+  // Gradient descent with momentum sees the Hessian itself.
+  REQUIRE(work.run(Workplace::train(common + "--train.optimizer sgd --train.momentum 0.9 --out "
+                                             "sgd"))
+              .status == 0);
+  const std::string sgd = "spectrum sgd --rows 40 --top 1 --step 19 --json ";
+  const auto seen = json::parse(work.run(sgd + "--operator preconditioned").out);
+  const auto hessian = json::parse(work.run(sgd).out);
+  CHECK(seen["eigenvalues"] == hessian["eigenvalues"]);
+  CHECK(seen["stability_limit"].get<double>() == Approx(3.8 / 1e-3));
+  CHECK(hessian["stability_limit"] == seen["stability_limit"]);
+}
+
 TEST_CASE("invalid options are refused before the data are read") {
   const Workplace work;
   train(work);
@@ -255,7 +306,7 @@ TEST_CASE("invalid options are refused before the data are read") {
     CHECK(got.out.empty());
     CHECK_THAT(got.err, StartsWith("kappascope: error: ") && Contains(part));
   };
-  check("--operator hesse", "hessian, ggn, fisher or covariance");
+  check("--operator hesse", "hessian, preconditioned, ggn, fisher or covariance");
   check("--which middle", "both, largest or smallest");
   check("--batches 3", "even number");
   check("--batches 2", "4 at least");

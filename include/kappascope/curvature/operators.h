@@ -109,9 +109,11 @@ inline constexpr int kScalingProducts = 4;
 /// D C D with the diagonal matrix D = diag(scale), [n]: with P^(-1/2) for D the curvature that an
 /// optimiser sees whose step is P⁻¹ times a mean of gradients (preconditioner.h). Costs
 /// kScalingProducts, by which product_noise() is measured: as far as they are from linear. Throws
-/// Error where `scale` has another size, or an entry that is not positive and finite. `op` must
-/// outlive the result.
+/// Error where `scale` has another size, or an entry that is not positive and finite. An `op` that
+/// is not shared must outlive the result.
 std::unique_ptr<CurvatureOperator> scaled(const CurvatureOperator& op, const at::Tensor& scale);
+std::unique_ptr<CurvatureOperator> scaled(std::shared_ptr<const CurvatureOperator> op,
+                                          const at::Tensor& scale);
 
 /// The operator for the methods of the host (vectors in double; products in the parameters' type);
 /// spectrum.h has those that keep their vectors on the device. `op` must outlive the result.

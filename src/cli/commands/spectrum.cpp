@@ -107,6 +107,11 @@ int run_spectrum(const Arguments& arguments) {
       "too; to compute that end as well, pass --which both. Each distinct eigenvalue is listed "
       "once;\n"
       "to list repeated ones as often as they occur, pass --find-repeated.\n\n"
+      "--operator preconditioned takes P^(-1/2) H P^(-1/2), with the second moments of Adam or "
+      "AdamW\n"
+      "from the checkpoint (of SGD, P = 1): its largest eigenvalue must stay below the limit of "
+      "that\n"
+      "optimiser, which is printed beside it.\n\n"
       "The result is added to RUN for `kappascope report`. It replaces an earlier result of the "
       "same\n"
       "operator, block and step.\n\n"
@@ -199,10 +204,8 @@ int run_spectrum(const Arguments& arguments) {
           step < 0 ? " holds no checkpoint"
                    : " holds no checkpoint of that step; see " +
                          (fs::path(request.run) / "checkpoints").string());
-  train::load_model(*checkpoint, task.model());
-  auto result = measure_spectrum(request, task);
-  result.checkpoint = checkpoint->step;
-  result.learning_rate = learning_rate_at(reader, checkpoint->step);
+  const auto result =
+      measure_spectrum(request, task, *checkpoint, learning_rate_at(reader, checkpoint->step));
 
   if (!request.density_out.empty())
     write_text_atomically(request.density_out, density_csv(result.density->value));

@@ -133,6 +133,7 @@ json to_json(const SpectrumRequest& request, const SpectrumResult& result) {
               {"shares", json::array()}};
   for (const auto& each : result.shares) out["shares"].push_back(json(each));
   if (std::isfinite(result.learning_rate)) out["learning_rate"] = result.learning_rate;
+  if (std::isfinite(result.stability_limit)) out["stability_limit"] = result.stability_limit;
   if (result.trace) out["trace"] = of(*result.trace);
   if (result.density) out["density"] = of(*result.density);
   if (result.batches) out["batches"] = of(*result.batches, request);

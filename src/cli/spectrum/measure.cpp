@@ -48,7 +48,10 @@ std::string lanczos_text(const linalg::LanczosProgress& now, double goal) {
 
 }  // namespace
 
-SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Task& task) {
+SpectrumResult measure_spectrum(const SpectrumRequest& request,
+                                const train::Task& task,
+                                const train::Checkpoint& checkpoint,
+                                double rate) {
   if (!task.problem->is_mean_over_rows() &&
       (request.kind == "fisher" || request.kind == "covariance" || request.batches > 0 ||
        request.interval > 0)) {
@@ -70,12 +73,18 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Tas
         request.batches * request.rows,
         all_rows));
   }
+  train::load_model(checkpoint, task.model());
   ProgressLine line;
   SpectrumResult result;
+  result.checkpoint = checkpoint.step;
+  result.learning_rate = rate;
+  const auto view = optimiser_view(request.kind, task, checkpoint, rate, parameters);
+  const auto scale = view ? view->scale : at::Tensor();
+  if (view) result.stability_limit = view->limit;
   result.rows = batch.size(0);
   for (const auto& [name, tensor] : parameters) result.names.push_back(name);
   {
-    const auto op = make_operator(request.kind, task, batch, parameters);
+    const auto op = make_operator(request.kind, task, batch, parameters, scale);
     result.parameters = op->size();
     result.product_noise = op->product_noise();
     result.product_kind = curvature::to_string(op->product_kind());
@@ -108,7 +117,7 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Tas
     ++problems;
     seen += rows.numel();
     if (look) line.show(fmt::format("interval: {} rows seen", seen));
-    return make_operator(request.kind, task, rows, parameters);
+    return make_operator(request.kind, task, rows, parameters, scale);
   };
   if (request.batches > 0) {
     curvature::BatchesOptions options{.batches = request.batches, .rows = request.rows};

@@ -2,12 +2,16 @@
 #pragma once
 
 #include "cli/spectrum/result.h"
+#include "kappascope/train/checkpoint.h"
 #include "kappascope/train/task.h"
 
 namespace kappascope::cli {
 
-/// Everything that was asked for, at the model's weights of this moment, with progress on stderr.
-/// The checkpoint and the learning rate are left to the caller.
-SpectrumResult measure_spectrum(const SpectrumRequest& request, const train::Task& task);
+/// Everything that was asked for at the weights of a checkpoint, which are loaded; `rate`: the
+/// learning rate of its last step. With progress on stderr.
+SpectrumResult measure_spectrum(const SpectrumRequest& request,
+                                const train::Task& task,
+                                const train::Checkpoint& checkpoint,
+                                double rate);
 
 }  // namespace kappascope::cli

@@ -107,9 +107,9 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
   out.number(part::kTolerance, request.lanczos.tolerance);
   out.number(part::kProducts, found.products);
   out.number(part::kSeconds, result.pairs.seconds);
-  out.number(part::kLearningRate,
-             result.learning_rate,
-             std::isfinite(result.learning_rate) ? Status::kOk : Status::kNotRecorded);
+  for (const auto& [name, value] : {std::pair{part::kLearningRate, result.learning_rate},
+                                    std::pair{part::kStabilityLimit, result.stability_limit}})
+    out.number(name, value, std::isfinite(value) ? Status::kOk : Status::kNotRecorded);
   out.number(part::kProductNoise, result.product_noise);
   out.text(part::kProductType, result.type);
   out.text(part::kProductKind, result.product_kind);

@@ -43,6 +43,9 @@ struct SpectrumResult {
   int64_t rows = 0;        ///< of the batch
   int64_t parameters = 0;
   double learning_rate = std::numeric_limits<double>::quiet_NaN();  ///< of the last of those steps
+  /// What the largest eigenvalue must stay below, where the operator is what the run's optimiser
+  /// sees: its own limit, at that rate.
+  double stability_limit = std::numeric_limits<double>::quiet_NaN();
   double product_noise = 0;
   std::string product_kind, product_reason, type;
   std::vector<std::string> names;  ///< of the parameters

@@ -31,7 +31,15 @@ void print_pairs(const SpectrumRequest& request, const SpectrumResult& result) {
   print_certificate(result, request.lanczos.tolerance);
   const bool has_top =
       found.eigenvalues.size() > 0 && request.lanczos.which != linalg::SpectrumEnd::kSmallest;
-  if (std::isfinite(result.learning_rate) && has_top && bounds_the_step(request.kind)) {
+  if (!has_top) return;
+  if (std::isfinite(result.stability_limit)) {
+    fmt::print(
+        "The sharpest is {:.3g} of {:.4g}, the stability limit of the run's optimiser at learning "
+        "rate {:.3g}.\n",
+        found.eigenvalues[0] / result.stability_limit,
+        result.stability_limit,
+        result.learning_rate);
+  } else if (std::isfinite(result.learning_rate) && bounds_the_step(request.kind)) {
     fmt::print(
         "The sharpest is {:.3g} of 2 / learning rate = {:.4g}, beyond which plain gradient descent "
         "is unstable.\n",

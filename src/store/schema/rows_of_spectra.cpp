@@ -76,6 +76,10 @@ void add_eigenvalues(std::vector<SeriesInfo>& out) {
       out);
   add({Status::kOk, Status::kNotRecorded},
       {{part::kLearningRate, "1", "the newest before the checkpoint", kFigure},
+       {part::kStabilityLimit,
+        kEigenvalue,
+        "what the largest must stay below, where the optimiser sees this operator",
+        kFigure},
        {part::kOtherEnd,
         kEigenvalue,
         "Ritz value at the end that was not asked for, ± its residual",

@@ -14,7 +14,8 @@
 namespace kappascope::store {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOperators = {"hessian", "ggn", "fisher", "covariance"};
+constexpr std::array<std::string_view, 5> kOperators = {
+    "hessian", "preconditioned", "ggn", "fisher", "covariance"};
 
 std::vector<SeriesInfo> all_rows() {
   auto rows = rows_of_runs();

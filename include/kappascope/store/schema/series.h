@@ -169,6 +169,7 @@ inline constexpr SpectrumPart kTolerance{"tolerance"};
 inline constexpr SpectrumPart kProducts{"products"};
 inline constexpr SpectrumPart kSeconds{"seconds"};
 inline constexpr SpectrumPart kLearningRate{"learning_rate"};
+inline constexpr SpectrumPart kStabilityLimit{"stability_limit"};
 inline constexpr SpectrumPart kProductNoise{"product_noise"};
 inline constexpr SpectrumPart kProductType{"product_type"};
 inline constexpr SpectrumPart kProductKind{"product_kind"};

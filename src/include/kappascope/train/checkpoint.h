@@ -69,6 +69,12 @@ void load_checkpoint(const Checkpoint& checkpoint, Task& task, session::Session&
 /// Restores the model alone.
 void load_model(const Checkpoint& checkpoint, torch::nn::Module& model);
 
+/// Restores what the optimiser of that model has summed up, and no more. Throws Error where the
+/// checkpoint does not fit.
+void load_optimizer(const Checkpoint& checkpoint,
+                    const torch::nn::Module& model,
+                    torch::optim::Optimizer& optimizer);
+
 /// All checkpoints of a run by step, those of version 0.1 behind them.
 std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run_dir);
 
