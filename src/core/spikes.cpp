@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <iterator>
 #include <limits>
 
@@ -18,15 +17,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double height(double value) {
   return std::isnan(value) ? kInfinity : value;
 }
-
-/// What is usual at a point, from the calm values before it.
-struct Usual {
-  double value = 0, spread = 0;
-  [[nodiscard]] double above(double spreads) const {
-    // A series that stands still differs by rounding.
-    return value + std::max(spreads * spread, 1e-12 * std::abs(value));
-  }
-};
 
 double middle_of(const std::vector<double>& sorted) {
   const auto half = sorted.size() / 2;
@@ -49,65 +39,103 @@ double middle_distance(const std::vector<double>& sorted, double middle) {
   return sorted.size() % 2 == 1 ? last : (before + last) / 2;
 }
 
-/// The last calm values, in the order in which they came and in theirs.
-class Calm {
- public:
-  void add(double value) {
-    latest_.push_back(value);
-    sorted_.insert(std::ranges::upper_bound(sorted_, value), value);
-  }
-  void drop_first() {
-    sorted_.erase(std::ranges::lower_bound(sorted_, latest_.front()));
-    latest_.pop_front();
-  }
-  [[nodiscard]] std::size_t size() const { return latest_.size(); }
-  [[nodiscard]] Usual usual() const {
-    const double middle = middle_of(sorted_);
-    return {middle, 1.4826 * middle_distance(sorted_, middle)};
-  }
-
- private:
-  std::deque<double> latest_;
-  std::vector<double> sorted_;
-};
-
 }  // namespace
 
-std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOptions& options) {
+// A series that stands still differs by rounding.
+double SpikeDetector::Usual::above(double spreads) const {
+  return value + std::max(spreads * spread, 1e-12 * std::abs(value));
+}
+
+SpikeDetector::SpikeDetector(const SpikeOptions& options) : options_(options) {
   require(options.window >= 5 && options.end <= options.threshold,
           "spikes need a window of at least 5 and an end below their threshold");
-  const std::size_t quiet = options.window / 5;
+}
+
+SpikeDetector::Usual SpikeDetector::usual_now() const {
+  const double middle = middle_of(sorted_);
+  return {middle, 1.4826 * middle_distance(sorted_, middle)};
+}
+
+void SpikeDetector::keep(double calm) {
+  calm_.push_back(calm);
+  sorted_.insert(std::ranges::upper_bound(sorted_, calm), calm);
+}
+
+SpikeDetector::Place SpikeDetector::add(double value) {
+  value = height(value);
+  if (in_spike_) {
+    if (value >= before_.above(options_.end)) {
+      calm_run_ = 0;
+      return Place::kInside;
+    }
+    if (++calm_run_ < options_.window / 5) return Place::kBelow;
+    in_spike_ = false;
+    return Place::kOver;
+  }
+  if (calm_.size() == options_.window) {
+    const auto usual = usual_now();
+    if (value > usual.above(options_.threshold)) {
+      before_ = usual;
+      in_spike_ = true;
+      calm_run_ = 0;
+      return Place::kBegin;
+    }
+    sorted_.erase(std::ranges::lower_bound(sorted_, calm_.front()));
+    calm_.pop_front();
+  }
+  if (std::isfinite(value)) keep(value);
+  return Place::kCalm;
+}
+
+double SpikeDetector::usual() const {
+  if (in_spike_) return before_.value;
+  return calm_.size() < options_.window ? std::numeric_limits<double>::quiet_NaN()
+                                        : usual_now().value;
+}
+
+std::vector<double> SpikeDetector::state() const {
+  std::vector<double> out = {
+      in_spike_ ? 1.0 : 0.0, before_.value, before_.spread, static_cast<double>(calm_run_)};
+  out.insert(out.end(), calm_.begin(), calm_.end());
+  return out;
+}
+
+void SpikeDetector::load(std::span<const double> state) {
+  constexpr std::size_t kFixed = 4;
+  require(state.size() >= kFixed && state.size() <= kFixed + options_.window && state[3] >= 0 &&
+              state[3] <= static_cast<double>(options_.window),
+          "{} numbers are no state of a detector of spikes",
+          state.size());
+  in_spike_ = state[0] != 0;
+  before_ = {state[1], state[2]};
+  calm_run_ = static_cast<std::size_t>(state[3]);
+  calm_.clear();
+  sorted_.clear();
+  for (const double calm : state.subspan(kFixed)) {
+    require(std::isfinite(calm), "a calm value of a detector of spikes is no number");
+    keep(calm);
+  }
+}
+
+std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOptions& options) {
+  SpikeDetector detector(options);
   std::vector<Spike> spikes;
-  Calm calm;
-  bool in_spike = false;
-  Usual before;              // of the spike that is on
-  std::size_t calm_run = 0;  // values below its end so far, in a row
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const double value = height(values[i]);
-    if (in_spike) {
-      auto& spike = spikes.back();
-      if (value >= before.above(options.end)) {
-        spike.length = i - spike.begin + 1;
-        spike.peak = std::max(spike.peak, value);
-        calm_run = 0;
-      } else if (++calm_run == quiet) {
-        spike.over = true;
-        in_spike = false;
-      }
-      continue;
+    switch (detector.add(values[i])) {
+      case SpikeDetector::Place::kBegin:
+        spikes.push_back({i, 1, detector.usual(), height(values[i]), false});
+        break;
+      case SpikeDetector::Place::kInside:
+        spikes.back().length = i - spikes.back().begin + 1;
+        spikes.back().peak = std::max(spikes.back().peak, height(values[i]));
+        break;
+      case SpikeDetector::Place::kOver:
+        spikes.back().over = true;
+        break;
+      case SpikeDetector::Place::kCalm:
+      case SpikeDetector::Place::kBelow:
+        break;
     }
-    if (calm.size() == options.window) {
-      const auto usual = calm.usual();
-      if (value > usual.above(options.threshold)) {
-        spikes.push_back({i, 1, usual.value, value, false});
-        before = usual;
-        in_spike = true;
-        calm_run = 0;
-        continue;
-      }
-      calm.drop_first();
-    }
-    if (std::isfinite(value)) calm.add(value);
   }
   return spikes;
 }
