@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/probes/feature_moments.h"
 
+#include <c10/util/BFloat16.h>
 #include <torch/types.h>
 
 #include <cmath>
@@ -92,6 +93,20 @@ void add_parts(store::Snapshot& out,
       out, id::kOutputIsotropy, layer, isotropy(down * moments.covariance * down.transpose()));
 }
 
+/// Features whose largest magnitude bfloat16 cannot hold: it would become infinite, or lose its
+/// precision as a subnormal number (or all of it, where these are flushed to zero).
+std::int64_t outside_bfloat16(const at::Tensor& largest) {
+  using Limits = std::numeric_limits<c10::BFloat16>;
+  const auto too_large = largest > static_cast<double>(Limits::max());
+  const auto too_small = (largest > 0).logical_and(largest < static_cast<double>(Limits::min()));
+  return too_large.logical_or(too_small).sum().item<std::int64_t>();
+}
+
+/// The larger of both, NaN where one is.
+at::Tensor larger(const at::Tensor& before, const at::Tensor& now) {
+  return before.defined() ? torch::maximum(before.to(now.options()), now) : now;
+}
+
 }  // namespace
 
 void FeatureMoments::observe(const session::StepView& view) {
@@ -107,6 +122,11 @@ void FeatureMoments::observe(const session::StepView& view) {
     found->second.branch = layer.branch;
     if (layer.branch > 0)
       found->second.branch_cosine.update(rows.narrow(1, rows.size(1) - layer.branch, layer.branch));
+    if (rows.size(0) > 0) {
+      const torch::NoGradGuard no_grad;
+      auto& largest = found->second.largest;
+      largest = larger(largest, torch::maximum(rows.amax(0), -rows.amin(0)).to(torch::kDouble));
+    }
     found->second.bias = layer.bias.defined() ? layer.bias.clone() : at::Tensor();
     found->second.weight = layer.weight;
   }
@@ -144,6 +164,10 @@ void FeatureMoments::emit(store::Snapshot& out) {
     add_scalar(out, id::kConstantFeatures, name, static_cast<double>(c.constant_features));
     add_scalar(out, id::kDeadFeatures, name, static_cast<double>(c.dead_features));
     add_scalar(out, id::kNonfiniteRows, name, static_cast<double>(nonfinite_rows));
+    if (layer.largest.defined()) {
+      add_scalar(
+          out, id::kOutsideBfloat16, name, static_cast<double>(outside_bfloat16(layer.largest)));
+    }
     add_scalar(out, id::kFeatureProducts, name, c.products);
     out.scalars.back().attributes[store::attribute::kRoute] = linalg::to_string(c.route);
   }
@@ -159,6 +183,7 @@ void FeatureMoments::emit_with(tensor::Group& group, double /*seconds*/, store::
         sum.moments.merge(layer.moments);
         sum.cosine.merge(layer.cosine);
         sum.branch_cosine.merge(layer.branch_cosine);
+        if (layer.largest.defined()) sum.largest = larger(sum.largest, layer.largest);
       });
   emit(out);
 }
@@ -172,6 +197,7 @@ tensor::State FeatureMoments::state_of(const Layer& layer) {
     out.set("branch_cosine", layer.branch_cosine.state());
   }
   if (layer.bias.defined()) out.set("bias", layer.bias);
+  if (layer.largest.defined()) out.set("largest", layer.largest);
   return out;
 }
 
@@ -190,6 +216,7 @@ FeatureMoments::Layer FeatureMoments::layer_of(const tensor::State& state) const
     layer.branch_cosine.load(state.inner("branch_cosine"));
   }
   if (state.has("bias")) layer.bias = state.floating_tensor("bias", {dimension});
+  if (state.has("largest")) layer.largest = state.tensor("largest", torch::kDouble, {dimension});
   return layer;
 }
 

@@ -4,7 +4,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -141,6 +143,7 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   };
 
   GradientVariance result;
+  result.rows = phi_kept.size(0);
   const auto y = at_bias(b);
   const auto& a = y.squared;
   result.measured = variance_of(y);
@@ -164,6 +167,19 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
       curvature.item<double>() > 0 ? -slope / curvature - shift : torch::zeros_like(b);
   result.b_minimiser = variance_of(at_bias(result.minimiser));
   return result;
+}
+
+CriticalBatch critical_batch(Measured variance, Measured mean_square, double rows, double reach) {
+  // The variance has the divisor `rows`.
+  const auto ratio = [rows](double variance_of_rows, double mean) {
+    const double noise = variance_of_rows * rows / (rows - 1), signal = mean - noise / rows;
+    return rows > 1 && signal > 0 ? noise / signal : std::numeric_limits<double>::infinity();
+  };
+  const double less = std::max(0.0, variance.value - reach * variance.error);
+  const double more = variance.value + reach * variance.error;
+  return {ratio(variance.value, mean_square.value),
+          ratio(less, mean_square.value + reach * mean_square.error),
+          ratio(more, mean_square.value - reach * mean_square.error)};
 }
 
 void GradientVarianceProbe::observe(const session::StepView& view) {
@@ -194,6 +210,7 @@ void GradientVarianceProbe::observe(const session::StepView& view) {
                                                           v.b_minimiser};
     auto& layer = layers_[seen.name];
     ++layer.batches;
+    layer.rows += v.rows;
     for (int i = 0; i < kQuantities; ++i) {
       layer.values[i] += quantities[i].value;
       layer.variances[i] += quantities[i].error * quantities[i].error;
@@ -210,6 +227,18 @@ void GradientVarianceProbe::emit(store::Snapshot& out) {
       const double error = reach * std::sqrt(layer.variances[i]) / batches;
       add_scalar(out, kNames[i], name, value, value - error, value + error);
     }
+    const auto mean = [&, &sums = layer](store::SeriesId quantity) -> Measured {
+      const auto i = static_cast<std::size_t>(std::ranges::find(kNames, quantity) - kNames.begin());
+      return {sums.values.at(i) / batches, std::sqrt(sums.variances.at(i)) / batches};
+    };
+    const double rows = static_cast<double>(layer.rows) / batches;
+    // 97.5 % each, so 95 % of both.
+    const auto batch = critical_batch(mean(id::kVarianceMeasured),
+                                      mean(id::kVarianceZeroMean),
+                                      rows,
+                                      normal_quantile(1 - 0.0125));
+    add_scalar(out, id::kCriticalBatch, name, batch.value, batch.lower, batch.upper);
+    out.scalars.back().n = rows;
   }
   layers_.clear();
 }
@@ -219,6 +248,7 @@ void GradientVarianceProbe::emit_with(tensor::Group& group,
                                       store::Snapshot& out) {
   share_layers(group, layers_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
     sum.batches += layer.batches;
+    sum.rows += layer.rows;
     for (int i = 0; i < kQuantities; ++i) {
       sum.values[i] += layer.values[i];
       sum.variances[i] += layer.variances[i];
@@ -230,6 +260,7 @@ void GradientVarianceProbe::emit_with(tensor::Group& group,
 tensor::State GradientVarianceProbe::state_of(const Layer& layer) {
   tensor::State out;
   out.set("batches", layer.batches);
+  out.set("rows", layer.rows);
   out.set("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
   out.set("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
   return out;
@@ -238,6 +269,8 @@ tensor::State GradientVarianceProbe::state_of(const Layer& layer) {
 GradientVarianceProbe::Layer GradientVarianceProbe::layer_of(const tensor::State& inner) {
   Layer layer;
   layer.batches = inner.integer("batches");
+  // A state of version 0.1 has none; its window goes without a critical batch.
+  layer.rows = inner.has("rows") ? inner.integer("rows") : 0;
   const auto read = [&](const char* name, auto& to) {
     const auto tensor = inner.tensor(name, torch::kDouble, {static_cast<int64_t>(to.size())});
     std::copy_n(tensor.template const_data_ptr<double>(), to.size(), to.begin());

@@ -177,3 +177,33 @@ TEST_CASE("a saved probe goes on to the last bit") {
   for (std::size_t i = 0; i < x.scalars.size(); ++i)
     CHECK(x.scalars[i].value == y.scalars[i].value);
 }
+
+TEST_CASE("features that bfloat16 cannot hold are counted, over the window and the processes") {
+  auto phi = torch::ones({20, 6}, torch::kDouble);
+  phi.select(1, 0).fill_(3.38e38);  // the largest is 3.3895e38
+  phi.select(1, 1)[7] = 3.4e38;     // one row is enough
+  phi.select(1, 2).fill_(-1e39);
+  phi.select(1, 3).fill_(1e-39);  // a subnormal number
+  phi.select(1, 4).fill_(0);      // dead, but held
+  const auto outside = [](probes::FeatureMoments& probe) {
+    store::Snapshot out;
+    probe.emit(out);
+    return testing::value(out, "features/outside_bfloat16");
+  };
+  probes::FeatureMoments probe, other;
+  testing::observe(probe, testing::view_of(phi), 0);
+  testing::observe(probe, testing::view_of(torch::ones({20, 6}, torch::kDouble)), 1);
+  testing::carry_over(probe, other);
+  CHECK(outside(probe) == 2);  // the subnormal column was 1 in the second step
+  CHECK(outside(other) == 2);
+  probes::FeatureMoments small;
+  testing::observe(small, testing::view_of(phi), 0);
+  CHECK(outside(small) == 3);
+  // Rows that do not count are not looked at.
+  auto masked = testing::view_of(phi);
+  masked.mask = torch::ones({20}, torch::kBool);
+  masked.mask[7] = false;
+  probes::FeatureMoments with_mask;
+  testing::observe(with_mask, masked, 0);
+  CHECK(outside(with_mask) == 2);
+}

@@ -170,3 +170,53 @@ TEST_CASE("the probe averages batches, and a saved one goes on") {
   CHECK(*row->upper - row->value ==
         Approx(normal_quantile(0.975) * v.measured.error / std::sqrt(2.0)).epsilon(1e-12));
 }
+
+TEST_CASE("the critical batch is the noise over the true mean square, also from small batches") {
+  using probes::critical_batch;
+  // Exactly: variance 12 of a row (10.5 with divisor 8), a mean whose square is 3, seen in 8 rows
+  // as 3 + 12 / 8.
+  const auto exact = critical_batch({10.5, 0}, {3 + 12.0 / 8, 0}, 8, 2);
+  CHECK(exact.value == Approx(4));
+  CHECK(exact.lower == Approx(4));
+  CHECK(exact.upper == Approx(4));
+  const auto bounded = critical_batch({10.5, 0.875}, {4.5, 0.25}, 8, 2);
+  CHECK(bounded.lower == Approx(10 / (5 - 10.0 / 8)));
+  CHECK(bounded.upper == Approx(14 / (4 - 14.0 / 8)));
+  // A mean that is lost in the noise.
+  CHECK(std::isinf(critical_batch({10.5, 0}, {1.4, 0}, 8, 2).value));
+
+  // Gradients y γ with y = 1, γ of mean 0.5 and deviation 2: 16 rows are critical. 800 windows of 4
+  // steps of 8 rows: their ratio of means, not the mean of their ratios.
+  torch::manual_seed(21);
+  double variance = 0, mean_square = 0;
+  for (int i = 0; i < 800; ++i) {
+    const auto gamma = 2 * torch::randn({8, 1}, torch::kDouble) + 0.5;
+    const auto v = gradient_variance(torch::ones({8, 1}, torch::kDouble), gamma, {}, 0);
+    CHECK(v.rows == 8);
+    variance += v.measured.value / 800;
+    mean_square += v.zero_mean.value / 800;
+  }
+  // The mean square is known to about 2 · 0.5 · 2 / √6400 = 0.025 of 0.25: 30 % at three
+  // deviations.
+  CHECK(critical_batch({variance, 0}, {mean_square, 0}, 8, 0).value == Approx(16).epsilon(0.3));
+}
+
+TEST_CASE("the probe writes the critical batch of its window, with the rows of a step") {
+  torch::manual_seed(22);
+  const auto phi = torch::rand({400, 6}) + 0.5;
+  const auto gamma = torch::randn({400, 3}) + 1;
+  probes::GradientVarianceProbe probe;
+  for (int64_t i = 0; i < 4; ++i)
+    testing::observe(
+        probe, testing::view_of(phi.narrow(0, 100 * i, 100), {}, gamma.narrow(0, 100 * i, 100)), i);
+  store::Snapshot out;
+  probe.emit(out);
+  const auto* found = testing::find(out, "gradvar/critical_batch");
+  REQUIRE(found != nullptr);
+  CHECK(*found->n == 100);
+  const double v = testing::value(out, "gradvar/measured"),
+               m = testing::value(out, "gradvar/zero_mean");
+  CHECK(found->value == Approx(v * 100 / 99 / (m - v / 99)));
+  CHECK(*found->lower < found->value);
+  CHECK(*found->upper > found->value);
+}

@@ -116,6 +116,11 @@ void add_features(std::vector<SeriesInfo>& out) {
        {id::kConstantFeatures, "features", "with variance exactly zero", kFindings},
        {id::kDeadFeatures, "features", "identically zero", kFindings},
        {id::kNonfiniteRows, "rows", "left out: a number in them is not finite", kFindings},
+       {id::kOutsideBfloat16,
+        "features",
+        "whose largest magnitude bfloat16 cannot hold",
+        0,
+        "an alarm reads it"},
        {id::kFeatureProducts,
         "products",
         "with Σ or its inverse, 0 for the route decomposition; route: decomposition, factorisation",
@@ -152,7 +157,12 @@ void add_gradients(std::vector<SeriesInfo>& out) {
        {id::kVarianceBiasZero, "gradient²", "the variance at b = 0, all else frozen", kDrawn},
        {id::kVarianceBiasLearned, "gradient²", "the same at the learned b", kDrawn},
        {id::kVarianceBiasMinusMean, "gradient²", "the same at b = −E φ", kDrawn},
-       {id::kVarianceBiasMinimiser, "gradient²", "the same at the b that minimises it", kDrawn}},
+       {id::kVarianceBiasMinimiser, "gradient²", "the same at the b that minimises it", kDrawn},
+       {id::kCriticalBatch,
+        "rows",
+        "at which the gradient's noise is as large as its mean; n: rows of a step",
+        0,
+        "an alarm and `kappascope advise` read it"}},
       out);
 }
 

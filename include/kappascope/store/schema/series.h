@@ -118,6 +118,7 @@ inline constexpr SeriesId kWeightKappa{"weight/kappa"};
 inline constexpr SeriesId kConstantFeatures{"features/constant"};
 inline constexpr SeriesId kDeadFeatures{"features/dead"};
 inline constexpr SeriesId kNonfiniteRows{"features/nonfinite_rows"};
+inline constexpr SeriesId kOutsideBfloat16{"features/outside_bfloat16"};
 inline constexpr SeriesId kFeatureProducts{"features/products"};
 
 inline constexpr SeriesId kBiasCos{"bias/cos"};
@@ -135,6 +136,7 @@ inline constexpr SeriesId kVarianceBiasLearned{"gradvar/b_learned"};
 inline constexpr SeriesId kVarianceBiasMinusMean{"gradvar/b_minus_mean"};
 inline constexpr SeriesId kVarianceBiasMinimiser{"gradvar/b_minimiser"};
 inline constexpr SeriesFamily kVarianceAtBias{"gradvar/b_"};
+inline constexpr SeriesId kCriticalBatch{"gradvar/critical_batch"};
 
 inline constexpr SeriesFamily kHessianLambda{"hessian/lambda_"};
 inline constexpr SeriesFamily kHessianLambdaMin{"hessian/lambda_min_"};

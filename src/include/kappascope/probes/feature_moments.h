@@ -39,6 +39,7 @@ class FeatureMoments final : public session::Probe {
     at::Tensor bias{};                   // of the latest step; undefined without post-gating bias
     at::Tensor weight{};  // likewise, the model's own; undefined where nobody gave it
     int64_t branch = 0;
+    at::Tensor largest{};  // [d_ff] magnitude of each feature so far
   };
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] Layer layer_of(const tensor::State& state) const;

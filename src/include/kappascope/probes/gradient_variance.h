@@ -33,6 +33,7 @@ struct GradientVariance {
   /// Var g with another b, same masks, γ frozen: b = 0; b = -E φ; and the b that minimises it.
   Measured b_zero, b_minus_mean, b_minimiser;
   at::Tensor minimiser;  ///< [d_ff] the last of these
+  int64_t rows = 0;      ///< that counted
 };
 
 /// `phi` [n, d_ff], `gamma` [n, d_model] of one token's loss, `bias` [d_ff] or undefined, `dropout`
@@ -47,8 +48,20 @@ GradientVariance gradient_variance(const at::Tensor& phi,
                                    int64_t rows_per_group = 1,
                                    const at::Tensor& mask = {});
 
+/// The batch, in rows, at which noise and signal of the gradient are as large as each other: with
+/// `variance` that of one row (with divisor `rows`) and `mean_square` = ‖mean‖² of so many rows,
+/// σ² / ‖E g‖² with σ² = variance · rows / (rows - 1) and ‖E g‖² = ‖mean‖² - σ² / rows (McCandlish
+/// et al. 2018, "An empirical model of large-batch training", their simple noise scale, of one
+/// matrix). Infinite where the mean is lost in the noise. `reach` standard errors of both make the
+/// bounds.
+struct CriticalBatch {
+  double value = 0, lower = 0, upper = 0;
+};
+CriticalBatch critical_batch(Measured variance, Measured mean_square, double rows, double reach);
+
 /// The probe: averages of gradient_variance over the steps of a window, as gradvar/* per layer,
-/// with 95 % intervals.
+/// with 95 % intervals, and the critical batch that follows from them. Rows of one sequence are
+/// taken as independent in it: where they are not it is too small.
 class GradientVarianceProbe final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "gradient_variance"; }
@@ -66,7 +79,7 @@ class GradientVarianceProbe final : public session::Probe {
   // Sums over the window's batches of each quantity and of its squared standard error.
   struct Layer {
     std::array<double, kQuantities> values{}, variances{};
-    int64_t batches = 0;
+    int64_t batches = 0, rows = 0;
   };
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] static Layer layer_of(const tensor::State& inner);
