@@ -145,6 +145,7 @@ class PythonSession final : public torch::CustomClassHolder {
     session.reduction =
         reduction == "sum" ? session::LossReduction::kSum : session::LossReduction::kMean;
     if (!group.empty()) session.group = tensor::process_group(group);
+    session.alarms.on_alarm = [](const auto& /*raised*/) {};  // Python asks for alarms()
     auto run = probes::new_run(dir, existing, all, session.group.get());
     dir_ = run ? run->dir().string() : "";
     if (session.group) dir_ = session.group->broadcast_bytes(dir_);
@@ -181,6 +182,18 @@ class PythonSession final : public torch::CustomClassHolder {
                           learning_rate,
                           std::isnan(gradient_norm) ? std::nullopt : std::optional(gradient_norm),
                           terms);
+  }
+  /// Of the last step: names, layers, messages.
+  std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> alarms()
+      const {
+    std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> out;
+    auto& [names, layers, messages] = out;
+    for (const auto& alarm : session_->alarms()) {
+      names.emplace_back(store::info_of(alarm.id).name);
+      layers.push_back(alarm.layer);
+      messages.push_back(alarm.message);
+    }
+    return out;
   }
   void record(const std::string& name, const std::string& layer, double value) {
     store::Scalar scalar;
@@ -278,6 +291,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("next_step", [](const c10::intrusive_ptr<Session>& self) { return self->next_step(); })
       .def("dir", [](const c10::intrusive_ptr<Session>& self) { return self->dir(); })
       .def("writes", [](const c10::intrusive_ptr<Session>& self) { return self->writes(); })
+      .def("alarms", [](const c10::intrusive_ptr<Session>& self) { return self->alarms(); })
       .def("latest", [](const c10::intrusive_ptr<Session>& self) { return self->latest(); });
   library.def("run_scalars(str dir, str name, str layer) -> (str[], str[], str[], Tensor)",
               &kappascope::run_scalars);

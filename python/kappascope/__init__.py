@@ -19,6 +19,7 @@ from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
 from ._results import Density, RitzValue, Spectrum, Trace
+from ._watch.alarms import Alarm
 from ._watch.attach import attach
 from ._watch.bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
 from ._watch.runs import Advice, Run, Series, advise, read, report
@@ -36,6 +37,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Advice",
+    "Alarm",
     "Conditioning",
     "Density",
     "Error",

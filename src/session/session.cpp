@@ -8,8 +8,10 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
+#include "kappascope/session/alarms_watch.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/tensor/state_bytes.h"
 #include "session/granted_windows.h"
@@ -24,6 +26,7 @@ Session::Session(std::optional<store::RunWriter> run,
     : run_(std::move(run)),
       options_(std::move(options)),
       passes_(std::make_shared<Passes>()),
+      alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),
       started_(monotonic_seconds()),
       flushed_(started_) {
   const bool writes = !options_.group || options_.group->leads();
@@ -128,12 +131,17 @@ bool Session::step(double loss,
   const double probed = monotonic_seconds();
   probing_ += probed - begin;
   if (emitted) record_costs(snapshot);
-  if (emitted || probed - flushed_ > options_.flush_seconds) write_pending();
+  if (run_) {
+    raised_ = alarms_->look(snapshot);
+    for (const auto& alarm : raised_) snapshot.events.push_back(event_of(alarm));
+  }
+  if (emitted || !raised_.empty() || probed - flushed_ > options_.flush_seconds) write_pending();
   probing_ += monotonic_seconds() - probed;
   ++step_;
   grant_windows();
   listen(needs());
   tell_rescue();
+  tell_alarms();
   return emitted;
 }
 
@@ -245,6 +253,15 @@ void Session::tell_rescue() {
   throw Error(lost_);
 }
 
+void Session::tell_alarms() const {
+  if (raised_.empty()) return;
+  if (options_.alarms.on_alarm) {
+    options_.alarms.on_alarm(raised_);
+  } else {
+    notice("kappascope: {}\n", printable(in_words(raised_)));
+  }
+}
+
 void Session::flush() {
   write_pending();
   tell_rescue();
@@ -265,32 +282,6 @@ void Session::close(const std::string& state) {
   unsent_.clear();
   closed_ = true;
   tell_rescue();
-}
-
-tensor::State Session::state() {
-  require(!options_.group, "a session of several processes cannot be saved");
-  require(passes_->empty(), "a session is saved between two steps, not within one");
-  flush();
-  // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
-  run_->make_durable();
-  tensor::State out;
-  out.set("step", step_);
-  for (const auto& running : probes_) out.set(std::string(running.probe().name()), running.state());
-  return out;
-}
-
-void Session::load(const tensor::State& state) {
-  step_ = first_step_ = state.integer("step");
-  require(step_ >= 0, "the saved state is of step {}", step_);
-  for (auto& running : probes_) {
-    const std::string name(running.probe().name());
-    require(state.has(name),
-            "the saved state holds no state of probe {}: resume with the probes that the run was "
-            "started with",
-            name);
-    running.load(state.inner(name));
-  }
-  listen(needs());
 }
 
 }  // namespace kappascope::session

@@ -84,7 +84,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   const int64_t first = session.next_step();
   const double start = monotonic_seconds();
   double told = start;
-  TrainResult result{"finished", first, 0, ""};
+  TrainResult result{"finished", first, 0, "", std::nullopt};
 
   const auto checkpoint = [&](int64_t taken) {
     session.flush();
@@ -132,13 +132,21 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     result.steps = step + 1;
     if (result.steps % eval_every == 0 || result.steps == task.steps)
       record_evaluation(task, session);
-    const bool stop = options.stop != nullptr && options.stop->load();
+    const auto alarm = std::ranges::find_if(session.alarms(), [&](const session::Alarm& raised) {
+      return options.stop_on.contains(raised.id);
+    });
+    if (alarm != session.alarms().end()) result.alarm = alarm->id;
+    const bool stop = result.alarm || (options.stop != nullptr && options.stop->load());
     if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps)
       checkpoint(result.steps);
     tell(result.steps);
     if (stop && result.steps < task.steps) {
       result.state = "interrupted";
-      result.message = fmt::format("stopped after step {} of {}", result.steps, task.steps);
+      result.message = fmt::format(
+          "stopped after step {} of {}{}",
+          result.steps,
+          task.steps,
+          result.alarm ? fmt::format(" by the alarm {}", store::info_of(*result.alarm).name) : "");
       session.event("interrupted", result.message);
       break;
     }

@@ -22,6 +22,16 @@ std::vector<double> values(const RunReader& run, const kappascope::store::Series
   return out;
 }
 
+/// Step, kind and message of each.
+std::vector<std::string> alarms(const RunReader& run) {
+  std::vector<std::string> out;
+  for (const auto& [step, time, event] : run.events()) {
+    if (event.kind.starts_with("alarm/"))
+      out.push_back(std::to_string(step) + " " + event.kind + " " + event.message);
+  }
+  return out;
+}
+
 void require_equal_runs(const fs::path& got_dir, const fs::path& want_dir) {
   const RunReader got(got_dir), want(want_dir);
   REQUIRE(got.series().size() == want.series().size());
@@ -31,6 +41,7 @@ void require_equal_runs(const fs::path& got_dir, const fs::path& want_dir) {
     CAPTURE(key.name, key.layer);
     CHECK(values(got, key) == values(want, key));
   }
+  CHECK(alarms(got) == alarms(want));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/session/alarms.h"
 #include "kappascope/session/probe.h"
 #include "kappascope/session/schedule.h"
 #include "kappascope/store/run.h"
@@ -19,6 +20,7 @@
 
 namespace kappascope::session {
 
+class AlarmsWatch;
 class Passes;
 class RunningProbe;
 
@@ -36,6 +38,9 @@ struct SessionOptions {
   LossReduction reduction = LossReduction::kMean;
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;
+  /// Rules over what is written: an alarm is an event of the run, and a line on stderr or a call of
+  /// alarms.on_alarm. In a group process 0 raises them.
+  AlarmOptions alarms = {};
   /// The processes that train together, each with a session of the same probes; null: this alone.
   std::shared_ptr<tensor::Group> group = {};
 };
@@ -95,6 +100,8 @@ class Session {
   [[nodiscard]] store::RunWriter& run();
   /// Whether run() is the copy of a run that is no longer there.
   [[nodiscard]] bool is_rescued() const { return !lost_.empty(); }
+  /// Those of the last step.
+  [[nodiscard]] const std::vector<Alarm>& alarms() const { return raised_; }
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
 
@@ -118,6 +125,7 @@ class Session {
   void record_costs(store::Snapshot& out) const;
   void write_pending();
   void tell_rescue();
+  void tell_alarms() const;
 
   std::optional<store::RunWriter> run_;
   std::vector<RunningProbe> probes_;
@@ -131,6 +139,8 @@ class Session {
   std::vector<store::Snapshot> pending_;
   std::vector<store::Event> unsent_;  // of a process that does not write
   std::vector<store::Scalar> latest_;
+  std::unique_ptr<AlarmsWatch> alarms_;
+  std::vector<Alarm> raised_;
   double started_ = 0, probing_ = 0, flushed_ = 0;
   std::string lost_;  // why the run is written to a copy
   bool told_rescue_ = false;

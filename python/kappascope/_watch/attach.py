@@ -25,6 +25,7 @@ from .._processes import (
     reshard,
     unsynchronised,
 )
+from .alarms import Alarm
 from .scope import Scope
 
 # They share the budget.
@@ -51,6 +52,7 @@ def attach(
     group: Any = None,
     gather: bool = False,
     on_snapshot: Callable[[dict[str, Any]], None] | None = None,
+    on_alarm: Callable[[Alarm], None] | None = None,
 ) -> Scope:
     """Watches the training of `model` by `optimizer` and writes the run directory `run`.
 
@@ -90,6 +92,9 @@ def attach(
         measures the block of the covariance that it holds, as LAYER[begin:end].
     on_snapshot: called with what was measured: {"step": …, "kappa/sigma": {layer: value}, …}; in
         the process that writes.
+    on_alarm: called with each Alarm of a step, before its update, in the process that writes; None
+        prints a line to stderr. An alarm is an event of the run too. That of the gradient's norm
+        needs scope.gradient_norm(). `kappascope train --help` says what each means.
 
     Raises Error where no down-projection is found, and where `run` holds a run.
     """
@@ -144,7 +149,9 @@ def attach(
     notes = notes_on(found, gather)
     if curvature is not None:
         notes += why_unknown(optimizer, named)
-    return Scope(session, inner, optimizer, found, banks, scaler, gather, on_snapshot, notes)
+    return Scope(
+        session, inner, optimizer, found, banks, scaler, gather, on_snapshot, on_alarm, notes
+    )
 
 
 def _inner(model: nn.Module) -> nn.Module:

@@ -105,8 +105,11 @@ def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> s
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """What the features' mean costs each layer, and what a bias would do about it; print it."""
+    """What the numbers of a run ask for, and what a bias would do about each layer; print it."""
 
+    suggestions: list[dict[str, str]]
+    """The most urgent first, five at most: "what" (precision, rate, warm-up, batch, norm or bias),
+    "evidence", "attempt", "success", "unknown"."""
     layers: list[dict[str, Any]]
     """"layer", "step", "has_bias", "verdict", and as {"value", "lower", "upper"} or None:
     "mean_costs", "bias_leaves", "variance_at_minus_mean", "variance_at_best"

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from .alarms import Alarm, alarms_of, print_alarm
 from .experts import Bank, Watch
 from .hooks import Hook, close_at_exit, watch_scaler
 from .layers import Layer, table_of
@@ -32,6 +33,7 @@ class Scope:
         scaler: Any,
         gather: bool,
         on_snapshot: Callable[[dict[str, Any]], None] | None,
+        on_alarm: Callable[[Alarm], None] | None,
         notes: list[str],
     ) -> None:
         self._session = session
@@ -43,6 +45,7 @@ class Scope:
         self._uncompiled_pass = torch.compiler.disable(self._pass)  # type: ignore[no-untyped-call]
         self._scaler = scaler
         self._on_snapshot = on_snapshot
+        self._on_alarm = on_alarm or print_alarm
         self._closed = False
         self._paused = 0
         self._features, self._gradients = session.needs()
@@ -68,6 +71,7 @@ class Scope:
         for note in notes:
             self._say(note)
         self._updated = False
+        self._norm = float("nan")
         if scaler is not None:
             watch_scaler(self, scaler)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
@@ -84,6 +88,13 @@ class Scope:
             forward pass did not say so by labels= and these are not all tokens.
         """
         self._update.add_loss(loss, terms)
+
+    def gradient_norm(self, norm: Tensor | float) -> None:
+        """The norm of all gradients of this update, as clip_grad_norm_() returns it.
+
+        A loop that tells it has it in its run, and is warned of its spikes.
+        """
+        self._norm = float(norm)
 
     def record(self, name: str, value: float, layer: str = "") -> None:
         """A number of your own of the last step: it is called user/NAME.
@@ -257,11 +268,13 @@ class Scope:
         loss = self._update.loss()
         rate = float(optimizer.param_groups[0].get("lr", float("nan")))
         try:
-            emitted = self._call("step", loss, rate, float("nan"), self._update.terms)
+            emitted = self._call("step", loss, rate, self._norm, self._update.terms)
         finally:
             self._next()  # a run that had to go on elsewhere raises, once, with the step counted
         if emitted and self._on_snapshot is not None and self._session.writes():
             self._on_snapshot(self.latest())
+        for alarm in alarms_of(self._session):
+            self._on_alarm(alarm)
 
     def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         self._features, self._gradients = self._session.needs()
@@ -269,6 +282,7 @@ class Scope:
     def _next(self) -> None:
         self._update.next()
         self._seen.clear()
+        self._norm = float("nan")
         self._features = self._gradients = False
 
     def latest(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/alarms/names.h"
 #include "cli/command.h"
 #include "cli/curvature_task.h"
 #include "cli/progress.h"
@@ -87,7 +88,9 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
         {"state", result.state},
         {"steps", result.steps},
         {"loss", std::isfinite(result.loss) ? nlohmann::json(result.loss) : nlohmann::json()},
-        {"message", result.message}};
+        {"message", result.message},
+        {"alarm",
+         result.alarm ? nlohmann::json(store::info_of(*result.alarm).name) : nlohmann::json()}};
     fmt::print("{}\n", out.dump());
   } else {
     fmt::print("{}\n", dir.string());
@@ -122,7 +125,10 @@ Usage usage_of(Settings& settings, std::string& data, std::string& out, std::str
       "and\n"
       "without probes. Ctrl-C saves the state; --resume continues to the same bits as an\n"
       "uninterrupted run.\n\n"
-      "example: kappascope train --config experiments/demo.ini --out runs/demo";
+      "Alarms are events of the run, lines here, and marks on the page. --stop-on takes their "
+      "names:\n" +
+      alarms_in_words() +
+      "\nexample: kappascope train --config experiments/demo.ini --out runs/demo";
   usage.options.add_options()("help,h", "show this text")(
       "config", po::value<std::string>()->value_name("FILE"), "INI file of settings")(
       "data",
@@ -139,7 +145,10 @@ Usage usage_of(Settings& settings, std::string& data, std::string& out, std::str
       "save",
       po::value<std::string>()->value_name("FILE"),
       "also write the final weights as a safetensors file")(
-      "json", po::bool_switch(), "print the result as JSON");
+      "stop-on",
+      po::value<std::string>()->value_name("ALARMS"),
+      "stop with a checkpoint after the step that raises one of these alarms: names above, with "
+      "commas, or any")("json", po::bool_switch(), "print the result as JSON");
   add_force(usage);
   usage.groups = settings_groups(settings);
   usage.common = common_settings();
@@ -186,7 +195,7 @@ store::Facts facts_of(const Settings& settings,
 void refuse_changes(const po::variables_map& values) {
   for (const auto& [name, value] : values) {
     if (!value.defaulted() && name != "resume" && name != "data" && name != "save" &&
-        name != "json" && name != "force" && name != "device") {
+        name != "json" && name != "force" && name != "device" && name != "stop-on") {
       throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
     }
   }
@@ -202,6 +211,9 @@ int run_train(const Arguments& arguments) {
   po::variables_map values;
   if (!parse(arguments, usage_of(settings, data, out, resume), values)) return 0;
 
+  train::TrainOptions options;
+  if (values.count("stop-on") != 0)
+    options.stop_on = alarms_named(values["stop-on"].as<std::string>(), "--stop-on");
   const bool resuming = !resume.empty();
   if (values.count("save") != 0)
     check_output(values["save"].as<std::string>(), data::kSafetensorsMark, values);
@@ -261,7 +273,11 @@ int run_train(const Arguments& arguments) {
     // What is ignored stays so: nohup asks for that.
     if (std::signal(signal, request_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
-  train::TappedSession session(task.model(), make_run(), std::move(probes));
+  session::SessionOptions watching;
+  watching.alarms.on_alarm = [&](const std::vector<session::Alarm>& raised) {
+    line.note(fmt::format("{}: {}", settings.train.label, session::in_words(raised)));
+  };
+  train::TappedSession session(task.model(), make_run(), std::move(probes), watching);
   if (checkpoint) {
     train::load_checkpoint(*checkpoint, task, session);
     line.note(fmt::format("resuming {} after step {}", dir.string(), checkpoint->step));
@@ -275,7 +291,6 @@ int run_train(const Arguments& arguments) {
                         settings.train.batch,
                         task.problem->unit(),
                         dir.string()));
-  train::TrainOptions options;
   options.stop = &stop_requested;
   options.on_progress = [&](const train::Progress& progress) {
     line.show(progress_text(settings.train.label, progress), progress.step == progress.steps);

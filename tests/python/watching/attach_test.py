@@ -140,6 +140,30 @@ class Words(Attached):
         self.assertEqual(kappascope.read(self.run_dir()).facts["state"], "failed")
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
+    def test_alarms_are_told_stored_and_end_a_run_by_what_they_throw(self) -> None:
+        told: list[kappascope.Alarm] = []
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        scope = kappascope.attach(model, optimizer, self.run_dir(), on_alarm=told.append)
+        norms = [1.0 + 0.01 * (step % 2) for step in range(60)] + [50.0, math.nan]
+        for norm in norms:
+            tokens = batches(1)[0]
+            loss = loss_of(model(tokens), tokens)
+            loss.backward()
+            scope.loss(loss)
+            scope.gradient_norm(torch.tensor(norm))
+            optimizer.step()
+            optimizer.zero_grad()
+        scope.close()
+        raised = [(alarm.name, alarm.step) for alarm in told if alarm.step >= 60]
+        self.assertEqual(raised, [("gradient_norm", 60), ("non_finite", 61)])
+        self.assertIn("was 50 at step 60, alarm gradient_norm at step 60", str(told[-1]))
+        found = kappascope.read(self.run_dir())
+        self.assertEqual(found.series("gradient_norm")[0].value[60].item(), 50.0)
+        events = [(step, kind) for step, kind, _ in found.events]
+        self.assertIn((60, "alarm/gradient_norm"), events)
+        self.assertIn((61, "alarm/non_finite"), events)
+
     def test_snapshots_are_told_and_reports_written(self) -> None:
         told: list[dict[str, Any]] = []
         self.train("run", on_snapshot=told.append)

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "kappascope/session/session.h"
@@ -23,6 +25,8 @@ struct TrainOptions {
   /// Set (by a signal handler, say) to stop after the current step, with a checkpoint.
   const std::atomic<bool>* stop = nullptr;
   int keep_checkpoints = 3;
+  /// The alarms after whose step it stops, with a checkpoint.
+  std::set<store::AlarmId> stop_on = {};
 };
 
 struct TrainResult {
@@ -30,7 +34,8 @@ struct TrainResult {
       state;  ///< "finished", "interrupted", or "failed" when the loss became NaN or infinite
   int64_t steps = 0;  ///< steps taken in all
   double loss = 0;
-  std::string message;  ///< what happened and what to do, when not finished
+  std::string message;                    ///< what happened and what to do, when not finished
+  std::optional<store::AlarmId> alarm{};  ///< that stopped it
 };
 
 /// Trains `task` from session.next_step() on: forward, backward, session.step, update; test loss

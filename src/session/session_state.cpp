@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session keeps for a process that goes on in its run.
+#include <string>
+
+#include "kappascope/core/require.h"
+#include "kappascope/session/alarms_watch.h"
+#include "kappascope/session/passes.h"
+#include "kappascope/session/session.h"
+#include "session/running_probe.h"
+
+namespace kappascope::session {
+
+tensor::State Session::state() {
+  require(!options_.group, "a session of several processes cannot be saved");
+  require(passes_->empty(), "a session is saved between two steps, not within one");
+  flush();
+  // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
+  run_->make_durable();
+  tensor::State out;
+  out.set("step", step_);
+  for (const auto& running : probes_) out.set(std::string(running.probe().name()), running.state());
+  out.set("alarms", alarms_->state());
+  return out;
+}
+
+void Session::load(const tensor::State& state) {
+  step_ = first_step_ = state.integer("step");
+  require(step_ >= 0, "the saved state is of step {}", step_);
+  for (auto& running : probes_) {
+    const std::string name(running.probe().name());
+    require(state.has(name),
+            "the saved state holds no state of probe {}: resume with the probes that the run was "
+            "started with",
+            name);
+    running.load(state.inner(name));
+  }
+  // A state of version 0.1 has none: the rules begin here.
+  if (state.has("alarms")) alarms_->load(state.inner("alarms"));
+  listen(needs());
+}
+
+}  // namespace kappascope::session
