@@ -58,6 +58,13 @@ struct ReferenceLine {
   std::string label{};
 };
 
+/// Something that happened at a step: a mark on the upper edge of the first panel.
+struct StepMark {
+  std::size_t arm = 0;
+  double x = 0;
+  std::string label{};  ///< what a reader is told of it
+};
+
 /// A rectangle with a y axis of its own; the x axis belongs to the figure.
 struct Panel {
   std::string title{};
@@ -82,6 +89,7 @@ struct Figure {
   std::vector<Panel> panels{};          ///< row by row
   std::vector<Series> series{};
   std::vector<ReferenceLine> lines{};
+  std::vector<StepMark> marks{};
 };
 
 /// Colours of the arms after Okabe and Ito (2008), told apart by the colour-blind; the dark ones

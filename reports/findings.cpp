@@ -25,6 +25,7 @@ std::string in_words(const std::string& id) {
       {"unfinished", "Runs that did not end"},
       {"test_loss", "Test losses against the first arm"},
       {"spikes", "Spikes of the loss"},
+      {"alarm", "Alarms"},
       {"arm_kappa", "κ against the first arm"},
       {"kappa_ratio", "What the mean costs"},
       {"kappa_left", "What the bias leaves"},
@@ -49,9 +50,10 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 14> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 15> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Loss", find_spike_findings},
+                                                   {"Alarms", find_alarms},
                                                    {"Conditioning", find_arm_kappas},
                                                    {"Conditioning", find_kappa_ratio},
                                                    {"Conditioning", find_kappa_left},

@@ -65,6 +65,11 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
   figure.caption =
       "Loss, and below it on the same steps the condition number of the problem that the optimiser "
       "solves for the worst conditioned down-projection W_d; lower is easier.";
+  figure.marks = alarm_marks(arms);
+  if (!figure.marks.empty()) {
+    figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
+                                  figure.marks.size());
+  }
   if (!any_loss && layer.empty()) {
     figure.panels.clear();
     figure.missing = "No loss and no condition number was recorded.";

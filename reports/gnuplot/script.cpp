@@ -223,7 +223,15 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
           gnuplot_text(line.label),
           placed(panel.y, line.y));
     }
-    panels += "plot " + (plot.empty() ? "NaN notitle" : plot) + "\nunset label\n";
+    // The upper edge is that of the first panel.
+    for (const StepMark& mark : p == 0 ? figure.marks : std::vector<StepMark>{}) {
+      panels += fmt::format(
+          "set arrow from first {0:.9g}, graph 1.04 to first {0:.9g}, graph 0.98 lw 1.2 "
+          "lc rgb '{1}'\n",
+          mark.x,
+          kLightColours.at(mark.arm % kLightColours.size()));
+    }
+    panels += "plot " + (plot.empty() ? "NaN notitle" : plot) + "\nunset label\nunset arrow\n";
   }
   out += data;
   out += "set multiplot\nset label 99 " + gnuplot_text(figure.title) +

@@ -115,6 +115,14 @@ void append_figure(std::string& out, const Figure& figure) {
     append(out, line.y);
     out += '}';
   });
+  if (!figure.marks.empty()) {
+    out += ",\"marks\":";
+    append_list(out, figure.marks, [&](const StepMark& mark) {
+      out += fmt::format("{{\"arm\":{},\"label\":{},\"x\":", mark.arm, text_json(mark.label));
+      append(out, mark.x);
+      out += '}';
+    });
+  }
   out += '}';
 }
 

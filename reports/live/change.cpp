@@ -79,7 +79,8 @@ std::string frame_json(const Figure& figure) {
                       .x = figure.x,
                       .columns = figure.columns,
                       .panels = figure.panels,
-                      .lines = figure.lines});
+                      .lines = figure.lines,
+                      .marks = figure.marks});
 }
 
 bool same_series(const Figure& a, const Figure& b) {

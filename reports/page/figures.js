@@ -239,12 +239,28 @@ const kappascopeFigures = (model, view) => {
     return rows.map((row) => row.map(text).map(field).join(",")).join("\r\n") + "\r\n";
   }
 
+  // What happened at a step, on the upper edge of the first panel: one trace an arm, so that a hidden arm hides them.
+  function markTraces(figure) {
+    const axis = figure.panels[panelsOf(figure)[0]].y;
+    return model.arms.flatMap((name, arm) => {
+      const marks = (figure.marks || []).filter((mark) => mark.arm === arm);
+      if (!marks.length) return [];
+      const words = (label) => (label.length > 300 ? label.slice(0, 300) + " …" : label).replace(/(.{60,80}?) /g, "$1\n");
+      return [{
+        type: "scatter", mode: "markers", xaxis: "x", yaxis: "y", showlegend: false, meta: arm, visible: !view.hidden.has(arm),
+        x: marks.map((mark) => mark.x), y: marks.map(() => placed(axis.max, axis)), cliponaxis: false, hoverinfo: "text",
+        hovertext: marks.map((mark) => plain(name) + "<br>" + plain(figure.x.title + " " + mark.x + ": " + words(mark.label)).replace(/\n/g, "<br>")),
+        marker: { symbol: "triangle-down", size: 9, color: colour(arm), line: { width: 1, color: style("--card") } },
+      }];
+    });
+  }
+
   const tracesOf = (figure) => {
     const shown = panelsOf(figure);
-    return figure.series.flatMap((series) => {
+    return [...figure.series.flatMap((series) => {
       const at = shown.indexOf(series.panel);
       return at < 0 ? [] : seriesTraces(figure, series, at);
-    });
+    }), ...markTraces(figure)];
   };
 
   return { tracesOf, layoutOf, panelsOf, sample, csv, colour, shape, style, transparent };
