@@ -27,13 +27,14 @@ struct Command {
   int (*run)(const cli::Arguments&);
 };
 
-constexpr std::array<Command, 12> kCommands = {{
+constexpr std::array<Command, 13> kCommands = {{
     {"train", "train a gated network with probes attached", cli::run_train},
     {"spectrum", "curvature of a trained network: eigenvalues, density, trace", cli::run_spectrum},
     {"verify", "decide the claims of the documents by computation", cli::run_verify},
     {"report", "one HTML page, or figures, about one or several runs", cli::run_report},
     {"watch", "the report's page in a browser, live while runs are written", cli::run_watch},
     {"advise", "what a bias would do about the features' mean, layer by layer", cli::run_advise},
+    {"alarms", "what the alarms are worth as warnings, on stored runs", cli::run_alarms},
     {"sweep", "train all runs of a study, side by side, and compare its arms", cli::run_sweep},
     {"compare", "differences between arms, paired by seed, with intervals", cli::run_compare},
     {"results", "what studies found: verdicts of their claims, as a page", cli::run_results},

@@ -16,7 +16,7 @@ TEST_CASE("help teaches: the program, and each subcommand with an example") {
   const auto help = work.run("--help");
   CHECK(help.status == 0);
   for (const std::string command :
-       {"train", "spectrum", "verify", "report", "runs", "export", "check", "advise"}) {
+       {"train", "spectrum", "verify", "report", "runs", "export", "check", "advise", "alarms"}) {
     CAPTURE(command);
     CHECK_THAT(help.out, Contains(command));
     const auto own = work.run(command + " --help");
@@ -58,7 +58,8 @@ TEST_CASE("help is readable: arguments, defaults, lines of a terminal's width, f
                                     "results",
                                     "spectrum",
                                     "check",
-                                    "advise"}) {
+                                    "advise",
+                                    "alarms"}) {
     CAPTURE(command);
     const auto help = work.run(command + " --help").out;
     for (auto found = std::sregex_iterator(help.begin(), help.end(), file), end = found;
