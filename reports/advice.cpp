@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/wrap.h"
+#include "reports/advice/suggestions.h"
 #include "reports/findings/ratio.h"
 #include "reports/number_format.h"
 #include "reports/runs/arms.h"
@@ -126,6 +128,7 @@ Advice advice(const std::filesystem::path& run) {
   require(!out.layers.empty(),
           "{} has no condition numbers of a down-projection to advise on",
           run.string());
+  out.suggestions = suggestions(arm, out.layers);
   out.limits = {
       "These are factors of one block of the Hessian at the features of the last window. They "
       "bound "
@@ -140,8 +143,24 @@ Advice advice(const std::filesystem::path& run) {
   return out;
 }
 
+std::string to_text(const Suggestion& suggestion) {
+  std::string what = suggestion.what;
+  what.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(what.front())));
+  return fmt::format("{}: {}; try {}; it worked where {}; not known: {}.",
+                     what,
+                     suggestion.evidence,
+                     suggestion.attempt,
+                     suggestion.success,
+                     suggestion.unknown);
+}
+
 std::string to_text(const Advice& advice) {
-  std::string text;
+  std::string text = advice.suggestions.empty()
+                         ? "No number of this run asks for a change.\n"
+                         : "What its numbers ask for, the most urgent first:\n";
+  for (const auto& suggestion : advice.suggestions)
+    text += "- " + wrapped(to_text(suggestion), kIndented);
+  text += "The mean of each layer's features, and a bias:\n";
   for (const auto& layer : advice.layers) {
     text += fmt::format("{}  (step {}, {})\n",
                         layer.layer,
@@ -162,7 +181,14 @@ std::string to_text(const Advice& advice) {
 }
 
 std::string to_json(const Advice& advice) {
-  auto layers = nlohmann::json::array();
+  auto layers = nlohmann::json::array(), suggestions = nlohmann::json::array();
+  for (const auto& each : advice.suggestions) {
+    suggestions.push_back({{"what", each.what},
+                           {"evidence", each.evidence},
+                           {"attempt", each.attempt},
+                           {"success", each.success},
+                           {"unknown", each.unknown}});
+  }
   for (const auto& layer : advice.layers) {
     layers.push_back({{"layer", layer.layer},
                       {"step", layer.step},
@@ -173,7 +199,8 @@ std::string to_json(const Advice& advice) {
                       {"variance_at_best", json_of(layer.variance_at_best)},
                       {"verdict", layer.verdict}});
   }
-  const nlohmann::json all = {{"layers", layers}, {"limits", advice.limits}};
+  const nlohmann::json all = {
+      {"suggestions", suggestions}, {"layers", layers}, {"limits", advice.limits}};
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

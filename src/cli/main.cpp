@@ -33,7 +33,7 @@ constexpr std::array<Command, 13> kCommands = {{
     {"verify", "decide the claims of the documents by computation", cli::run_verify},
     {"report", "one HTML page, or figures, about one or several runs", cli::run_report},
     {"watch", "the report's page in a browser, live while runs are written", cli::run_watch},
-    {"advise", "what a bias would do about the features' mean, layer by layer", cli::run_advise},
+    {"advise", "what a run's numbers ask for: rate, batch, bias, norm, precision", cli::run_advise},
     {"alarms", "what the alarms are worth as warnings, on stored runs", cli::run_alarms},
     {"sweep", "train all runs of a study, side by side, and compare its arms", cli::run_sweep},
     {"compare", "differences between arms, paired by seed, with intervals", cli::run_compare},

@@ -108,6 +108,93 @@ TEST_CASE("numbers that are not resolved decide nothing, and the cause is named"
              Contains("Not decided") && Contains("κ(Σ+μμᵀ) is beyond what") && Contains("59,200"));
 }
 
+namespace {
+
+/// What a run asks for whose last numbers are these, beside a layer without anything to do.
+std::vector<Suggestion> asked_for(const std::vector<store::Scalar>& scalars,
+                                  const store::Facts& facts = {},
+                                  double spike_at = -1) {
+  const TemporaryFolder folder;
+  {
+    auto run = store::RunWriter::create(folder / "run", facts);
+    for (std::int64_t step = 0; step < 200; ++step) {
+      store::Snapshot loss{.step = step, .scalars = {}, .arrays = {}, .events = {}};
+      const double noise = 1e-3 * static_cast<double>(step * 7 % 11);
+      loss.scalars.push_back(sample::plain(
+          "loss/train", "", 1 + noise + (static_cast<double>(step) == spike_at ? 3 : 0)));
+      run.write(loss);
+    }
+    store::Snapshot last{.step = 199, .scalars = scalars, .arrays = {}, .events = {}};
+    for (const auto* name : {"kappa/sigma", "kappa/second_moment"})
+      last.scalars.push_back(sample::scalar(name, "a", 100, 0.01, store::Status::kResolved));
+    run.write(last);
+    run.set_state("finished");
+  }
+  const auto found = advice(folder / "run");
+  const auto json = nlohmann::json::parse(to_json(found));
+  CHECK(json["suggestions"].size() == found.suggestions.size());
+  return found.suggestions;
+}
+
+store::Scalar critical(double value, double error, double rows) {
+  auto out = sample::scalar("gradvar/critical_batch", "a", value, error);
+  out.n = rows;
+  return out;
+}
+
+std::vector<std::string> names_of(const std::vector<Suggestion>& suggestions) {
+  std::vector<std::string> names;
+  for (const auto& each : suggestions) names.push_back(each.what);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a run whose numbers ask for nothing is told so; its batch may be off on either side") {
+  CHECK(asked_for({}).empty());
+  CHECK(asked_for({critical(150, 0.1, 100)}).empty());
+  const auto small = asked_for({critical(1000, 0.1, 100)});
+  REQUIRE(names_of(small) == Names{"batch"});
+  CHECK_THAT(to_text(small[0]),
+             Contains("Batch: noise and mean of the gradient of a are as large as each other at a "
+                      "batch of 1000 (900 to 1100) rows at step 199, against 100 in a step; try "
+                      "a batch of twice the rows") &&
+                 Contains("it worked where") && Contains("not known: "));
+  CHECK_THAT(asked_for({critical(5, 0.1, 100)}).at(0).attempt, Contains("half the rows"));
+}
+
+TEST_CASE("a spike asks for a lower rate, an early one for a warm-up; so does the limit") {
+  const auto late = asked_for({}, {}, 150);
+  REQUIRE(names_of(late) == Names{"rate"});
+  CHECK_THAT(late[0].evidence, Contains("1 spike, the first at step 150, to 4"));
+  CHECK_THAT(late[0].unknown, Contains("or a batch does"));
+  const auto above = [](double seen) {
+    return asked_for({sample::scalar("hessian/preconditioned", "", seen, 0.01, "converged"),
+                      sample::plain("hessian/stability_limit", "", 38)});
+  };
+  CHECK(above(38).empty());  // not surely above
+  CHECK_THAT(above(57).at(0).evidence, Contains("150 % of its limit"));
+}
+
+TEST_CASE("features that a precision loses, and scales that a norm would even out, are told") {
+  auto lost = asked_for({sample::plain("features/outside_bfloat16", "a", 3),
+                         sample::plain("features/nonfinite_rows", "a", 0)});
+  REQUIRE(names_of(lost) == Names{"precision"});
+  CHECK_THAT(lost[0].evidence, Contains("3 features of a lie outside"));
+  lost = asked_for({sample::plain("features/outside_bfloat16", "a", 0),
+                    sample::plain("features/nonfinite_rows", "a", 7)});
+  CHECK_THAT(lost.at(0).evidence, Contains("7 rows"));
+  const std::vector<store::Scalar> scales = {
+      sample::scalar("kappa/with_bias", "a", 1000, 0.1, store::Status::kResolved),
+      sample::scalar("kappa/with_bias_scaled", "a", 20, 0.1, store::Status::kResolved)};
+  const auto uneven = asked_for(scales, {{"optimizer", "sgd"}});
+  REQUIRE(names_of(uneven) == Names{"norm"});
+  CHECK_THAT(uneven[0].evidence, Contains("by 50 (40.9 to 61.1"));
+  CHECK(asked_for(scales, {{"optimizer", "adam"}}).empty());  // which scales each weight already
+}
+
 TEST_CASE("a run without condition numbers, and a folder without a run, are errors") {
   const TemporaryFolder folder;
   static_cast<void>(store::RunWriter::create(folder / "run", {}));

@@ -34,18 +34,33 @@ struct LayerAdvice {
   std::string verdict;  ///< a sentence
 };
 
+/// One thing to try, as parts of a sentence.
+struct Suggestion {
+  std::string what;      ///< precision, rate, warm-up, batch, norm or bias
+  std::string evidence;  ///< the numbers behind it, with their step
+  std::string attempt;   ///< what to try
+  std::string success;   ///< how one would know that it worked
+  std::string unknown;   ///< what these numbers cannot know
+};
+
+/// "Rate: EVIDENCE; try ATTEMPT; it worked where SUCCESS; not known: UNKNOWN."
+std::string to_text(const Suggestion& suggestion);
+
 struct Advice {
+  /// What the numbers of the run ask for, the most urgent first: five at most, perhaps none.
+  std::vector<Suggestion> suggestions;
   std::vector<LayerAdvice> layers;
   /// What the theory does not promise, a sentence each, with the claim in theory/LEDGER.md.
   std::vector<std::string> limits;
 };
 
-/// From what a run measured last in each layer. Throws Error when the run cannot be read or has no
-/// condition numbers.
+/// From what a run measured last, and the spikes of its loss. Throws Error when the run cannot be
+/// read or has no condition numbers.
 Advice advice(const std::filesystem::path& run);
 
 std::string to_text(const Advice& advice);
-/// {"layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper", "paired"}
+/// {"suggestions": [{"what", "evidence", "attempt", "success", "unknown"}, ...],
+/// "layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper", "paired"}
 /// or null,
 /// ...}], "limits": [...]}.
 std::string to_json(const Advice& advice);

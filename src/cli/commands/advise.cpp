@@ -13,11 +13,17 @@ int run_advise(const Arguments& arguments) {
   Usage usage;
   usage.synopsis = "kappascope advise RUN [--json]";
   usage.text =
-      "Says of each down-projection what the mean of its features costs, and what a post-gating\n"
-      "bias, an output bias or neither would do about it: factors of the condition number and of\n"
-      "the gradient's variance with intervals, from what the run measured last, and what the "
-      "theory\n"
-      "does not promise.\n\n"
+      "Says what the numbers of a run ask for, in five sentences at most: precision, rate or "
+      "warm-up,\n"
+      "batch, norm, bias; each with the numbers behind it, what to try, how one would know that "
+      "it\n"
+      "worked, and what it cannot know. Then, of each down-projection, what the mean of its "
+      "features\n"
+      "costs, and what a post-gating bias, an output bias or neither would do about it: factors "
+      "of\n"
+      "the condition number and of the gradient's variance with intervals, and what the theory "
+      "does\n"
+      "not promise.\n\n"
       "example: kappascope advise runs/none";
   usage.options.add_options()("help,h", "show this text")(
       "run", po::value(&run)->required(), "the run")(
