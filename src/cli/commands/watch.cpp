@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/watch/server.h"
+#include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/reports/live_text.h"
 
