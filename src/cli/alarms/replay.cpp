@@ -45,6 +45,7 @@ study::WatchedTraining replayed(const store::RunReader& run) {
   const auto told = [](std::int64_t step) { return step - kFirstTold; };
   const auto losses = run.scalars({id::kLossTrain, ""});
   std::vector<double> values;
+  values.reserve(losses.size());
   for (const auto& point : losses) values.push_back(point.scalar.value);
   for (const auto& spike : find_spikes(values)) {
     out.spikes.emplace_back(told(losses[spike.begin].step),
