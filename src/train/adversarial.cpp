@@ -31,7 +31,7 @@ AttackOptions pgd(double radius, int steps, double step_size) {
 
 at::Tensor attack_start(const at::Tensor& inputs, const AttackOptions& options) {
   require(options.start >= 0, "an attack's start must not be negative, got {}", options.start);
-  const auto origin = inputs.detach();
+  auto origin = inputs.detach();
   if (options.start == 0) return origin;
   auto generator = at::make_generator<at::CPUGeneratorImpl>(options.seed);
   const auto noise = torch::empty(origin.sizes(), torch::kDouble)
