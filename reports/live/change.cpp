@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <map>
 
 #include "reports/html/figure_json.h"
@@ -33,7 +33,7 @@ bool equal(std::uint8_t a, std::uint8_t b) {
   return a == b;
 }
 bool equal(double a, double b) {  // also of what is no number
-  return std::memcmp(&a, &b, sizeof a) == 0;
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 /// How many points two series have in common, from the first one on.

@@ -151,7 +151,7 @@ fs::path Database::rescue_place(const fs::path& dir, int i) {
 fs::path Database::rescue() {
   try {
     for (int i = 1;; ++i) {
-      const auto beside = rescue_place(file_.parent_path(), i);
+      auto beside = rescue_place(file_.parent_path(), i);
       if (!fs::create_directory(beside)) continue;
       SQLite::Statement copy(sql_, "VACUUM INTO ?");
       copy.bind(1, database_file(beside).string());
