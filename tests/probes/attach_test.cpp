@@ -123,7 +123,7 @@ TEST_CASE("a sum-reduced loss gives the gradient variance of the mean-reduced on
       return loss.item<double>();
     });
   }
-  CHECK(check_same(folder.path() / "mean", folder.path() / "sum", 1e-9, "gradvar/") == 2 * 9);
+  CHECK(check_same(folder.path() / "mean", folder.path() / "sum", 1e-9, "gradvar/") == 2 * 10);
 }
 
 TEST_CASE("four passes of a quarter of the rows are one pass of all of them") {

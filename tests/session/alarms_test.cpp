@@ -134,6 +134,16 @@ TEST_CASE("a batch that is small against the critical one is told by the lower b
   CHECK(at(std::numeric_limits<double>::infinity(), 100).empty());  // still
   CHECK(at(900, 100).empty());
   CHECK(at(1100, 100) == "gradient_noise");
+  CHECK(at(900, 100).empty());
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  const auto raised = watch.look(with(0,
+                                      {{.name = id::kCriticalBatch,
+                                        .layer = "a",
+                                        .value = kInfinite,
+                                        .lower = kInfinite,
+                                        .n = 100}}));
+  REQUIRE(raised.size() == 1);
+  CHECK_THAT(raised[0].message, Contains("not told from zero in the step's 100 rows"));
 }
 
 TEST_CASE("dead units and what bfloat16 cannot hold are told when they grow") {

@@ -106,12 +106,17 @@ class GradientNoiseRule final : public Rule {
             {id(),
              snapshot.step,
              scalar.layer,
-             fmt::format("the noise of the gradient of W_d is as large as its mean at a "
-                         "batch of {:.3g} rows or more, {:.3g} times the step's {:.3g}: a "
-                         "larger batch, or a lower rate, averages it out",
-                         *scalar.lower,
-                         ratio,
-                         *scalar.n)});
+             std::isfinite(ratio)
+                 ? fmt::format("the noise of the gradient of W_d is as large as its mean at a "
+                               "batch of {:.3g} rows or more, {:.3g} times the step's {:.3g}: a "
+                               "larger batch, or a lower rate, averages it out",
+                               *scalar.lower,
+                               ratio,
+                               *scalar.n)
+                 : fmt::format("the mean of the gradient of W_d is not told from zero in the "
+                               "step's {:.3g} rows: a larger batch, or a lower rate, averages the "
+                               "noise out",
+                               *scalar.n)});
       }
       raised.front() = noisy ? 1 : 0;
     }
