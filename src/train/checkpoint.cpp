@@ -107,6 +107,10 @@ tensor::State state_of(int64_t step,
 }
 
 fs::path write_checkpoint(const fs::path& run_dir, int64_t step, const tensor::State& state) {
+  // A run that was taken away is not begun anew by its checkpoint.
+  require(fs::is_directory(run_dir),
+          "cannot write a checkpoint: there is no directory {}",
+          run_dir.string());
   const auto dir = run_dir / "checkpoints";
   make_directories(dir);
   auto file = dir / fmt::format("step-{:08}{}", step, kExtension);

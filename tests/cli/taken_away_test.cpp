@@ -58,7 +58,7 @@ TEST_CASE("a sweep says which run was taken away, and goes on from what is left 
   const fs::path run = "runs/study/PGB_seed-1";
   const auto copy = run.string() + "-rescued";
   const auto lost = work.run("sweep study.ini",
-                             meanwhile((run / "checkpoints").string(), "rm -rf " + run.string()));
+                             meanwhile((run / "checkpoints").string(), "mv " + run.string() + " taken"));
   CHECK(lost.status == 1);
   CHECK_THAT(lost.err, Contains("PGB_seed-1 failed") && Contains("removed or replaced"));
   const auto again = work.run("sweep study.ini");

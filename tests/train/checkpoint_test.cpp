@@ -48,6 +48,17 @@ std::string bytes_of(const fs::path& file) {
 
 }  // namespace
 
+TEST_CASE("a checkpoint does not make the folder of a run that was taken away") {
+  Trained trained;
+  const auto& task = trained.task;
+  train::TappedSession session(
+      task.model(), store::RunWriter::create(trained.folder / "other", {}), {});
+  const auto absent = trained.folder / "absent";
+  CHECK_THROWS_WITH(train::save_checkpoint(absent, 7, task.model(), *task.optimizer, session),
+                    Catch::Contains("there is no directory " + absent.string()));
+  CHECK_FALSE(fs::exists(absent));
+}
+
 TEST_CASE("checkpoints are found by step, and other files are not taken for one") {
   Trained trained;
   const auto dir = trained.run / "checkpoints";
