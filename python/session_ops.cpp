@@ -6,7 +6,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -177,11 +176,8 @@ class PythonSession final : public torch::CustomClassHolder {
   /// Forgets the passes since the last step: no update came of them.
   void skip() { (void)session_->passes()->take(session::LossReduction::kMean); }
   /// Whether a window ended: latest() is new.
-  bool step(double loss, double learning_rate, double gradient_norm, double terms) {
-    return session_->step(loss,
-                          learning_rate,
-                          std::isnan(gradient_norm) ? std::nullopt : std::optional(gradient_norm),
-                          terms);
+  bool step(double loss, double learning_rate, std::optional<double> gradient_norm, double terms) {
+    return session_->step(loss, learning_rate, gradient_norm, terms);
   }
   /// Of the last step: names, layers, messages.
   std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> alarms()

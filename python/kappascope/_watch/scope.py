@@ -71,7 +71,7 @@ class Scope:
         for note in notes:
             self._say(note)
         self._updated = False
-        self._norm = float("nan")
+        self._norm: float | None = None
         if scaler is not None:
             watch_scaler(self, scaler)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
@@ -282,7 +282,7 @@ class Scope:
     def _next(self) -> None:
         self._update.next()
         self._seen.clear()
-        self._norm = float("nan")
+        self._norm = None
         self._features = self._gradients = False
 
     def latest(self) -> dict[str, Any]:
