@@ -57,8 +57,9 @@ TEST_CASE("a sweep says which run was taken away, and goes on from what is left 
               "[arms]\nnone = model.bias=none\nPGB = model.bias=post-gating\n");
   const fs::path run = "runs/study/PGB_seed-1";
   const auto copy = run.string() + "-rescued";
-  const auto lost = work.run("sweep study.ini",
-                             meanwhile((run / "checkpoints").string(), "mv " + run.string() + " taken"));
+  const auto lost =
+      work.run("sweep study.ini",
+               meanwhile((run / "checkpoints").string(), "mv " + run.string() + " taken"));
   CHECK(lost.status == 1);
   CHECK_THAT(lost.err, Contains("PGB_seed-1 failed") && Contains("removed or replaced"));
   const auto again = work.run("sweep study.ini");
