@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 namespace kappascope::nn {
 
 /// The states of the generators that a model on a device draws from: the host's, and the device's
-/// own where it has one.
+/// own where it has one. All in this header: the Python package's library has probes and no nn.
 struct RandomStates {
   at::Tensor host;    ///< [bytes]
   at::Tensor device;  ///< undefined where the device draws by the host's, and where it is not known
 
   /// As they are now.
-  static RandomStates of(const at::Device& device);
+  static RandomStates of(const at::Device& device) {
+    RandomStates states{generator_of(at::kCPU).get_state(), {}};
+    if (device.is_cuda()) states.device = generator_of(device).get_state();
+    return states;
+  }
   /// Sets the generators to them; one without a state is left as it is.
-  void restore(const at::Device& to) const;
+  void restore(const at::Device& to) const {
+    if (host.defined()) generator_of(at::kCPU).set_state(host);
+    if (to.is_cuda() && device.defined()) generator_of(to).set_state(device);
+  }
+
+ private:
+  static at::Generator generator_of(const at::Device& device) {
+    return at::globalContext().defaultGenerator(device);
+  }
 };
 
 /// Leaves the generators as it found them.
