@@ -231,6 +231,11 @@ TEST_CASE("a resumed watch raises the same alarms as one that went on, at every 
   damaged.set("gradient_norm", memory);
   AlarmsWatch other;
   CHECK_THROWS_AS(other.load(damaged), Error);
+  tensor::State without, nothing;
+  nothing.set("count", std::int64_t{0});
+  without.set("recent", std::int64_t{0});
+  without.set("sharpness", nothing);
+  CHECK_THROWS_AS(other.load(without), Error);
 }
 
 TEST_CASE("several alarms of a step are a line") {

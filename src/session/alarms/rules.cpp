@@ -48,7 +48,10 @@ class SharpnessRule final : public Rule {
   }
   [[nodiscard]] Memory memory() const override { return {{"", {static_cast<double>(above_)}}}; }
   void load(const Memory& memory) override {
-    above_ = static_cast<int>(checked(memory, 1).at("").front());
+    const auto numbers = checked(memory, 1);
+    const auto found = numbers.find("");
+    require(found != numbers.end(), "an alarm's memory of the sharpness is missing");
+    above_ = static_cast<int>(found->second.front());
   }
 
  private:
