@@ -90,7 +90,8 @@ void Session::tell_budget(const RunningProbe& running, std::int64_t parts) {
                           parts,
                           step_,
                           share,
-                          Budget::kSpan));
+                          Budget::kSpan),
+        step_);
 }
 
 Needs Session::needs() const {
@@ -215,7 +216,7 @@ void Session::record(store::Scalar scalar) {
 
 void Session::event(const std::string& kind, const std::string& message, int64_t step) {
   auto& snapshot = pending_.emplace_back();
-  snapshot.step = step < 0 ? step_ : step;
+  snapshot.step = step < 0 ? std::max<int64_t>(step_ - 1, 0) : step;
   snapshot.events.push_back({kind, message});
 }
 

@@ -143,7 +143,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     if (stop && result.steps < task.steps) {
       result.state = "interrupted";
       result.message = fmt::format(
-          "stopped after step {} of {}{}",
+          "stopped after {} of {} steps{}",
           result.steps,
           task.steps,
           result.alarm ? fmt::format(" by the alarm {}", store::info_of(*result.alarm).name) : "");
@@ -176,7 +176,7 @@ TrainResult train(Task& task, session::Session& session, const TrainOptions& opt
     save_checkpoint(copy, session.next_step(), task, session);
     session.close("interrupted");
     throw Error(
-        fmt::format("{}, with the weights after step {}; continue with: kappascope train "
+        fmt::format("{}, with the weights after {} steps; continue with: kappascope train "
                     "--resume '{}'",
                     why,
                     session.next_step(),

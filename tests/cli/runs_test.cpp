@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -35,6 +38,39 @@ TEST_CASE("runs shows start, duration and test loss") {
   CHECK(row["test_loss"] == 0.25);
   CHECK(row["seconds"] > 1e6);  // written today, made in January
   CHECK(row["created"] == "2026-01-31T12:00:00Z");
+}
+
+TEST_CASE("messages, events, runs and report count the same steps, before and after a resumption") {
+  const Workplace work;
+  const auto json_of = [](const std::string& text) { return nlohmann::json::parse(text); };
+  const auto stopped = work.run_until(
+      Workplace::train("--train.steps 400 --train.checkpoint-every 5 --out run --json"),
+      "run/checkpoints/step-00000005.safetensors",
+      "INT");
+  REQUIRE(stopped.status == 130);
+  const auto check = [&](const kappascope::testing::Output& trained, int64_t steps) {
+    CHECK(json_of(trained.out)["steps"] == steps);
+    CHECK(json_of(work.run("runs --json .").out)["steps"] == steps);
+    const auto exported = work.run("export run --format jsonl").out;
+    CHECK(json_of(exported.substr(0, exported.find('\n')))["last_step"] == steps - 1);
+    REQUIRE(work.run("report run --force --out page.html").status == 0);
+    CHECK_THAT(kappascope::testing::slurp(work.path() / "page.html"),
+               Contains(fmt::format("<th scope=\"row\">steps stored</th><td>{}</td>", steps)));
+  };
+  const auto steps = json_of(stopped.out)["steps"].get<int64_t>();
+  CHECK_THAT(stopped.err, Contains(fmt::format("stopped after {} of 400 steps", steps)));
+  check(stopped, steps);
+
+  const auto resumed = work.run("train --resume run --json");
+  REQUIRE(resumed.status == 0);
+  CHECK_THAT(resumed.err, Contains(fmt::format("resuming run after {} steps", steps)));
+  const auto events = kappascope::store::RunReader(work.path() / "run").events();
+  const auto told =
+      std::ranges::find(events, "resumed", [](const auto& stored) { return stored.event.kind; });
+  REQUIRE(told != events.end());
+  CHECK(told->event.message == fmt::format("resumed after {} steps", steps));
+  CHECK(told->step == steps - 1);
+  check(resumed, 400);
 }
 
 TEST_CASE("advise says what a run's features cost, in words and as JSON") {

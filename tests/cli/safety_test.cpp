@@ -117,7 +117,7 @@ TEST_CASE("a damaged newest checkpoint is passed over with a warning, an older o
   CHECK_THAT(spectrum.out, Contains("\"step\":27"));
   const auto resumed = work.run("train --resume run");
   CHECK(resumed.status == 0);
-  CHECK_THAT(resumed.err, Contains("is damaged") && Contains("after step 27"));
+  CHECK_THAT(resumed.err, Contains("is damaged") && Contains("after 27 steps"));
   CHECK(slurp(checkpoints(work.path() / "run").back()) ==
         slurp(checkpoints(work.path() / "whole").back()));
 }

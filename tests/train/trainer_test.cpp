@@ -232,7 +232,7 @@ TEST_CASE("a run that is taken away while it trains goes on from a copy to the s
       probes.push_back({std::make_unique<Thief>(dir), {step, 1}});
       train::TappedSession session(
           task.model(), store::RunWriter::create(dir, {{"label", "x"}}), std::move(probes));
-      const auto said = "the weights after step " + std::to_string(step + 1);
+      const auto said = "the weights after " + std::to_string(step + 1) + " steps";
       REQUIRE_THROWS_WITH(train::train(task, session, {}),
                           Catch::Contains("removed or replaced") && Catch::Contains(said) &&
                               Catch::Contains("--resume '" + copy));

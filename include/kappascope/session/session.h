@@ -88,7 +88,7 @@ class Session {
   /// Runs work outside a training step (an evaluation, an attack) unseen; otherwise a pass with
   /// gradients would count as one of the next step.
   void outside(const std::function<void()>& work);
-  /// `step` = -1: the step that comes next.
+  /// `step` = -1: the last one, as of record().
   void event(const std::string& kind, const std::string& message, std::int64_t step = -1);
   void flush();
   /// Writes pending data and the state ("finished", "interrupted", "failed"); nothing is seen from

@@ -280,7 +280,7 @@ int run_train(const Arguments& arguments) {
   train::TappedSession session(task.model(), make_run(), std::move(probes), watching);
   if (checkpoint) {
     train::load_checkpoint(*checkpoint, task, session);
-    line.note(fmt::format("resuming {} after step {}", dir.string(), checkpoint->step));
+    line.note(fmt::format("resuming {} after {} steps", dir.string(), checkpoint->step));
     checkpoint.reset();
   } else if (resuming) {
     line.note(dir.string() + " has no checkpoint yet: starting at the first step");

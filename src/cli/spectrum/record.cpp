@@ -218,7 +218,7 @@ store::Snapshot to_snapshot(const SpectrumRequest& request,
   if (result.batches) add_batches(records, *result.batches, request);
   if (result.top_eigenvalue) add_top_eigenvalue(records, *result.top_eigenvalue, request.interval);
   out.events.push_back({"spectrum",
-                        fmt::format("{} of {} after step {} on {} rows: {} in {} products",
+                        fmt::format("{} of {} after {} steps on {} rows: {} in {} products",
                                     request.kind,
                                     request.block,
                                     result.checkpoint,

@@ -14,7 +14,7 @@ namespace {
 
 void print_pairs(const SpectrumRequest& request, const SpectrumResult& result) {
   const auto& found = result.pairs.value;
-  fmt::print("{} of {} parameters ({}) after step {}, {} rows: {} in {} products\n",
+  fmt::print("{} of {} parameters ({}) after {} steps, {} rows: {} in {} products\n",
              request.kind,
              result.parameters,
              request.block,
