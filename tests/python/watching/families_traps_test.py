@@ -190,7 +190,7 @@ class Compiled(Loop):
     records = False  # a hook that keeps tensors is not for a compiler
 
     def prepare(self, model: nn.Module) -> nn.Module:
-        compiled: nn.Module = torch.compile(model, backend="aot_eager")
+        compiled: nn.Module = torch.compile(model, backend="eager")
         return compiled
 
 

@@ -169,7 +169,7 @@ class Traps(Attached):
 
     def test_a_compiled_model_is_seen(self) -> None:
         model = Model()
-        compiled = torch.compile(model, backend="eager")
+        compiled = torch.compile(model, backend="aot_eager")
         tokens = batches(1)[0]
         compiled(tokens)  # compiled before it is watched
         scope, optimizer = self.attach(compiled)
