@@ -63,6 +63,9 @@ TEST_CASE("the peak counts what was held and let go, until it is forgotten") {
   }
   const auto after = *resident_memory();
   CHECK(after.peak >= before->now + static_cast<std::int64_t>(kBytes * 9 / 10));
+#ifdef __SANITIZE_ADDRESS__
+  return;  // what was let go stays in its quarantine
+#endif
   REQUIRE(forget_peak_memory());
   CHECK(resident_memory()->peak < after.peak - static_cast<std::int64_t>(kBytes / 2));
 }

@@ -74,7 +74,8 @@ TEST_CASE("most seeds at infinity are a median at infinity", "[study]") {
 }
 
 TEST_CASE("one seed, or seeds that agree, have no band", "[study]") {
-  const auto& alone = median_arm("a", {run_of({1, 2})}, 1).series("kappa/sigma");
+  const Arm single = median_arm("a", {run_of({1, 2})}, 1);
+  const auto& alone = single.series("kappa/sigma");
   CHECK(alone[1].scalar.value == 2);
   CHECK(!alone[1].scalar.lower);
   const Arm same = median_arm("a", {run_of({1, 2}), run_of({1, 2})}, 1);

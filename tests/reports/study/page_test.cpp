@@ -97,7 +97,8 @@ TEST_CASE("one seed has curves without a band, and the page says so", "[study]")
   write_study(folder / "s", 1, 0, {""}, 1);
   const std::string page = page_of_study(folder / "s");
   CHECK(holds(page, "Every arm is shown as one seed, so no band."));
-  for (const auto& series : data_of(page)["figures"][1]["series"]) CHECK(!series.contains("lower"));
+  const auto data = data_of(page);
+  for (const auto& series : data["figures"][1]["series"]) CHECK(!series.contains("lower"));
 }
 
 TEST_CASE("accuracies under attack are drawn where they were recorded", "[study]") {
