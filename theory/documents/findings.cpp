@@ -11,9 +11,10 @@ const std::vector<KeyFinding>& findings() {
       {"P-ODD",
        "Sections 3.1 and 3.2, attention against gating",
        &odd_attention,
-       "An attention block without biases cannot give a feature a constant level, a gated layer "
-       "can. If you drop biases everywhere, the attention output is where one is missed: keep b_O "
-       "or the norm's shift before you think of the MLP."},
+       "The section's display has the norm's shift b, and with it the sentence stands: attention "
+       "passes the constant on (P-ATTa, P-ATTb). Without that shift, as in models that drop all "
+       "biases, an attention block cannot give a feature a constant level, and a gated layer can: "
+       "keep b_O or the norm's shift before you think of the MLP."},
       {"P-MSEb",
        "Section 3.1, minimum-MSE remark",
        &vanishing_noise,

@@ -56,9 +56,9 @@ std::vector<Claim> dichotomy_claims() {
   return {
       {.id = "P-ODD",
        .source = "Post-gating bias, 3.1 (attention) and 3.2",
-       .statement = "Constant offsets are recoverable throughout attention and not after gating: "
-                    "bias-free attention makes a constant other than zero, a bias-free gated layer "
-                    "does not.",
+       .statement = "Constant offsets are recoverable throughout attention and not after gating, "
+                    "read without the shift that the norm has in the display of 3.1: bias-free "
+                    "attention makes a constant other than zero, a bias-free gated layer does not.",
        .assumptions = kBiasFree,
        .derivation = "For given scores the outputs are linear in W_VW_O: one linear system. For "
                      "the gated layer another, over its W_d. The witnesses in this order, both "
