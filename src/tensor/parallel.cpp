@@ -11,8 +11,9 @@ namespace kappascope::tensor {
 void parallel_tasks(std::int64_t count, const std::function<void(std::int64_t)>& task) {
   auto numbers = torch::arange(count);
   auto each = at::TensorIterator::nullary_op(numbers);
-  // What the barriers of LibTorch's OpenMP order already, said so that ThreadSanitizer sees it.
-  std::atomic<std::int64_t> order{0};
+  // What the barriers of LibTorch's OpenMP order already, said so that ThreadSanitizer sees it; not
+  // on this stack, which another thread may look at only behind it.
+  static std::atomic<std::int64_t> order{0};
   order.fetch_add(1, std::memory_order_release);
   each.for_each(
       [&](char** data, const int64_t* strides, int64_t n, int64_t rows) {
