@@ -156,8 +156,9 @@ void MomentAccumulator::update(const Eigen::Ref<const RowMatrixD>& rows,
   block.shift = sums_.n > 0 ? sums_.shift : shift_for(centred);
   centred.rowwise() -= block.shift.transpose();
   block.sum = centred.colwise().sum().transpose();
-  // Eigen takes a reference to the first of no rows.
-  if (block.n > 0) block.cross.selfadjointView<Eigen::Lower>().rankUpdate(centred.transpose());
+  // Eigen takes a reference to the first of no numbers.
+  if (centred.size() > 0)
+    block.cross.selfadjointView<Eigen::Lower>().rankUpdate(centred.transpose());
   if (rows_per_group == 1) {
     block.rows_are_groups();
   } else {
