@@ -212,7 +212,8 @@ RunWriter RunWriter::resume(const fs::path& dir, std::int64_t step) {
   RunWriter writer(std::make_unique<Impl>(dir));
   writer.impl_->commit("resume", [&](SQLite::Database& sql) {
     remove_after(sql, step);
-    put_events(sql, step, utc_now(), {{"resumed", fmt::format("resumed after {} steps", step + 1)}});
+    put_events(
+        sql, step, utc_now(), {{"resumed", fmt::format("resumed after {} steps", step + 1)}});
     put_fact(sql, "state", "running");
   });
   return writer;
