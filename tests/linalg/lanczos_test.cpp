@@ -212,7 +212,7 @@ TEST_CASE("a small basis costs a third more products at most where the other end
     with += lanczos(op, {.top = 5, .max_basis = 13, .seed = seed}).products;
   }
   CHECK(with > without);
-  CHECK(with < 1.35 * without);
+  CHECK(with < 1.35 * without);  // 1.28; a restart that gives the other end up takes 1.51
 }
 
 TEST_CASE("a certificate says that memory was short") {

@@ -188,8 +188,7 @@ class ThickRestartLanczos {
 
   /// Half of the room stays with the wanted ends of the spectrum, shared as the wanted pairs are.
   /// An end that was not asked for keeps half of the rest: given up, its pairs come back after each
-  /// restart, by products that the wanted ones then wait for. Where it reaches twice to five times
-  /// as far as the wanted end, that is 10 to 20 % of the products with room for 13 vectors.
+  /// restart, by products that the wanted ones then wait for.
   void thick_restart() {
     const Eigen::Index keep = std::max(enough_, max_basis_ / 2), other = (max_basis_ - keep) / 2;
     const Eigen::Index keep_top = keep * top_ / (top_ + bottom_);
