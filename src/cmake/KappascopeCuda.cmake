@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CUDA language, and the CUDA half of LibTorch added to kappascope::torch, where KAPPASCOPE_CUDA
-# says so: OFF never, ON or stop, AUTO where the toolkit and LibTorch are there and fit together.
+# The CUDA language, and what the kernels need of LibTorch added to kappascope::torch, where
+# KAPPASCOPE_CUDA says so: OFF never, ON or stop, AUTO where the toolkit and LibTorch are there and fit together.
 # Afterwards KAPPASCOPE_CUDA is ON or OFF; why the kernels are left out is said.
 
 # `out` becomes empty where the kernels can be built, or the reason why not.
@@ -50,9 +50,9 @@ if(KAPPASCOPE_CUDA)
     set(CMAKE_CUDA_ARCHITECTURES 80 90)
   endif()
   enable_language(CUDA)
-  # LibTorch registers its CUDA backend when its library is loaded, so it must not be dropped as
-  # unused. Link-only: sources without CUDA keep their flags, and with them the precompiled header.
+  # Streams and the current device, which the kernels' callers ask for; libtorch_cuda itself is
+  # loaded where a device is asked for (tensor/cuda_devices). Link-only: sources without CUDA keep
+  # their flags, and with them the precompiled header.
   target_link_libraries(kappascope::torch INTERFACE $<LINK_ONLY:CUDA::cudart>
-    -Wl,--no-as-needed ${KAPPASCOPE_TORCH_DIR}/lib/libtorch_cuda.so
-    ${KAPPASCOPE_TORCH_DIR}/lib/libc10_cuda.so -Wl,--as-needed)
+    ${KAPPASCOPE_TORCH_DIR}/lib/libc10_cuda.so)
 endif()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/device.h"
 
-#include <torch/cuda.h>
 #include <torch/types.h>
 
 #include <algorithm>
 
 #include "kappascope/core/require.h"
+#include "kappascope/tensor/cuda_devices.h"
 
 namespace kappascope::train {
 
@@ -25,15 +25,15 @@ void require_device_name(const std::string& name) {
 c10::Device device_named(const std::string& name) {
   require_device_name(name);
   if (name == "cpu") return {torch::kCPU};
-  const auto count = torch::cuda::device_count();
+  const auto& [count, missing] = tensor::cuda_devices();
   if (name == "auto") return count > 0 ? c10::Device(torch::kCUDA, 0) : c10::Device(torch::kCPU);
   const c10::Device wanted(name == "cuda" ? "cuda:0" : name);
   require(wanted.index() < count,
           "train.device is {}, but {}; use --device cpu, or auto",
           name,
-          count > 0 ? fmt::format("there are {} CUDA devices, from cuda:0 on", count)
-          : at::globalContext().hasCUDA() ? std::string("LibTorch finds no CUDA device")
-                                          : std::string("this program was built without CUDA"));
+          count > 0         ? fmt::format("there are {} CUDA devices, from cuda:0 on", count)
+          : missing.empty() ? std::string("LibTorch finds no CUDA device")
+                            : fmt::format("LibTorch's CUDA half is not there ({})", missing));
   return wanted;
 }
 

@@ -10,6 +10,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/data/module_tensors.h"
+#include "kappascope/train/device.h"
 #include "train/optimizer.h"
 
 namespace kappascope::train {
@@ -20,6 +21,7 @@ Task make_task(const TrainConfig& config) {
   Task task;
   task.config = config;
   task.loss_scale = LossScale(config.precision);
+  device_named(config.device);  // before LibTorch is asked for the generators of devices
   torch::manual_seed(config.seed);
   task.problem = make_problem(config);
   if (!config.init.empty()) data::load_safetensors(task.model(), config.init);

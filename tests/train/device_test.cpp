@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/device.h"
 
-#include <torch/cuda.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
@@ -10,6 +10,7 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
+#include "kappascope/tensor/cuda_devices.h"
 #include "kappascope/train/checkpoint.h"
 #include "support/catch.h"
 
@@ -19,7 +20,7 @@ TEST_CASE("a device is known by its name, and one that is not there is said to b
   CHECK(train::device_named("cpu").is_cpu());
   for (const auto* name : {"gpu", "cuda:", "cuda:x", "cuda:123", "CPU", ""})
     CHECK_THROWS_WITH(train::device_named(name), Catch::Contains("cpu, cuda, cuda:N or auto"));
-  const auto count = static_cast<int>(torch::cuda::device_count());
+  const auto count = tensor::cuda_devices().count;
   CHECK(train::device_named("auto").is_cuda() == (count > 0));
   CHECK_THROWS_WITH(
       train::device_named("cuda:99"),
@@ -29,8 +30,14 @@ TEST_CASE("a device is known by its name, and one that is not there is said to b
   CHECK_THROWS_AS(config.validate(), UsageError);
 }
 
-TEST_CASE("data, noise and tables follow every model to another device", "[device]") {
-  if (!torch::cuda::is_available()) {
+TEST_CASE("LibTorch's CUDA half is loaded where a device is asked for") {
+  const auto& devices = tensor::cuda_devices();
+  INFO(devices.missing);
+  CHECK(at::detail::getCUDAHooks().hasCUDART() == devices.missing.empty());
+}
+
+TEST_CASE("data, noise and tables follow every model to another device", "[cuda]") {
+  if (tensor::cuda_devices().count == 0) {
     WARN("not tried: no CUDA device is there");
     return;
   }
@@ -74,8 +81,8 @@ TEST_CASE("data, noise and tables follow every model to another device", "[devic
   check(language);
 }
 
-TEST_CASE("a checkpoint goes on from one device to another", "[device]") {
-  if (!torch::cuda::is_available()) {
+TEST_CASE("a checkpoint goes on from one device to another", "[cuda]") {
+  if (tensor::cuda_devices().count == 0) {
     WARN("not tried: no CUDA device is there");
     return;
   }
