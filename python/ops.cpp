@@ -99,6 +99,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
         out.insert("bounds", tensor::from_vector(found.bounds()));
         out.insert("product_noise", number(found.product_noise));
         out.insert("room_for_vectors", number(found.room_for_vectors));
+        out.insert("packed_vectors", number(found.packed_vectors ? 1 : 0));
         out.insert("multiplicity_checked", number(found.multiplicity_checked ? 1 : 0));
         if (const auto& other = found.other_end)
           out.insert("other_end",

@@ -126,6 +126,7 @@ def spectrum(
         which=which,
         multiplicity_checked=bool(numbers["multiplicity_checked"].item()),
         room_for_vectors=int(numbers["room_for_vectors"].item()),
+        packed_vectors=bool(numbers["packed_vectors"].item()),
         other_end=None if other is None else RitzValue(*other.tolist()),
         tolerance=tol,
         product_noise=numbers["product_noise"].item(),

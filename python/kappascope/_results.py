@@ -71,6 +71,9 @@ class Spectrum(Shown):
     """Each eigenvalue comes as often as it occurs; without it a repeated one comes once."""
     room_for_vectors: int
     """How many vectors memory left room for, where that was fewer than max_basis; 0: no limit."""
+    packed_vectors: bool
+    """The vectors were held in 16 bits a number, for want of memory; the residuals are those of
+    products in full precision."""
     other_end: RitzValue | None
     """Where one end was asked for, the extreme Ritz value at the other one: the eigenvalue there is
     at this value or beyond it. None where the space held nothing but the wanted pairs."""
@@ -129,6 +132,11 @@ class Spectrum(Shown):
                 lines.append(
                     f"Memory left room for {self.room_for_vectors} vectors, so the iteration "
                     "restarted more often and took more products."
+                )
+            if self.packed_vectors:
+                lines.append(
+                    "For want of memory the vectors were held in 16 bits a number; the residuals "
+                    "are those of products in full precision."
                 )
             largest = float(self.eigenvalues.abs().max())
             if self.other_end is not None:

@@ -16,16 +16,32 @@ namespace kappascope::curvature {
 std::optional<std::int64_t> free_bytes(const at::TensorOptions& options,
                                        tensor::Group* group = nullptr);
 
-/// How many of `wanted` vectors of `bytes` fit into a quarter of `free`, `least` at least: the rest
-/// is for the products, and for what else the process does. Restarts are cheap: the five largest of
-/// a small GPT-2 took 40 products with 80 vectors, 41 with 20 and 44 with 13.
-inline int basis_room(std::optional<std::int64_t> free,
-                      std::int64_t bytes,
-                      int wanted,
-                      int least = 1) {
-  if (!free) return wanted;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(*free / 4 / bytes, std::min(least, wanted), wanted));
+/// The vectors of a Krylov basis.
+struct BasisRoom {
+  int vectors;
+  bool
+      packed;  ///< in 16 bits a number (tensor/packed.h), which costs a product for each pair found
+};
+
+struct VectorBytes {
+  std::int64_t full;
+  std::int64_t packed = 0;  ///< 0: it may not be packed
+};
+
+/// How many of `wanted` vectors fit into a quarter of `free`, `least` at least: the rest is for the
+/// products, and for what else the process does. They are packed where less than half of them fit.
+inline BasisRoom basis_room(std::optional<std::int64_t> free,
+                            const VectorBytes& bytes,
+                            int wanted,
+                            int least = 1) {
+  if (!free) return {wanted, false};
+  const auto fit = [&](std::int64_t one) {
+    return static_cast<int>(
+        std::clamp<std::int64_t>(*free / 4 / one, std::min(least, wanted), wanted));
+  };
+  const int full = fit(bytes.full);
+  if (bytes.packed == 0 || 2 * full >= wanted) return {full, false};
+  return {fit(bytes.packed), true};
 }
 
 }  // namespace kappascope::curvature

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "curvature/basis_room.h"
@@ -13,6 +14,7 @@
 #include "kappascope/linalg/density_in.h"
 #include "kappascope/linalg/lanczos_in.h"
 #include "kappascope/linalg/trace_in.h"
+#include "kappascope/tensor/packed.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -21,12 +23,44 @@ double gibibytes(std::int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30);
 }
 
+/// Relative error of a product with a packed vector.
+double packed_noise(const CurvatureOperator& op) {
+  return std::hypot(op.product_noise(), tensor::kPackedError);
+}
+
+/// The same in all processes of the operator's group (collective). Throws Error where not even the
+/// smallest basis fits.
+BasisRoom room_for(const CurvatureOperator& op, double tolerance, int top, int least, int most) {
+  // What rounding leaves of the tolerance is for the iteration.
+  constexpr double kShare = 4;
+  const std::int64_t width = op.vectors().dtype() == torch::kDouble ? 8 : 4;
+  VectorBytes bytes{.full = std::max<std::int64_t>(width, width * op.size())};
+  if (TensorBasis::may_be_packed(op) && tolerance >= kShare * packed_noise(op))
+    bytes.packed = 2 * tensor::packed_length(op.size());
+  auto* group = op.shared_with();
+  const auto free = free_bytes(op.vectors(), group);
+  // Beside the columns, one of which waits for its product: what a product gives, in both types.
+  const std::int64_t needed =
+      least * (bytes.packed > 0 ? bytes.packed : bytes.full) + 2 * bytes.full + 8 * op.size();
+  const bool too_little = free && needed > *free;
+  require(added_up(too_little ? 1 : 0, group) == 0,
+          "{} eigenvalues need {} vectors of {} numbers at once, {:.3g} GiB, and {:.3g} GiB are "
+          "free: ask for fewer (top), or of fewer parameters",
+          top,
+          least + 2,
+          op.size(),
+          gibibytes(needed),
+          gibibytes(free.value_or(0)));
+  const auto here = basis_room(free, bytes, most, least);
+  return {static_cast<int>(gathered(here.vectors, group).minCoeff()),
+          gathered(here.packed ? 1 : 0, group).maxCoeff() > 0};
+}
+
 }  // namespace
 
 Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options,
                       const at::Tensor& start) {
-  TensorBasis basis(op);
   at::Tensor starts;
   if (start.defined() && start.numel() > 0) {
     starts = start.detach().dim() == 1 ? start.detach().unsqueeze(0) : start.detach();
@@ -38,36 +72,31 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
     require(added_up(finite ? 0 : 1, op.shared_with()) == 0,
             "a start vector has NaN or infinity in it");
   }
-  auto within = options;
-  const std::int64_t width = op.vectors().dtype() == torch::kDouble ? 8 : 4;
-  const auto least = static_cast<int>(linalg::smallest_basis(options, basis.size()));
+  const auto order =
+      static_cast<Eigen::Index>(added_up(static_cast<double>(op.size()), op.shared_with()));
+  const auto least = static_cast<int>(linalg::smallest_basis(options, order));
   const auto most =
-      std::max(least, static_cast<int>(std::min<std::int64_t>(options.max_basis, basis.size())));
-  auto* group = op.shared_with();
-  const auto bytes = std::max<std::int64_t>(width, width * op.size());
-  const auto free = free_bytes(op.vectors(), group);
-  // Beside the columns, one of which waits for its product: what a product gives, in both types.
-  const std::int64_t needed = (least + 2) * bytes + 8 * op.size();
-  const bool too_little = free && needed > *free;
-  require(added_up(too_little ? 1 : 0, group) == 0,
-          "{} eigenvalues need {} vectors of {} numbers at once, {:.3g} GiB, and {:.3g} GiB are "
-          "free: ask for fewer (top), or of fewer parameters",
-          options.top,
-          least + 2,
-          op.size(),
-          gibibytes(needed),
-          gibibytes(free.value_or(0)));
-  const int room = basis_room(free, bytes, most, least);
-  within.max_basis = static_cast<int>(gathered(room, group).minCoeff());
+      std::max(least, static_cast<int>(std::min<std::int64_t>(options.max_basis, order)));
+  const auto room = room_for(op, options.tolerance, options.top, least, most);
+  auto within = options;
+  within.max_basis = room.vectors;
+  TensorBasis basis(op, room.packed);
   Eigenpairs pairs;
-  pairs.found = linalg::lanczos_in(basis,
-                                   op.product_noise(),
-                                   within,
-                                   starts.defined() ? starts.size(0) : 0,
-                                   [&](Eigen::Index i) { basis.load(starts[i]); });
-  if (within.max_basis < most) pairs.found.room_for_vectors = within.max_basis;
-  if (options.vectors && pairs.found.eigenvalues.size() > 0)
-    pairs.vectors = basis.take(pairs.found.eigenvalues.size());
+  auto& found = pairs.found;
+  found = linalg::lanczos_in(basis,
+                             room.packed ? packed_noise(op) : op.product_noise(),
+                             within,
+                             starts.defined() ? starts.size(0) : 0,
+                             [&](Eigen::Index i) { basis.load(starts[i]); });
+  if (room.vectors < most) found.room_for_vectors = room.vectors;
+  if (room.packed) {
+    // Residuals were measured by products with the vectors as they are.
+    found.product_noise = op.product_noise();
+    found.packed_vectors = true;
+    if (found.other_end) found.other_end->residual += tensor::kPackedError * found.magnitude();
+  }
+  if (options.vectors && found.eigenvalues.size() > 0)
+    pairs.vectors = basis.take(found.eigenvalues.size());
   return pairs;
 }
 

@@ -11,10 +11,23 @@ namespace kappascope::curvature {
 
 static_assert(linalg::KrylovBasis<TensorBasis>);
 
-TensorBasis::TensorBasis(const CurvatureOperator& op)
+namespace {
+
+bool is_wide(const CurvatureOperator& op) {
+  return op.vectors().dtype() == torch::kDouble;
+}
+
+}  // namespace
+
+bool TensorBasis::may_be_packed(const CurvatureOperator& op) {
+  return !is_wide(op) && tensor::MultivectorKernels::on(op.vectors().device()).take_packed();
+}
+
+TensorBasis::TensorBasis(const CurvatureOperator& op, bool packed)
     : op_(op),
       group_(op.shared_with()),
       size_(static_cast<Eigen::Index>(added_up(static_cast<double>(op.size()), group_))),
+      packed_(packed),
       work_(torch::zeros({op.size()}, op.vectors().dtype(torch::kDouble))),
       kernels_(tensor::MultivectorKernels::on(work_.device())) {}
 
@@ -28,7 +41,7 @@ void TensorBasis::random(std::uint64_t seed) {
 void TensorBasis::multiply(Eigen::Index i) {
   const auto options = work_.options();
   work_.reset();
-  work_ = op_.apply(column(i)).to(options, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  work_ = op_.apply(full(i)).to(options, /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
 double TensorBasis::dot(Eigen::Index i) const {
@@ -40,19 +53,21 @@ void TensorBasis::axpy(double factor, Eigen::Index i) {
 }
 
 void TensorBasis::store(Eigen::Index i, double factor) {
-  const bool wide = op_.vectors().dtype() == torch::kDouble;
-  if (i == std::ssize(columns_))
-    columns_.push_back(
-        torch::empty({op_.size()}, op_.vectors().dtype(wide ? torch::kDouble : torch::kFloat)));
+  if (i == std::ssize(columns_)) {
+    const auto type = packed_ ? torch::kShort : is_wide(op_) ? torch::kDouble : torch::kFloat;
+    const auto length = packed_ ? tensor::packed_length(op_.size()) : op_.size();
+    columns_.push_back(torch::empty({length}, op_.vectors().dtype(type)));
+  }
   kernels_.store(factor, work_, column(i));
 }
 
 at::Tensor TensorBasis::take(Eigen::Index count) {
   columns_.resize(static_cast<std::size_t>(count));
   work_.reset();
-  auto taken = torch::empty({count, op_.size()}, columns_.front().options());
+  const auto type = is_wide(op_) ? torch::kDouble : torch::kFloat;
+  auto taken = torch::empty({count, op_.size()}, op_.vectors().dtype(type));
   for (Eigen::Index i = 0; i < count; ++i) {
-    taken[i].copy_(column(i));
+    taken[i].copy_(full(i));
     column(i).reset();
   }
   columns_.clear();

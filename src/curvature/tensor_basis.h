@@ -14,19 +14,24 @@
 #include "curvature/gathered.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/tensor/multivector.h"
+#include "kappascope/tensor/packed.h"
 
 namespace kappascope::curvature {
 
 /// The columns of a linalg::KrylovBasis on the device of the parameters: float32 for parameters in
-/// float32 or less, whose products are no better than that, and float64 otherwise. The work vector
-/// and all sums are in double. Memory: a column of the basis each, and three vectors in double.
+/// float32 or less, whose products are no better than that, and float64 otherwise; packed ones of
+/// 16 bits (tensor/packed.h) where that is asked for. The work vector and all sums are in double.
+/// Memory: a column of the basis each, and three vectors in double.
 /// Where the processes of a group hold a part of each vector, sums go over all of them, and every
 /// member but load(), store(), rotate() and swap() is collective.
 class TensorBasis {
  public:
-  /// `op` must outlive the basis.
-  explicit TensorBasis(const CurvatureOperator& op);
-  explicit TensorBasis(const CurvatureOperator&&) = delete;
+  /// `op` must outlive the basis. Packed columns: see may_be_packed().
+  explicit TensorBasis(const CurvatureOperator& op, bool packed = false);
+  explicit TensorBasis(const CurvatureOperator&&, bool = false) = delete;
+
+  /// Whether a product may be with a packed column: parameters in float32 or less, on the host.
+  static bool may_be_packed(const CurvatureOperator& op);
 
   /// Of the whole, also where this process holds a part of it.
   [[nodiscard]] Eigen::Index size() const { return size_; }
@@ -61,6 +66,10 @@ class TensorBasis {
   [[nodiscard]] double whole(double length) const {
     return group_ == nullptr ? length : std::sqrt(added_up(length * length, group_));
   }
+  /// Column i as a product takes it.
+  [[nodiscard]] at::Tensor full(Eigen::Index i) {
+    return packed_ ? tensor::unpacked(column(i), op_.size()) : column(i);
+  }
   [[nodiscard]] at::Tensor& column(Eigen::Index i) { return columns_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] tensor::Multivector first(Eigen::Index count) const {
     return tensor::Multivector(columns_).first(static_cast<std::size_t>(count));
@@ -72,6 +81,7 @@ class TensorBasis {
   const CurvatureOperator& op_;
   tensor::Group* group_;
   Eigen::Index size_;
+  bool packed_;
   std::vector<at::Tensor> columns_;
   at::Tensor work_;  // [n] in double
   const tensor::MultivectorKernels& kernels_;

@@ -195,6 +195,11 @@ std::string certificate(const ExtremeEigenvalues& found, const OptionNames& name
         "products.\n",
         found.room_for_vectors);
   }
+  if (found.packed_vectors) {
+    text +=
+        "For want of memory the vectors were held in 16 bits a number; the residuals are those of "
+        "products in full precision.\n";
+  }
   return text;
 }
 

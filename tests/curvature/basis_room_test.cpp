@@ -10,13 +10,31 @@ using namespace kappascope;
 
 TEST_CASE("a basis takes a quarter of what is free, no more than it wants, no less than it needs") {
   constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
-  CHECK(curvature::basis_room(32 * kGibibyte, kGibibyte / 2, 80) == 16);
-  CHECK(curvature::basis_room(32 * kGibibyte, kGibibyte / 2, 10) == 10);
-  CHECK(curvature::basis_room(kGibibyte, kGibibyte, 80) == 1);
-  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte, 80, 13) == 13);
-  CHECK(curvature::basis_room(16 * kGibibyte, kGibibyte, 10, 13) == 10);
-  CHECK(curvature::basis_room(0, kGibibyte, 80) == 1);
-  CHECK(curvature::basis_room(std::nullopt, kGibibyte, 80) == 80);
+  const auto vectors = [](auto... asked) { return curvature::basis_room(asked...).vectors; };
+  const curvature::VectorBytes one{kGibibyte}, half{kGibibyte / 2};
+  CHECK(vectors(32 * kGibibyte, half, 80) == 16);
+  CHECK(vectors(32 * kGibibyte, half, 10) == 10);
+  CHECK(vectors(kGibibyte, one, 80) == 1);
+  CHECK(vectors(16 * kGibibyte, one, 80, 13) == 13);
+  CHECK(vectors(16 * kGibibyte, one, 10, 13) == 10);
+  CHECK(vectors(0, one, 80) == 1);
+  CHECK(vectors(std::nullopt, one, 80) == 80);
+}
+
+TEST_CASE("vectors are packed where less than half of those wanted fit, if they may be") {
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  const curvature::VectorBytes bytes{kGibibyte, kGibibyte / 2};
+  const auto check = [&](int free, int wanted, int vectors, bool packed) {
+    const auto room = curvature::basis_room(free * kGibibyte, bytes, wanted, 5);
+    CHECK(room.vectors == vectors);
+    CHECK(room.packed == packed);
+  };
+  check(160, 80, 40, false);
+  check(156, 80, 78, true);
+  check(40, 80, 20, true);
+  check(40, 15, 10, false);
+  check(4, 80, 5, true);
+  CHECK(!curvature::basis_room(std::nullopt, bytes, 80).packed);
 }
 
 TEST_CASE("what is free on the host is what the system has left") {

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "curvature/tensor_basis.h"
+#include "kappascope/linalg/lanczos_in.h"
 #include "kappascope/linalg/quadrature_in.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/packed.h"
 #include "support/catch.h"
 
 using namespace kappascope;
@@ -118,6 +120,36 @@ TEST_CASE("both ends come in float32 and float64, with orthonormal vectors of th
     for (int i = 0; i < 4; ++i)
       CHECK(std::abs(residual[i].item<double>() - pairs.found.residuals[i]) < 40 * 2e-6);
   }
+}
+
+TEST_CASE("packed vectors give pairs that products in full precision confirm") {
+  const auto matrix = with_spectrum(decaying(300, {40, 39, 20, 18, 15, -30}));
+  const Dense op(matrix.to(torch::kFloat));
+  REQUIRE(curvature::TensorBasis::may_be_packed(op));
+  REQUIRE(!curvature::TensorBasis::may_be_packed(Dense(matrix)));
+  linalg::LanczosOptions options;
+  options.top = 3;
+  options.vectors = true;
+  options.max_basis = 12;  // restarts, whose rotations are packed again
+  curvature::TensorBasis basis(op, true);
+  const double noise = std::hypot(op.product_noise(), tensor::kPackedError);
+  const auto found = linalg::lanczos_in(basis, noise, options);
+  REQUIRE(found.status == linalg::KrylovStatus::kConverged);
+  const auto vectors = basis.take(3).to(torch::kDouble);
+  REQUIRE(vectors.sizes() == at::IntArrayRef{3, 300});
+  const std::vector<double> want{40, 39, 20};
+  for (int i = 0; i < 3; ++i) {
+    const double value = found.eigenvalues[i], own = found.residuals[i];
+    CHECK(own <= options.tolerance * 40);
+    CHECK(std::abs(value - want[static_cast<std::size_t>(i)]) <= own);
+    const auto v = vectors[i];
+    const double residual = (matrix.mv(v) - value * v).norm().item<double>();
+    // The stated residual is that of the vector that is handed out, up to a product in float32.
+    CHECK(std::abs(residual - own) <= 40 * 2 * op.product_noise());
+  }
+  // Rounding of a basis to 16 bits is far above a product's.
+  CHECK((vectors.mm(vectors.t()) - torch::eye(3, torch::kDouble)).abs().max().item<double>() <
+        6 * tensor::kPackedError);
 }
 
 TEST_CASE("what is found on the device is what the host's double basis finds") {

@@ -90,6 +90,9 @@ struct ExtremeEigenvalues {
   /// How many vectors memory left room for, where that was fewer than max_basis: then there were
   /// more restarts. 0: it was no limit.
   int room_for_vectors = 0;
+  /// The vectors were held in 16 bits a number, for want of memory; the residuals are those of
+  /// products in full precision.
+  bool packed_vectors = false;
 
   /// The largest magnitude seen, other_end's among them: what tolerances are relative to.
   [[nodiscard]] double magnitude() const;

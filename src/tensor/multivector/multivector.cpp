@@ -2,13 +2,16 @@
 #include "kappascope/tensor/multivector.h"
 
 #include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
+#include "kappascope/tensor/packed.h"
+#include "tensor/multivector/columns.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {
@@ -28,54 +31,44 @@ std::int64_t worker_count(std::int64_t length) {
 }
 
 /// work(worker, first, n) for pieces of n <= piece elements, each worker's one after the other.
+/// Each begins with a block of packed columns.
 template <typename Work>
 void by_pieces(std::int64_t length, std::int64_t piece, const Work& work) {
   const auto workers = worker_count(length);
   parallel_tasks(workers, [&](std::int64_t worker) {
-    const auto end = (worker + 1) * length / workers;
-    for (auto first = worker * length / workers; first < end; first += piece)
+    const auto begin_of = [&](std::int64_t who) {
+      return who == workers ? length : who * length / workers / kPackedBlock * kPackedBlock;
+    };
+    const auto end = begin_of(worker + 1);
+    for (auto first = begin_of(worker); first < end; first += piece)
       work(worker, first, std::min(piece, end - first));
   });
 }
 
-template <typename T>
-std::vector<T*> pointers(Multivector columns) {
-  std::vector<T*> all;
+template <typename Column>
+std::vector<Column> columns_of(Multivector columns, std::int64_t length) {
+  std::vector<Column> all;
   all.reserve(columns.size());
-  for (const auto& column : columns) all.push_back(column.mutable_data_ptr<T>());
+  for (const auto& column : columns) all.emplace_back(column, length);
   return all;
 }
 
-/// Eight running sums, so that the loop goes several at a time without reordering one sum.
-template <typename T>
-double dot(const T* __restrict a, const double* __restrict w, std::int64_t n) {
-  constexpr std::int64_t kLanes = 8;
-  std::array<double, kLanes> sums{};
-  const auto whole = n / kLanes * kLanes;
-  for (std::int64_t j = 0; j < whole; j += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      sums[static_cast<std::size_t>(lane)] += static_cast<double>(a[j + lane]) * w[j + lane];
-    }
-  }
-  double sum = 0;
-  for (const double lane : sums) sum += lane;
-  for (auto j = whole; j < n; ++j) sum += static_cast<double>(a[j]) * w[j];
-  return sum;
-}
-
-template <typename T>
-void axpy(double factor, const T* __restrict a, double* __restrict w, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) w[j] += factor * static_cast<double>(a[j]);
+/// work<what the column is to these kernels>()
+template <typename Work>
+auto with_type(const at::Tensor& column, const Work& work) {
+  if (column.scalar_type() == at::kDouble) return work.template operator()<PlainColumn<double>>();
+  if (column.scalar_type() == at::kShort) return work.template operator()<PackedColumn>();
+  return work.template operator()<PlainColumn<float>>();
 }
 
 /// w -= Σ c_i column_i where there is a c, then the products asked for: of all columns with w, or
 /// (last entry) of w with itself.
-template <typename T>
+template <typename Column>
 Eigen::VectorXd host_pass(Multivector columns,
                           const Eigen::VectorXd* c,
                           bool project,
                           const at::Tensor& w) {
-  const auto all = pointers<T>(columns);
+  const auto all = columns_of<Column>(columns, w.numel());
   auto* at = w.mutable_data_ptr<double>();
   const Eigen::Index sums = project ? std::ssize(all) : 1;
   Eigen::MatrixXd found = Eigen::MatrixXd::Zero(sums, worker_count(w.numel()));
@@ -83,11 +76,11 @@ Eigen::VectorXd host_pass(Multivector columns,
     double* to = at + first;
     for (std::size_t i = 0; c != nullptr && i < all.size(); ++i) {
       const double factor = (*c)[static_cast<Eigen::Index>(i)];
-      if (factor != 0) axpy(-factor, all[i] + first, to, n);
+      if (factor != 0) all[i].axpy(-factor, first, n, to);
     }
-    if (!project) found(0, worker) += dot(static_cast<const double*>(to), to, n);
+    if (!project) found(0, worker) += dot<double>(to, to, n);
     for (Eigen::Index i = 0; project && i < sums; ++i)
-      found(i, worker) += dot(all[static_cast<std::size_t>(i)] + first, to, n);
+      found(i, worker) += all[static_cast<std::size_t>(i)].dot(first, n, to);
   });
   return found.rowwise().sum();
 }
@@ -96,45 +89,40 @@ Eigen::VectorXd pass(Multivector columns,
                      const Eigen::VectorXd* c,
                      bool project,
                      const at::Tensor& w) {
-  const bool wide = !columns.empty() && columns.front().scalar_type() == at::kDouble;
-  return wide ? host_pass<double>(columns, c, project, w)
-              : host_pass<float>(columns, c, project, w);
+  if (columns.empty()) return host_pass<PlainColumn<float>>(columns, c, project, w);
+  return with_type(columns.front(),
+                   [&]<typename Column>() { return host_pass<Column>(columns, c, project, w); });
 }
 
-template <typename T>
+template <typename Column>
 void host_combine(Multivector columns, const Eigen::MatrixXd& y) {
-  const auto all = pointers<T>(columns);
-  const auto length = columns.front().numel();
+  // Packed columns to the end of their last block, which is zeros.
+  const auto stored = columns.front().numel();
+  const auto length =
+      std::is_same_v<Column, PackedColumn> ? stored / packed_length(1) * kPackedBlock : stored;
+  const auto all = columns_of<Column>(columns, length);
   by_pieces(length, kCombined, [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
-    using Values = Eigen::Matrix<T, Eigen::Dynamic, 1>;
     Eigen::MatrixXd piece(n, y.rows());
-    for (Eigen::Index i = 0; i < y.rows(); ++i) {
-      const T* from = all[static_cast<std::size_t>(i)] + first;
-      piece.col(i) = Eigen::Map<const Values>(from, n).template cast<double>();
-    }
+    for (Eigen::Index i = 0; i < y.rows(); ++i)
+      all[static_cast<std::size_t>(i)].read(first, n, piece.col(i).data());
     const Eigen::MatrixXd combined = piece * y;
-    for (Eigen::Index i = 0; i < y.cols(); ++i) {
-      T* to = all[static_cast<std::size_t>(i)] + first;
-      Eigen::Map<Values>(to, n) = combined.col(i).template cast<T>();
-    }
+    for (Eigen::Index i = 0; i < y.cols(); ++i)
+      all[static_cast<std::size_t>(i)].write(1, combined.col(i).data(), first, n);
   });
 }
 
-template <typename T>
+template <typename Column>
 void host_store(double factor, const at::Tensor& w, const at::Tensor& column) {
   const auto* from = w.const_data_ptr<double>();
-  auto* to = column.mutable_data_ptr<T>();
+  const Column to(column, w.numel());
   by_pieces(w.numel(), kPass, [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t n) {
-    for (auto j = first; j < first + n; ++j) to[j] = static_cast<T>(factor * from[j]);
+    to.write(factor, from + first, first, n);
   });
-}
-
-bool in_double(const at::Tensor& column) {
-  return column.scalar_type() == at::kDouble;
 }
 
 class HostKernels final : public MultivectorKernels {
  public:
+  [[nodiscard]] bool take_packed() const override { return true; }
   [[nodiscard]] Eigen::VectorXd dots(Multivector columns, const at::Tensor& w) const override {
     if (columns.empty()) return {};
     return pass(columns, nullptr, true, w);
@@ -155,15 +143,24 @@ class HostKernels final : public MultivectorKernels {
   }
   void combine(Multivector columns, const Eigen::MatrixXd& y) const override {
     if (columns.empty()) return;
-    in_double(columns.front()) ? host_combine<double>(columns, y) : host_combine<float>(columns, y);
+    with_type(columns.front(), [&]<typename Column>() { host_combine<Column>(columns, y); });
   }
   void store(double factor, const at::Tensor& w, const at::Tensor& column) const override {
-    in_double(column) ? host_store<double>(factor, w, column)
-                      : host_store<float>(factor, w, column);
+    with_type(column, [&]<typename Column>() { host_store<Column>(factor, w, column); });
   }
 };
 
 }  // namespace
+
+at::Tensor unpacked(const at::Tensor& column, std::int64_t n) {
+  auto whole = torch::empty({n}, torch::kFloat);
+  auto* to = whole.mutable_data_ptr<float>();
+  const PackedColumn packed(column, n);
+  by_pieces(n, kPass, [&](std::int64_t /*worker*/, std::int64_t first, std::int64_t count) {
+    packed.read(first, count, to + first);
+  });
+  return whole;
+}
 
 const MultivectorKernels& MultivectorKernels::host() {
   static const HostKernels kernels;

@@ -8,8 +8,8 @@
 
 namespace kappascope::tensor {
 
-/// Columns of one length n: contiguous [n] tensors of float32 or float64, all of one type and on
-/// one device.
+/// Columns of one length n: contiguous [n] tensors of float32 or float64, or packed ones (packed.h)
+/// for kernels that take them, all of one type and on one device.
 using Multivector = std::span<const at::Tensor>;
 
 /// What a Krylov method does with its vectors: a multivector in the type and on the device of a
@@ -30,6 +30,9 @@ class MultivectorKernels {
   static const MultivectorKernels& torch();
 
   virtual ~MultivectorKernels() = default;
+
+  /// Whether columns may be packed ones.
+  [[nodiscard]] virtual bool take_packed() const { return false; }
 
   /// [columns] column · w.
   [[nodiscard]] virtual Eigen::VectorXd dots(Multivector columns, const at::Tensor& w) const = 0;
