@@ -21,7 +21,7 @@ std::optional<Ratio> worst_ratio(const Arm& arm,
                                  const std::string& a,
                                  const std::string& b) {
   std::optional<Ratio> worst;
-  for (const auto& layer : layers_of({arm}, a)) {
+  for (const auto& layer : layers_of(arm, a)) {
     auto ratio = paired_ratio(arm.last(paired, layer), arm.last(a, layer), arm.last(b, layer));
     if (!ratio || (worst && worst->value >= ratio->value)) continue;
     ratio->layer = layer;
@@ -113,7 +113,7 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
     std::vector<LayerValue> ratios;
     std::vector<std::string> open;
     std::vector<std::string> certain;
-    for (const auto& layer : layers_of({arms[0], arms[a]}, id::kKappas)) {
+    for (const auto& layer : layers_of(std::vector<Arm>{arms[0], arms[a]}, id::kKappas)) {
       const auto ratio = ratio_of(arms[a].last(block_kappa(arms[a], layer), layer),
                                   arms[0].last(block_kappa(arms[0], layer), layer));
       if (!ratio) {
@@ -144,7 +144,7 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::vector<LayerValue> shares;
     std::vector<std::string> details;
-    for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
+    for (const auto& layer : layers_of(arm, id::kBiasResidual)) {
       const auto* residual = arm.last(id::kBiasResidual, layer);
       if (residual == nullptr) continue;
       const double share = 1 - residual->scalar.value;
@@ -222,7 +222,7 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
          {std::pair{id::kDeadFeatures, "dead"},
           std::pair{id::kConstantFeatures, "constant"},
           std::pair{id::kNonfiniteRows, "rows with a non-finite number"}}) {
-      for (const auto& layer : layers_of({arm}, name)) {
+      for (const auto& layer : layers_of(arm, name)) {
         const auto* point = arm.last(name, layer);
         if (point == nullptr || !(point->scalar.value > 0)) continue;
         parts.push_back(fmt::format("{} {} in {}", words(point->scalar.value), meaning, layer));

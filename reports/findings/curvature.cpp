@@ -128,7 +128,7 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
     double worst_gap = -1;
     std::size_t inside = 0;
     std::size_t compared = 0;
-    for (const auto& layer : layers_of({arm}, id::kVarianceMeasured)) {
+    for (const auto& layer : layers_of(arm, id::kVarianceMeasured)) {
       const auto* measured = arm.last(id::kVarianceMeasured, layer);
       const auto* published = arm.last(id::kVariancePublished, layer);
       if (measured == nullptr || published == nullptr) continue;
@@ -184,7 +184,7 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
     const store::StepValue* least = nullptr;  // where b = −E φ costs most
     double saved = 2;
     double cost = 1;
-    for (const auto& layer : layers_of({arm}, id::kVarianceBiasZero)) {
+    for (const auto& layer : layers_of(arm, id::kVarianceBiasZero)) {
       const auto* zero = arm.last(id::kVarianceBiasZero, layer);
       const auto* best = arm.last(id::kVarianceBiasMinimiser, layer);
       const auto* minus_mean = arm.last(id::kVarianceBiasMinusMean, layer);

@@ -20,7 +20,7 @@ namespace {
 std::string kappa_before(const Arm& arm, std::int64_t step) {
   std::vector<std::string> parts;
   std::int64_t at = -1;
-  for (const auto& layer : layers_of({arm}, id::kKappas)) {
+  for (const auto& layer : layers_of(arm, id::kKappas)) {
     const store::StepValue* before = nullptr;
     for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {
       if (point.step <= step && !std::isnan(point.scalar.value)) before = &point;
@@ -36,7 +36,7 @@ std::string kappa_before(const Arm& arm, std::int64_t step) {
 /// κ of each layer before and after a spike of the loss: a description, not a cause.
 std::string kappa_across(const Arm& arm, std::int64_t begin, std::int64_t end) {
   std::vector<std::string> parts;
-  for (const auto& layer : layers_of({arm}, id::kKappas)) {
+  for (const auto& layer : layers_of(arm, id::kKappas)) {
     const store::StepValue* before = nullptr;
     const store::StepValue* after = nullptr;
     for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {

@@ -159,7 +159,11 @@ std::string status_text(const store::Scalar& scalar) {
   return std::string(scalar.status.text());
 }
 
-std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix) {
+std::vector<std::string> layers_of(const Arm& arm, const std::string& prefix) {
+  return layers_of(std::span(&arm, 1), prefix);
+}
+
+std::vector<std::string> layers_of(std::span<const Arm> arms, const std::string& prefix) {
   std::set<std::string> layers;
   for (const Arm& arm : arms) {
     for (const auto& [key, points] : arm.scalars) {

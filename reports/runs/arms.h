@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,8 @@ bool natural_less(const std::string& a, const std::string& b);
 std::string status_text(const store::Scalar& scalar);
 
 /// Layers that have a series beginning with `prefix` in any arm, in natural order.
-std::vector<std::string> layers_of(const std::vector<Arm>& arms, const std::string& prefix);
+std::vector<std::string> layers_of(std::span<const Arm> arms, const std::string& prefix);
+/// Of one arm, without a copy of it.
+std::vector<std::string> layers_of(const Arm& arm, const std::string& prefix);
 
 }  // namespace kappascope::reports

@@ -56,7 +56,7 @@ struct Measured {
 std::map<std::int64_t, Measured> over_layers(const Arm& run, const std::string& name) {
   std::map<std::int64_t, std::vector<double>> steps;
   std::set<std::int64_t> unresolved;
-  const auto layers = layers_of({run}, name);
+  const auto layers = layers_of(run, name);
   for (const auto& layer : layers) {
     for (const auto& [step, scalar] : run.series(name, layer)) {
       steps[step].push_back(scalar.value);

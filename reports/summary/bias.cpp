@@ -23,7 +23,7 @@ struct Effect {
 /// the worst way.
 Effect effect_of(const Arm& arm) {
   Effect effect;
-  for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
+  for (const auto& layer : layers_of(arm, id::kBiasResidual)) {
     auto ratio =
         ratio_of(arm.last(id::kKappaWithBias, layer), arm.last(id::kKappaSecondMoment, layer));
     if (!ratio || !ratio->lower) {
@@ -65,7 +65,7 @@ Answer without_bias(const std::vector<Arm>& arms, Answer out) {
   std::vector<std::pair<std::size_t, Ratio>> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     std::optional<Ratio> worst;
-    for (const auto& layer : layers_of({arms[a]}, id::kKappas)) {
+    for (const auto& layer : layers_of(arms[a], id::kKappas)) {
       auto ratio = paired_ratio(arms[a].last(id::kKappaMeanCosts, layer),
                                 arms[a].last(id::kKappaSecondMoment, layer),
                                 arms[a].last(id::kKappaSigma, layer));

@@ -64,7 +64,7 @@ Reading reading_of(std::size_t a,
 
 WorstLayer worst_layer_of(const Arm& arm) {
   WorstLayer worst;
-  for (const auto& layer : layers_of({arm}, id::kKappas)) {
+  for (const auto& layer : layers_of(arm, id::kKappas)) {
     const auto* point = arm.last(block_kappa(arm, layer), layer);
     if (point == nullptr) continue;
     if (worst.point == nullptr || point->scalar.value > worst.point->scalar.value)

@@ -72,7 +72,7 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
 std::string absorbed(const Arm& arm) {
   double low = 2;
   double high = -2;
-  for (const auto& layer : layers_of({arm}, id::kBiasResidual)) {
+  for (const auto& layer : layers_of(arm, id::kBiasResidual)) {
     const auto* residual = arm.last(id::kBiasResidual, layer);
     if (residual == nullptr) continue;
     low = std::min(low, 1 - residual->scalar.value);
