@@ -67,6 +67,16 @@ std::string lengths_of(const Arm& a, const Arm& b) {
       "They have trained for {} and {} steps. ", grouped(steps_of(b)), grouped(steps_of(a)));
 }
 
+/// Which arm has none, or how many.
+std::string without_test_loss(const std::vector<Arm>& arms) {
+  std::vector<std::string> labels;
+  for (const Arm& arm : arms)
+    if (arm.last(id::kLossTest) == nullptr) labels.push_back(arm.label);
+  if (labels.size() == arms.size()) return "none has a test loss";
+  return labels.size() == 1 ? fmt::format("{} has no test loss", labels.front())
+                            : fmt::format("{} of them have no test loss", labels.size());
+}
+
 Headline of_several(const std::vector<Arm>& arms) {
   for (const Arm& arm : arms) {
     if (!same_problem(arms.front(), arm)) {
@@ -84,9 +94,8 @@ Headline of_several(const std::vector<Arm>& arms) {
     best = &arms[a];
     least = loss;
   }
-  if (base == nullptr || best == nullptr) {
-    return {fmt::format("{} arms, and not two test losses to compare.", arms.size()), ""};
-  }
+  if (base == nullptr || best == nullptr)
+    return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const double change = least->scalar.value / base->scalar.value - 1;
   const auto [mine, others] = words_apart(least->scalar.value, base->scalar.value);
   return {fmt::format("{}{} ends at test loss {}, {} {} than {} ({}).",

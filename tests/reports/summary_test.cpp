@@ -248,6 +248,19 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
         "d ends at test loss 0.99870, 0.13 % lower than a (1.0000).");
 }
 
+TEST_CASE("arms that cannot be compared yet say which of them it is for", "[summary]") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, std::vector<store::Scalar> scalars) {
+    return write(folder / name, {.scalars = std::move(scalars), .facts = {{"data", "x"}}});
+  };
+  const auto a = run("a", {sample::plain("loss/test", "", 1)});
+  const auto b = run("b", {}), c = run("c", {});
+  CHECK(summarise(read_arms({a, b})).headline == "2 arms, not compared: b has no test loss.");
+  CHECK(summarise(read_arms({a, b, c})).headline ==
+        "3 arms, not compared: 2 of them have no test loss.");
+  CHECK(summarise(read_arms({b, c})).headline == "2 arms, not compared: none has a test loss.");
+}
+
 TEST_CASE("the first screen shows each answer with its grade and two arms at most", "[summary]") {
   const TemporaryFolder folder;
   std::vector<std::filesystem::path> runs;
