@@ -62,7 +62,8 @@ def spectrum(
     max_products: of the iteration. Within thirty times a product's noise each residual is measured
         by one more.
     max_basis: vectors of the parameters' size that are kept before a restart; fewer where they
-        would take more than a quarter of the memory that is free, which the result says.
+        would take more than a third of the memory that is free, and in 16 bits a number where less
+        than half of them fit (tol of 5e-4 or more); the result says so.
     find_repeated: list repeated eigenvalues as often as they occur, for a dozen products more and
         a dozen for each copy.
     start: the last snapshot's Spectrum, or vectors [n] or [s, n].

@@ -28,7 +28,7 @@ struct VectorBytes {
   std::int64_t packed = 0;  ///< 0: it may not be packed
 };
 
-/// How many of `wanted` vectors fit into a quarter of `free`, `least` at least: the rest is for the
+/// How many of `wanted` vectors fit into a third of `free`, `least` at least: the rest is for the
 /// products, and for what else the process does. They are packed where less than half of them fit.
 inline BasisRoom basis_room(std::optional<std::int64_t> free,
                             const VectorBytes& bytes,
@@ -37,7 +37,7 @@ inline BasisRoom basis_room(std::optional<std::int64_t> free,
   if (!free) return {wanted, false};
   const auto fit = [&](std::int64_t one) {
     return static_cast<int>(
-        std::clamp<std::int64_t>(*free / 4 / one, std::min(least, wanted), wanted));
+        std::clamp<std::int64_t>(*free / 3 / one, std::min(least, wanted), wanted));
   };
   const int full = fit(bytes.full);
   if (bytes.packed == 0 || 2 * full >= wanted) return {full, false};

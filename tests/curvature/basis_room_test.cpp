@@ -8,15 +8,15 @@
 
 using namespace kappascope;
 
-TEST_CASE("a basis takes a quarter of what is free, no more than it wants, no less than it needs") {
+TEST_CASE("a basis takes a third of what is free, no more than it wants, no less than it needs") {
   constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
   const auto vectors = [](auto... asked) { return curvature::basis_room(asked...).vectors; };
   const curvature::VectorBytes one{kGibibyte}, half{kGibibyte / 2};
-  CHECK(vectors(32 * kGibibyte, half, 80) == 16);
-  CHECK(vectors(32 * kGibibyte, half, 10) == 10);
+  CHECK(vectors(24 * kGibibyte, half, 80) == 16);
+  CHECK(vectors(24 * kGibibyte, half, 10) == 10);
   CHECK(vectors(kGibibyte, one, 80) == 1);
-  CHECK(vectors(16 * kGibibyte, one, 80, 13) == 13);
-  CHECK(vectors(16 * kGibibyte, one, 10, 13) == 10);
+  CHECK(vectors(12 * kGibibyte, one, 80, 13) == 13);
+  CHECK(vectors(12 * kGibibyte, one, 10, 13) == 10);
   CHECK(vectors(0, one, 80) == 1);
   CHECK(vectors(std::nullopt, one, 80) == 80);
 }
@@ -29,11 +29,11 @@ TEST_CASE("vectors are packed where less than half of those wanted fit, if they 
     CHECK(room.vectors == vectors);
     CHECK(room.packed == packed);
   };
-  check(160, 80, 40, false);
-  check(156, 80, 78, true);
-  check(40, 80, 20, true);
-  check(40, 15, 10, false);
-  check(4, 80, 5, true);
+  check(120, 80, 40, false);
+  check(117, 80, 78, true);
+  check(30, 80, 20, true);
+  check(30, 15, 10, false);
+  check(3, 80, 5, true);
   CHECK(!curvature::basis_room(std::nullopt, bytes, 80).packed);
 }
 

@@ -220,6 +220,9 @@ TEST_CASE("a certificate says that memory was short") {
   CHECK_THAT(certificate(found), !Catch::Contains("Memory"));
   found.room_for_vectors = 12;
   CHECK_THAT(certificate(found), Catch::Contains("Memory left room for 12 vectors"));
+  CHECK_THAT(certificate(found), !Catch::Contains("16 bits"));
+  found.packed_vectors = true;
+  CHECK_THAT(certificate(found), Catch::Contains("held in 16 bits"));
 }
 
 TEST_CASE("an iteration that is stopped gives what is there") {

@@ -24,8 +24,10 @@ struct Eigenpairs {
 /// Extreme eigenpairs as linalg::lanczos finds them, with the vectors on the device of the
 /// parameters, in float32 where the parameters are no better, and all sums in double. By default
 /// the five largest. `start`: start vectors, [n] or [s, n]; the sum of the last snapshot's vectors
-/// is good. Memory: max_basis vectors of the parameters' size, or as many as fit into a quarter of
-/// what is free there, which the result tells, but not fewer than the method needs. The random
+/// is good. Memory: max_basis vectors of the parameters' size, or as many as fit into a third of
+/// what is free there, but not fewer than the method needs; where less than half of them fit, on
+/// the host, for parameters in float32 or less and a tolerance of 5e-4 or more, in 16 bits a
+/// number, and the residuals are then measured by a product each. The result tells both. The random
 /// state of LibTorch is left alone. Throws as linalg::lanczos does, and Error where these are more
 /// than what is free.
 Eigenpairs eigenpairs(const CurvatureOperator& op,

@@ -187,10 +187,13 @@ class ThickRestartLanczos {
   }
 
   /// Half of the room stays with the wanted ends of the spectrum, shared as the wanted pairs are.
-  /// An end that was not asked for keeps half of the rest: given up, its pairs come back after each
-  /// restart, by products that the wanted ones then wait for.
+  /// An end that was not asked for and reaches further keeps half of the rest: given up, its pairs
+  /// come back after each restart, by products that the wanted ones then wait for.
   void thick_restart() {
-    const Eigen::Index keep = std::max(enough_, max_basis_ / 2), other = (max_basis_ - keep) / 2;
+    const double low = std::abs(ritz_.values(0));
+    const double high = std::abs(ritz_.values(ritz_.values.size() - 1));
+    const Eigen::Index keep = std::max(enough_, max_basis_ / 2);
+    const Eigen::Index other = (top_ > 0 ? low > high : high > low) ? (max_basis_ - keep) / 2 : 0;
     const Eigen::Index keep_top = keep * top_ / (top_ + bottom_);
     restart_with(wanted_ends(
         space_.expanded(), bottom_ > 0 ? keep - keep_top : other, top_ > 0 ? keep_top : other));
