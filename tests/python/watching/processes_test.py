@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes measure what one measures that sees all of the data."""
+"""Several processes measure what one measures that sees all of the data.
+
+Two of them; KAPPASCOPE_PROCESSES=4 in the environment takes four.
+"""
 
 import os
 import subprocess
@@ -12,6 +15,7 @@ import kappascope
 from processes import train
 
 SCRIPT = str(Path(__file__).with_name("processes.py"))
+PROCESSES = os.environ.get("KAPPASCOPE_PROCESSES", "2")
 # Of one process per batch; those of several are each about their own part.
 OF_A_BATCH = ("gradvar/", "loss/", "cost/")
 
@@ -32,7 +36,8 @@ class Processes(unittest.TestCase):
 
     @classmethod
     def launch(cls, *how: str) -> "subprocess.CompletedProcess[str]":
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        each_node = f"--nproc-per-node={PROCESSES}"
+        torchrun = ["-m", "torch.distributed.run", "--standalone", each_node]
         return subprocess.run(
             [sys.executable, *torchrun, SCRIPT, str(cls.folder), *how],
             env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
@@ -70,11 +75,11 @@ class Processes(unittest.TestCase):
             self.assertLessEqual(low.item(), high.item())
             self.assertLessEqual(x.item(), y.item())
 
-    def test_two_processes_give_the_numbers_of_one(self) -> None:
+    def test_processes_give_the_numbers_of_one(self) -> None:
         whole = self.whole
         ddp = self.run_of("ddp")
         self.check_same(whole, ddp)
-        self.assertEqual(ddp.facts["processes"], "2")
+        self.assertEqual(ddp.facts["processes"], PROCESSES)
         self.check_curvature(whole, ddp)
         self.check_same(whole, self.run_of("passes"))
 
