@@ -24,7 +24,7 @@ struct BasisRoom {
 };
 
 struct VectorBytes {
-  std::int64_t full;
+  std::int64_t full = 0;
   std::int64_t packed = 0;  ///< 0: it may not be packed
 };
 
