@@ -58,6 +58,12 @@ TEST_CASE("what a packed column cannot hold stays visible") {
   CHECK(
       tensor::unpacked(packed(torch::zeros({70}, torch::kDouble)), 70).abs().sum().item<float>() ==
       0);
+  // Where float32 has too few digits for the factor, nothing is kept rather than something else.
+  for (const double small : {1e-34, 1e-38, 5e-41, 1e-44}) {
+    CAPTURE(small);
+    const auto back = tensor::unpacked(packed(torch::full({64}, small, torch::kDouble)), 64);
+    CHECK(back.abs().max().item<float>() == 0);
+  }
   for (const double odd :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     auto w = torch::ones({130}, torch::kDouble);
@@ -76,7 +82,6 @@ TEST_CASE("packed columns are multiplied, subtracted and combined as what they h
     std::vector<at::Tensor> columns, plain;
     for (int i = 0; i < 5; ++i) {
       columns.push_back(packed(torch::randn({n}, torch::kDouble)));
-      // An integer times a factor of float32 has no more than 39 bits: exact in double.
       plain.push_back(tensor::unpacked(columns.back(), n).to(torch::kDouble));
     }
     const auto w = torch::randn({n}, torch::kDouble);

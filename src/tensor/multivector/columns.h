@@ -53,8 +53,9 @@ inline float pack_block(double factor, const double* w, std::int64_t n, std::int
     }
   }
   const bool finite = std::all_of(odd.begin(), odd.end(), [](double zero) { return zero == 0; });
-  const auto own =
-      static_cast<float>(std::abs(factor) * *std::max_element(most.begin(), most.end()) / kMost);
+  const double step = std::abs(factor) * *std::max_element(most.begin(), most.end()) / kMost;
+  // Below its normal numbers float32 has too few digits for a factor.
+  const auto own = step < std::numeric_limits<float>::min() ? 0.0F : static_cast<float>(step);
   const double by = finite && own > 0 ? factor / static_cast<double>(own) : 0;
   for (std::size_t j = 0; j < kPackedBlock; ++j) {
     // Added and taken away again it rounds to whole numbers, several at a time.

@@ -14,7 +14,8 @@ namespace kappascope::tensor {
 ///
 /// ‖packed − x‖ <= kPackedError ‖x‖: an element is off by half its block's factor, 64 of them by 4
 /// factors, and the block has a length of 32767 factors at least; the factor itself is rounded to
-/// float32. For normal entries it is a sixth of that. Entries under 10⁻⁴¹ become 0.
+/// float32. For normal entries it is a sixth of that. A block whose largest magnitude is
+/// under 4·10⁻³⁴ becomes 0.
 constexpr std::int64_t kPackedBlock = 64;
 constexpr double kPackedError = 4.0 / 32767 * (1 + 0x1p-10);
 
