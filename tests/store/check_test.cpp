@@ -11,6 +11,7 @@
 #include "kappascope/store/export.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/mutations.h"
 
 using namespace kappascope;
 using namespace kappascope::store;
@@ -131,8 +132,8 @@ TEST_CASE("no flipped bit of a run passes as whole with another content") {
   const auto before = content(dir);
   std::mt19937_64 random(2);
   int noticed = 0;
-  constexpr int kMutations = 400;
-  for (int trial = 0; trial < kMutations; ++trial) {
+  const int mutations = testing::mutations(400);
+  for (int trial = 0; trial < mutations; ++trial) {
     auto damaged = whole;
     // Every fourth among the first bytes, where the header and the schema are.
     const auto range = trial % 4 == 0 ? std::size_t{512} : whole.size();
@@ -154,7 +155,7 @@ TEST_CASE("no flipped bit of a run passes as whole with another content") {
       fs::remove(dir / left);
   }
   // The rest hit pages' free space, of which a small run has much.
-  CHECK(noticed > kMutations / 10);
+  CHECK(noticed > mutations / 10);
 }
 
 TEST_CASE("a run of schema version 2 is read, and gets its checksums from the next writer") {

@@ -12,6 +12,7 @@
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/train/state_file.h"
 #include "support/catch.h"
+#include "support/mutations.h"
 
 using namespace kappascope;
 namespace fs = std::filesystem;
@@ -98,8 +99,9 @@ TEST_CASE("a checkpoint of version 0.1 is refused by name and never read") {
 TEST_CASE("no flipped bit and no cut of a checkpoint passes") {
   Trained trained;
   const auto whole = bytes_of(trained.second);
+  const int mutations = testing::mutations(300);
   std::mt19937_64 random(1);
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < mutations; ++trial) {
     auto damaged = whole;
     if (trial % 10 == 9) {
       damaged.resize(random() % whole.size());
