@@ -62,6 +62,7 @@ std::vector<Claim> gather() {
                              Family{"costs", &costs_claims},
                              Family{"studies", &study_claims},
                              Family{"layer_studies", &layer_study_claims},
+                             Family{"edge_of_stability", &edge_claims},
                              Family{"open/open", &open_claims}}) {
     for (auto& claim : family.claims()) {
       claims.push_back(with_bookkeeping(std::move(claim), family.name));

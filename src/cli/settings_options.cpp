@@ -52,6 +52,9 @@ OptionGroup data_group(train::TrainConfig& t) {
       "data.normalise",
       flag(t.normalise),
       "mlp: inputs less their mean over their deviation, by channel (attacks stay in pixels)")(
+      "data.rows",
+      number(t.rows),
+      "mlp: train on the first so many images alone, as a full batch needs (0: all)")(
       "data.context", number(t.context), "language: tokens predicted in a window")(
       "data.vocabulary", number(t.vocabulary), "language: vocabulary size of train.bin")(
       "data.token-bits", number(t.token_bits), "language: bits of a token of train.bin, 16 or 32");

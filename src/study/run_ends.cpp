@@ -105,6 +105,35 @@ double variance_within(const std::vector<store::StepValue>& losses) {
   return n == 0 ? kMissing : sum / static_cast<double>(n);
 }
 
+/// How the sharpness that the optimiser sees stands to its limit: at the edge of stability it rises
+/// to it and stays there (Cohen et al. 2021).
+void add_edge(const store::RunReader& run, Values& out) {
+  constexpr double kFifth = 0.2;
+  std::map<std::int64_t, double> limits;
+  for (const auto& [step, limit] : run.scalars({id::kStabilityLimit, ""}))
+    limits[step] = value_of(limit);
+  std::int64_t last = 0, first = -1;
+  double start = kMissing, within = 0;
+  std::vector<double> after;
+  for (const auto& [step, seen] : run.scalars({id::kPreconditionedLambda, ""})) {
+    const auto limit = limits.find(step);
+    const double share = limit == limits.end() ? kMissing : value_of(seen) / limit->second;
+    if (std::isnan(share)) continue;
+    last = step;
+    if (std::isnan(start)) start = share;
+    if (first < 0 && share >= 1) first = step;
+    if (first < 0) continue;
+    after.push_back(share);
+    within += std::abs(share - 1) <= kFifth ? 1 : 0;
+  }
+  if (std::isnan(start)) return;
+  const auto count = static_cast<double>(after.size());
+  out["edge/start"] = {start, last};
+  out["edge/first"] = {first < 0 ? kMissing : static_cast<double>(first), last};
+  out["edge/share"] = {first < 0 ? kMissing : median(after), last};
+  out["edge/within"] = {first < 0 ? kMissing : within / count, last};
+}
+
 RunEnd read_run_end(const fs::path& dir) {
   const store::RunReader run(dir);
   RunEnd end{dir, run.fact("label"), run.fact("condition"), run.fact("seed"), run.state(), {}, {}};
@@ -143,6 +172,7 @@ RunEnd read_run_end(const fs::path& dir) {
     if (around != kAroundSpikes.end() && end.values.contains("spikes/count"))
       end.values[around->second] = {change_at(spikes, series), series.rbegin()->first};
   }
+  add_edge(run, end.values);
   return end;
 }
 

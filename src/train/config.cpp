@@ -105,6 +105,7 @@ void refuse_without_effect(const TrainConfig& c) {
       {"data.token-bits", c.token_bits != plain.token_bits, language},
       {"data.vocabulary", c.vocabulary != plain.vocabulary, language},
       {"data.normalise", c.normalise != plain.normalise, mlp},
+      {"data.rows", c.rows != plain.rows, mlp},
       {"data.image-size", c.image_size != plain.image_size, !language},
       {"train.loss", c.loss != plain.loss, mlp},
       {"train.decay-of", c.decay_of != plain.decay_of, c.weight_decay > 0},
@@ -181,6 +182,7 @@ void TrainConfig::validate() const {
   usage(steps >= 0, fmt::format("train.steps must not be negative, got {}", steps));
   usage(steps > 0 || (std::isfinite(epochs) && epochs > 0),
         fmt::format("train.epochs must be positive, got {}", epochs));
+  usage(rows >= 0, fmt::format("data.rows must not be negative, got {}", rows));
   usage(context >= 1, fmt::format("data.context must be at least 1, got {}", context));
   usage(token_bits == 16 || token_bits == 32,
         fmt::format("data.token-bits must be 16 or 32, got {}", token_bits));

@@ -73,7 +73,7 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
         "kappa_layers: 3 panels, 6 series\n"
         "condition_numbers: 9 panels, 15 series\n"
         "intercept_absorption: 6 panels, 6 series\n"
-        "hessian_eigenvalues: 3 panels, 16 series\n"
+        "hessian_eigenvalues: 4 panels, 18 series\n"
         "hessian_density: 1 panels, 4 series\n"
         "spectrum_hessian_eigenvalues: 2 panels, 4 series\n"
         "spectrum_hessian_density: 2 panels, 6 series\n"

@@ -131,3 +131,33 @@ TEST_CASE("a folder gives its runs in order, and the result of a sweep is none o
   RunWriter::create(folder.path() / "only/study", {{"kind", "study"}});
   CHECK_THROWS_AS(read_run_ends({folder.path() / "only"}), Error);
 }
+
+TEST_CASE("the sharpness that the optimiser sees against its limit, before and from the edge on") {
+  const TemporaryFolder folder;
+  {
+    auto run = run_of(folder.path() / "a", "a", "1");
+    const std::vector<double> shares = {0.2, 0.6, 0.99, 1.05, 1.5, 1.1, 0.95};
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      run.write(
+          {.step = static_cast<std::int64_t>(10 * i),
+           .scalars = {
+               {.name = "hessian/preconditioned", .value = 38 * shares[i], .status = "converged"},
+               {.name = "hessian/stability_limit", .value = 38}}});
+    }
+    run.write({.step = 70,
+               .scalars = {{.name = "hessian/preconditioned", .value = 1, .status = "converged"}}});
+    run.set_state("finished");
+    auto below = run_of(folder.path() / "b", "b", "1");
+    below.write({.step = 0,
+                 .scalars = {{.name = "hessian/preconditioned", .value = 5, .status = "converged"},
+                             {.name = "hessian/stability_limit", .value = 38}}});
+    below.set_state("finished");
+  }
+  const auto ends = read_run_ends({folder.path()});
+  CHECK(value(ends[0], "edge/start") == Approx(0.2));
+  CHECK(value(ends[0], "edge/first") == 30);
+  CHECK(value(ends[0], "edge/share") == Approx((1.05 + 1.1) / 2));  // of 1.05, 1.5, 1.1, 0.95
+  CHECK(value(ends[0], "edge/within") == Approx(0.75));
+  CHECK(std::isnan(value(ends[1], "edge/first")));
+  CHECK(std::isnan(value(ends[1], "edge/share")));
+}

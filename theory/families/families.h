@@ -24,6 +24,7 @@ std::vector<Claim> isotropy_claims();
 std::vector<Claim> costs_claims();
 std::vector<Claim> study_claims();
 std::vector<Claim> layer_study_claims();
+std::vector<Claim> edge_claims();
 std::vector<Claim> open_claims();
 
 }  // namespace kappascope::theory

@@ -33,6 +33,9 @@ struct RunEnd {
   ///                  (largest peak over the usual value), kappa and effective_rank (of Σ, at the
   ///                  first measurement from the begin of a spike on over the last before it, both
   ///                  within 50 steps of it: median over spikes of the median over layers)
+  ///   edge/          of the sharpness that the optimiser sees, over its stability limit: start (at
+  ///                  the first measurement), first (step at which it is at least 1), and from
+  ///                  there on share (its median) and within (measurements within a fifth of 1)
   ///   explosions/share  steps whose gradient norm is over 3 times the median of the 50 before
   /// A quantity that the run did not record is not there; one that cannot be given is NaN.
   std::map<std::string, Value> values;

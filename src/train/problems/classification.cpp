@@ -48,7 +48,10 @@ class Classification final : public Problem {
   }
 
   [[nodiscard]] torch::nn::Module& model() override { return *model_; }
-  [[nodiscard]] int64_t rows(data::Split split) const override { return source(split).size(); }
+  [[nodiscard]] int64_t rows(data::Split split) const override {
+    const auto all = source(split).size();
+    return split == data::Split::kTrain && config_.rows > 0 ? std::min(config_.rows, all) : all;
+  }
   [[nodiscard]] std::string unit() const override { return "images"; }
 
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
@@ -85,10 +88,11 @@ class Classification final : public Problem {
   void measure_inputs() {
     constexpr int64_t kMost = 20'000, kChunk = 2000;
     constexpr double kShift = 0.5;  // about the middle of [0, 1], so that no digits cancel
-    const auto every = (train_->size() + kMost - 1) / kMost;
+    const auto trained = rows(data::Split::kTrain);
+    const auto every = (trained + kMost - 1) / kMost;
     const auto channels = train_->shape().channels;
     auto sum = torch::zeros({channels}, torch::kDouble), squares = torch::zeros_like(sum);
-    const auto all = torch::arange(0, train_->size(), every, torch::kLong);
+    const auto all = torch::arange(0, trained, every, torch::kLong);
     for (const auto& some : all.split(kChunk)) {
       const auto x = train_->images(some).to(torch::kDouble) - kShift;
       sum += x.sum({0, 2, 3});

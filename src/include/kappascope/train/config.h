@@ -46,6 +46,7 @@ struct TrainConfig {
   /// The classifier sees (x - mean)/deviation, by channel over the training images. Attacks are in
   /// pixels unless attack.units says otherwise.
   bool normalise = false;
+  int64_t rows = 0;  ///< of the classifier: only the first so many training images; 0: all
   // [model]
   std::string kind = "mlp";  ///< mlp | language | vit-vae
   /// As nn::parse_feed_forward takes it; empty: SwiGLU, or what the language model's layout has.
