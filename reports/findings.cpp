@@ -38,7 +38,7 @@ std::string in_words(const std::string& id) {
       {"broken_features", "Dead or constant features"},
       {"cost", "Cost of probing"}};
   const auto found = kWords.find(id);
-  return found == kWords.end() ? id : found->second;
+  return found == kWords.end() ? "" : found->second;
 }
 
 bool is_about_documents(const Finding& finding) {

@@ -18,6 +18,7 @@ struct Finding {
 };
 
 /// What a kind of finding is about, for the line that stands for several of them: "Skipped probes".
+/// Empty for kinds of which each is an answer of its own, as the verdicts of a study.
 std::string in_words(const std::string& id);
 
 /// Whether it is about what a document states, not about the runs: the page of claims has it.

@@ -37,7 +37,7 @@ std::string line_of(const Finding& finding, Explain& explain) {
       explain(finding.certainty));
 }
 
-/// Findings [begin, end) of one kind: lines of their own where they are few.
+/// Findings [begin, end) of one kind: lines of their own where they are few, or no kind folds them.
 std::string lines_of(const std::vector<Finding>& all,
                      std::size_t begin,
                      std::size_t end,
@@ -49,13 +49,14 @@ std::string lines_of(const std::vector<Finding>& all,
     lines += line_of(all[i], explain);
     warning = warning || all[i].warning;
   }
-  if (end - begin <= kFew) return lines;
+  const std::string words = in_words(all[begin].id);
+  if (end - begin <= kFew || words.empty()) return lines;
   return fmt::format(
       "<details class=\"finding{}\" data-findings=\"{}\"><summary>{}: {} findings</summary>{}"
       "</details>",
       warning ? " warning" : "",
       escape_html(all[begin].id),
-      escape_html(in_words(all[begin].id)),
+      escape_html(words),
       end - begin,
       lines);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "reports/html/parts/sections.h"
 #include "reports/study/builders.h"
 #include "reports/study/sample_study.h"
 #include "support/catch.h"
@@ -185,6 +186,8 @@ TEST_CASE("verdicts come first, in words", "[study]") {
   CHECK(found[2].text == "Undecided: P-3.");
   CHECK(found[3].text == "Measured: P-4.");
   CHECK(found[4].id == "told_apart");
+  // Each is an answer: no line stands for several of them.
+  CHECK_FALSE(says(findings_html(found, false), "findings</summary>"));
 }
 
 }  // namespace kappascope::reports
