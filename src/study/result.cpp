@@ -119,12 +119,19 @@ void mark_outdated(StudyResult& result) {
   }
 }
 
-void control_false_discovery(std::vector<StudyResult>& results) {
+namespace {
+
+/// Whether the statement is of nobody's document: what is added here beside theirs.
+bool is_ours(const ClaimVerdict& claim) {
+  return claim.source.starts_with("ours");
+}
+
+void control_false_discovery_of(std::vector<StudyResult>& results, bool ours) {
   std::vector<Verdict*> tested;
   std::vector<double> p;
   for (auto& result : results) {
     for (auto& claim : result.verdicts) {
-      if (!claim.verdict.p) continue;
+      if (!claim.verdict.p || is_ours(claim) != ours) continue;
       tested.push_back(&claim.verdict);
       p.push_back(*claim.verdict.p);
     }
@@ -143,6 +150,12 @@ void control_false_discovery(std::vector<StudyResult>& results) {
     verdict.outcome = Outcome::kTooFewRuns;
     verdict.witness.clear();
   }
+}
+
+}  // namespace
+
+void control_false_discovery(std::vector<StudyResult>& results) {
+  for (const bool ours : {false, true}) control_false_discovery_of(results, ours);
 }
 
 bool has_result(const fs::path& folder) {

@@ -179,6 +179,12 @@ TEST_CASE("over all verdicts the false discovery rate is held, and what does not
   CHECK(many[2].verdicts[0].verdict.outcome == Outcome::kTooFewRuns);
   CHECK_FALSE(many[5].verdicts[0].verdict.q);
   CHECK(many[5].verdicts[0].verdict.outcome == Outcome::kRefuted);
+  auto ours = with(1e-9, Outcome::kHoldsUnder);
+  ours.verdicts[0].source = "ours, beside another";
+  many.push_back(ours);
+  control_false_discovery(many);
+  CHECK(*many[0].verdicts[0].verdict.q == Approx(0.1));
+  CHECK(*many[6].verdicts[0].verdict.q == Approx(1e-9));
   const auto back = parse_results(results_json(many));
   CHECK(*back[0].verdicts[0].verdict.p == 0.04);
   CHECK(results_json(back) == results_json(many));

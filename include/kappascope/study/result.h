@@ -78,7 +78,8 @@ void mark_outdated(StudyResult& result);
 /// Fills in `q` of every verdict that has a p, over all of them (Benjamini and Hochberg 1995), and
 /// turns what was decided with q of kLevel or more into "too few runs": of the verdicts that stay
 /// decided by a test at most a share kLevel is expected to be wrong, for tests that are independent
-/// or positively dependent.
+/// or positively dependent. Claims of ours (`source` begins with "ours") are corrected apart from
+/// the documents', which they would make look surer where they are easy.
 void control_false_discovery(std::vector<StudyResult>& results);
 
 /// Results as one JSON object {"studies": [...]}, as `kappascope results` writes them. `indent` -1:

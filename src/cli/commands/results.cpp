@@ -47,7 +47,8 @@ int run_results(const Arguments& arguments) {
       "interval, every arm with its size and cost, every comparison. FOLDER is where `sweep`\n"
       "stored the runs. With --out the page is written to RESULTS.md, and the same results for\n"
       "programs to results.json; with --merge the studies that results.json has already and no\n"
-      "FOLDER has stay. Over all verdicts the false discovery rate is controlled (5 %).\n\n"
+      "FOLDER has stay. The false discovery rate is controlled (5 %) over the verdicts on\n"
+      "claims of the documents, and over those on claims of ours.\n\n"
       "example: kappascope results runs/pgb-mlp-mnist runs/pgb-controlled --out experiments";
   usage.options.add_options()("help,h", "print this help")(
       "folder", po::value(&folders)->required(), "folders of completed sweeps")(
