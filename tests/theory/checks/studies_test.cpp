@@ -103,6 +103,20 @@ TEST_CASE("one contrary condition refutes a direction; one open one leaves it op
   CHECK(check_direction(contrary, {{only_first}}).outcome == Outcome::kHoldsUnder);
 }
 
+TEST_CASE("a condition under which nothing was trained anew is no further test") {
+  auto study = two_arms(-0.03);
+  auto alone = check_direction(study, {{kLess}});
+  for (auto run : std::vector(study.runs)) {
+    run.condition = "units pixels";
+    study.runs.push_back(run);
+  }
+  const auto twice = check_direction(study, {{kLess}});
+  CHECK(*twice.p == *alone.p);
+  CHECK(twice.condition == alone.condition);
+  study.runs.back().values["loss/test"].value += 1e-9;
+  CHECK(*check_direction(study, {{kLess}}).p > *alone.p);
+}
+
 TEST_CASE("no effect is an interval inside the margin, not one around zero") {
   const auto no_effect = [](const StudyRuns& study, bool seen_refutes = false) {
     return check_no_effect(

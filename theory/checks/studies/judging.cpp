@@ -10,6 +10,21 @@
 
 namespace kappascope::theory {
 
+namespace {
+
+/// The numbers of the same trainings under another condition, as where a grid changes only how they
+/// are attacked: no further evidence.
+bool repeats(const ContrastResult& earlier, const study::Comparison& found) {
+  const auto& a = earlier.difference();
+  const auto& b = found.difference;
+  return earlier.found.metric == found.metric && earlier.found.arm == found.arm &&
+         earlier.found.control == found.control && a.pairs == b.pairs && a.mean == b.mean &&
+         a.lower == b.lower && a.upper == b.upper && earlier.found.arm_median == found.arm_median &&
+         earlier.found.control_median == found.control_median;
+}
+
+}  // namespace
+
 ContrastResults find_contrasts(const StudyRuns& study,
                                const std::vector<Contrast>& contrasts,
                                study::Family& family) {
@@ -18,6 +33,8 @@ ContrastResults find_contrasts(const StudyRuns& study,
     const auto pairs = compare_arms(study, contrast);
     if (!pairs.lacking.empty()) return {{}, pairs.lacking};
     for (const auto& found : pairs.comparisons) {
+      const auto again = [&](const ContrastResult& earlier) { return repeats(earlier, found); };
+      if (std::ranges::any_of(out.results, again)) continue;
       family.add(found);
       out.results.push_back({contrast, found});
     }

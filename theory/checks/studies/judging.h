@@ -28,7 +28,8 @@ struct ContrastResults {
   std::string lacking;
 };
 
-/// Every contrast under every condition, each joined to the family; or what the study lacks.
+/// Every contrast under every condition, each joined to the family, and one whose numbers are those
+/// of an earlier condition left out; or what the study lacks.
 ContrastResults find_contrasts(const StudyRuns& study,
                                const std::vector<Contrast>& contrasts,
                                study::Family& family);
