@@ -8,6 +8,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "kappascope/core/require.h"
 #include "store/database/array_codec.h"
@@ -29,19 +30,28 @@ std::optional<double> number(const SQLite::Column& column) {
   return column.getDouble();
 }
 
-/// One search a key, where DISTINCT would pass over every row.
+/// One search a key, where DISTINCT would pass over every row. A key that is no text any more is
+/// that of a damaged row; SQLite orders it behind every text, whatever it says.
 std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
   // The keys of one moment.
   const SQLite::Transaction transaction(sql);
-  SQLite::Statement first(
-      sql, fmt::format("SELECT name, layer FROM {} ORDER BY name, layer LIMIT 1", table));
-  SQLite::Statement next(sql,
-                         fmt::format("SELECT name, layer FROM {} WHERE (name, layer) > (?, ?) "
-                                     "ORDER BY name, layer LIMIT 1",
-                                     table));
+  const auto search = [&](const char* behind) {
+    return fmt::format(
+        "SELECT name, layer FROM {} WHERE typeof(name) = 'text' AND typeof(layer) = 'text'{} "
+        "ORDER BY name, layer LIMIT 1",
+        table,
+        behind);
+  };
+  SQLite::Statement first(sql, search(""));
+  SQLite::Statement next(sql, search(" AND (name, layer) > (?, ?)"));
   std::vector<SeriesKey> keys;
   for (auto* query = &first; query->executeStep(); query = &next) {
-    keys.push_back({query->getColumn(0).getString(), query->getColumn(1).getString()});
+    SeriesKey key{query->getColumn(0).getString(), query->getColumn(1).getString()};
+    // Of a database in another encoding, or with an order of its own, the search might never end.
+    require(keys.empty() || keys.back() < key,
+            "the names in its table {} are in no order that a run has: it is damaged",
+            table);
+    keys.push_back(std::move(key));
     next.reset();
     next.bind(1, keys.back().name);
     next.bind(2, keys.back().layer);

@@ -123,6 +123,20 @@ TEST_CASE("a damaged row costs its own value and no other") {
   CHECK(run.scalars({"kappa/sigma", "blocks.4"}).size() == 4);
 }
 
+TEST_CASE("a name that is no text any more costs its own row, and no reader hangs on it") {
+  const TemporaryFolder scratch;
+  make_run(scratch.path());
+  const auto before = RunReader(scratch.path()).series();
+  change(scratch.path(),
+         "UPDATE scalars SET name = CAST(name AS BLOB) WHERE name = 'kappa/sigma' AND layer = "
+         "'blocks.3' AND step = 2; UPDATE arrays SET layer = CAST(layer AS BLOB)");
+  const RunReader run(scratch.path());
+  CHECK(run.series() == before);
+  CHECK(run.array_series().empty());
+  CHECK(run.scalars({"kappa/sigma", "blocks.3"}).size() == 3);
+  CHECK_FALSE(check_store(scratch.path()).damage.empty());
+}
+
 TEST_CASE("no flipped bit of a run passes as whole with another content") {
   const TemporaryFolder scratch;
   const auto dir = scratch / "run";
