@@ -3,9 +3,14 @@
 
 #include <boost/program_options.hpp>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace kappascope::tensor {
+class Group;
+}
 
 namespace kappascope::cli {
 
@@ -58,6 +63,8 @@ std::string closest(const std::string& word, const std::vector<std::string>& kno
 
 // One subcommand a file; each returns the exit status.
 int run_train(const Arguments& arguments);
+/// The same in one of the processes of a group, each of which calls it with the same arguments.
+int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group>& group);
 int run_spectrum(const Arguments& arguments);
 int run_verify(const Arguments& arguments);
 int run_report(const Arguments& arguments);

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/outcome.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
 #include "kappascope/core/version.h"
 
 namespace kappascope {
@@ -80,49 +73,9 @@ int run(const std::vector<std::string>& words) {
       near.empty() ? "; --help lists them" : fmt::format(": did you mean '{}'?", near)));
 }
 
-int failed(const std::string& message, int status) noexcept {
-  try {
-    notice("kappascope: error: {}\n", printable(message));
-  } catch (...) {
-    std::fputs("kappascope: error: not enough memory\n", stderr);
-  }
-  return status;
-}
-
-/// What was printed is in a buffer until here, and a result that nobody received is none.
-void require_printed() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
-}
-
-/// LibTorch's message without its stack trace and its place in LibTorch's sources.
-std::string message_of(const c10::Error& error) {
-  std::string text = error.what_without_backtrace();
-  const std::string allocator = "DefaultCPUAllocator: ";
-  if (const auto found = text.find(allocator); found != std::string::npos)
-    text.replace(0, found + allocator.size(), "not enough memory: ");
-  return text;
-}
-
-int run_and_report(int argc, char** argv) {
-  try {
-    const int status = run({argv + 1, argv + argc});
-    require_printed();
-    return status;
-  } catch (const UsageError& error) {
-    return failed(error.what(), 2);
-  } catch (const c10::Error& error) {
-    return failed(message_of(error), 1);
-  } catch (const std::bad_alloc&) {
-    return failed("not enough memory", 1);
-  } catch (const std::exception& error) {
-    return failed(error.what(), 1);
-  }
-}
-
 }  // namespace
 }  // namespace kappascope
 
 int main(int argc, char** argv) {
-  return kappascope::run_and_report(argc, argv);
+  return kappascope::cli::status_of([&] { return kappascope::run({argv + 1, argv + argc}); });
 }

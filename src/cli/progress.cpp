@@ -9,7 +9,7 @@
 
 namespace kappascope::cli {
 
-ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(bool silent) : silent_(silent), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() {
   close();
@@ -21,11 +21,13 @@ void ProgressLine::close() {
 }
 
 void ProgressLine::note(const std::string& text) {
+  if (silent_) return;
   close();
   notice("{}\n", text);
 }
 
 void ProgressLine::show(const std::string& text, bool last) {
+  if (silent_) return;
   constexpr double kLogSeconds = 5;
   if (terminal_) {
     notice("\r\033[K{}", text);

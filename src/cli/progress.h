@@ -6,10 +6,10 @@
 namespace kappascope::cli {
 
 /// A progress line on stderr: rewritten in place on a terminal, one line every few seconds
-/// elsewhere.
+/// elsewhere. A silent one says nothing.
 class ProgressLine {
  public:
-  ProgressLine();
+  explicit ProgressLine(bool silent = false);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -21,7 +21,7 @@ class ProgressLine {
   void close();
 
  private:
-  bool terminal_, open_ = false;
+  bool silent_, terminal_, open_ = false;
   double shown_ = -1e9;
 };
 

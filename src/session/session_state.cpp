@@ -11,11 +11,10 @@
 namespace kappascope::session {
 
 tensor::State Session::state() {
-  require(!options_.group, "a session of several processes cannot be saved");
   require(passes_->empty(), "a session is saved between two steps, not within one");
   flush();
   // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
-  run_->make_durable();
+  if (run_) run_->make_durable();
   tensor::State out;
   out.set("step", step_);
   for (const auto& running : probes_) out.set(std::string(running.probe().name()), running.state());
@@ -24,8 +23,7 @@ tensor::State Session::state() {
 }
 
 void Session::load(const tensor::State& state) {
-  step_ = first_step_ = state.integer("step");
-  require(step_ >= 0, "the saved state is of step {}", step_);
+  load_steps(state);
   for (auto& running : probes_) {
     const std::string name(running.probe().name());
     require(state.has(name),
@@ -34,6 +32,13 @@ void Session::load(const tensor::State& state) {
             name);
     running.load(state.inner(name));
   }
+  listen(needs());
+}
+
+void Session::load_steps(const tensor::State& state) {
+  step_ = first_step_ = state.integer("step");
+  require(step_ >= 0, "the saved state is of step {}", step_);
+  for (auto& running : probes_) running.open(0);
   // A state of version 0.1 has none: the rules begin here.
   if (state.has("alarms")) alarms_->load(state.inner("alarms"));
   listen(needs());

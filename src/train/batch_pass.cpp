@@ -15,6 +15,7 @@
 #include "kappascope/nn/autocast.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
+#include "train/share.h"
 
 namespace kappascope::train {
 namespace {
@@ -100,14 +101,16 @@ double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions
 
 double take_gradient(Task& task, const at::Tensor& rows, session::Session& session) {
   auto& problem = *task.problem;
+  const Share share(rows, session.group());
   PassOptions options{task.config.micro_batch, low_precision(task.config.precision)};
   for (;;) {
-    options.scale = task.loss_scale.value();
-    const auto found = attempt(problem, rows, options);
-    if (!found.loss) say_what_fits(problem, rows, options, session, found.why);
+    options.scale = task.loss_scale.value() * share.of_all();
+    const auto found = attempt(problem, share.rows(), options);
+    if (!found.loss) say_what_fits(problem, share.rows(), options, session, found.why);
     session.passes()->loss_was_scaled_by(options.scale);
+    const double loss = share.add_up(*found.loss, problem.model().parameters());
     const bool finite = task.loss_scale.unscale(problem.model().parameters());
-    if (finite || !std::isfinite(*found.loss) || !task.loss_scale.lower()) return *found.loss;
+    if (finite || !std::isfinite(loss) || !task.loss_scale.lower()) return loss;
     begin_anew(problem, session);
   }
 }

@@ -31,7 +31,9 @@ double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions
 /// The gradient of a step's batch, in the precision and the passes that the task's configuration
 /// says, with `session` watching; returns the loss. Where it overflows in 16 bits it is taken again
 /// with a lower factor of the loss. Where memory runs out, smaller passes are tried, and Error is
-/// thrown with the largest of half the size, a quarter, ... that fits.
+/// thrown with the largest of half the size, a quarter, ... that fits. In a group each process
+/// takes its part of `rows` (session.group()); loss and gradient are then those of all rows, of the
+/// same bits in each.
 double take_gradient(Task& task, const at::Tensor& rows, session::Session& session);
 
 }  // namespace kappascope::train

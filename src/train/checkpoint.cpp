@@ -7,18 +7,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <map>
 #include <vector>
 
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/data/module_tensors.h"
-#include "kappascope/nn/random_states.h"
 #include "kappascope/session/session.h"
 #include "kappascope/train/state_file.h"
 #include "kappascope/train/task.h"
 #include "train/optimizer.h"
+#include "train/process_states.h"
 
 namespace kappascope::train {
 namespace fs = std::filesystem;
@@ -26,13 +25,7 @@ namespace {
 
 constexpr const char* kExtension = ".safetensors";
 constexpr const char* kLossScale = "loss_scale";
-constexpr const char *kRandom = "random_state", *kDeviceRandom = "random_state_device";
 constexpr const char* kOldExtension = ".pt";  // of version 0.1
-
-at::Device device_of(const torch::nn::Module& model) {
-  const auto parameters = model.parameters();
-  return parameters.empty() ? at::Device(torch::kCPU) : parameters.front().device();
-}
 
 /// The step in the name of a file with this extension, or -1.
 int64_t step_of(const fs::path& file, const char* extension) {
@@ -61,20 +54,6 @@ std::map<int64_t, fs::path> list(const fs::path& run_dir, const char* extension)
               "read any more: continue the run with version 0.1, or train it anew");
 }
 
-/// LibTorch checks that either number is in range; together they must be, too, or the generator
-/// would read beyond its table.
-void require_random_state(const at::Tensor& state) {
-  constexpr int64_t kLeftAt = 8, kNextAt = 16, kTable = 624;
-  const auto* bytes = state.const_data_ptr<uint8_t>();
-  int32_t left = 0;
-  uint64_t next = 0;
-  require(state.numel() >= kNextAt + 8, "its random state is cut off");
-  std::memcpy(&left, bytes + kLeftAt, sizeof left);
-  std::memcpy(&next, bytes + kNextAt, sizeof next);
-  require(left >= 1 && left <= kTable && next <= static_cast<uint64_t>(kTable - left + 1),
-          "its random state is none of the generator's");
-}
-
 /// Names the checkpoint in what goes wrong.
 template <typename Load>
 void load_from(const Checkpoint& checkpoint, Load load) {
@@ -90,19 +69,17 @@ void load_from(const Checkpoint& checkpoint, Load load) {
   }
 }
 
+/// All of a checkpoint but what the others have.
 tensor::State state_of(int64_t step,
                        const torch::nn::Module& model,
                        const torch::optim::Optimizer& optimizer,
                        session::Session& session) {
-  tensor::State model_state, state;
+  auto state = process_states(model, session);
+  tensor::State model_state;
   for (const auto& [name, value] : data::tensors_of(model)) model_state.set(name, value);
   state.set("step", step);
   state.set("model", model_state);
   state.set("optimizer", optimizer_state(optimizer, model));
-  state.set("session", session.state());
-  const auto random = nn::RandomStates::of(device_of(model));
-  state.set(kRandom, random.host);
-  if (random.device.defined()) state.set(kDeviceRandom, random.device);
   return state;
 }
 
@@ -134,13 +111,27 @@ fs::path save_checkpoint(const fs::path& run_dir,
                          const torch::nn::Module& model,
                          const torch::optim::Optimizer& optimizer,
                          session::Session& session) {
-  return write_checkpoint(run_dir, step, state_of(step, model, optimizer, session));
+  if (sent_process_states(model, session)) return {};
+  auto state = state_of(step, model, optimizer, session);
+  gather_process_states(state, session.group());
+  return write_checkpoint(run_dir, step, state);
 }
 
 fs::path save_checkpoint(const fs::path& run_dir,
                          int64_t step,
                          const Task& task,
                          session::Session& session) {
+  if (sent_process_states(task.model(), session)) return {};
+  auto state = state_of(step, task.model(), *task.optimizer, session);
+  gather_process_states(state, session.group());
+  state.set(kLossScale, task.loss_scale.state());
+  return write_checkpoint(run_dir, step, state);
+}
+
+fs::path save_own_checkpoint(const fs::path& run_dir,
+                             int64_t step,
+                             const Task& task,
+                             session::Session& session) {
   auto state = state_of(step, task.model(), *task.optimizer, session);
   state.set(kLossScale, task.loss_scale.state());
   return write_checkpoint(run_dir, step, state);
@@ -188,14 +179,10 @@ void load_checkpoint(const Checkpoint& checkpoint,
                      session::Session& session) {
   load_from(checkpoint, [&] {
     const auto& state = checkpoint.state;
-    nn::RandomStates random{state.tensor(kRandom, torch::kByte, {-1}), {}};
-    require_random_state(random.host);
-    // A run that goes on on another device draws there what its seed gives.
-    if (state.has(kDeviceRandom)) random.device = state.tensor(kDeviceRandom, torch::kByte, {-1});
+    require_random_states(state);  // before anything is changed
     data::load_tensors(model, state.inner("model").tensors(), "its model");
     load_optimizer(state.inner("optimizer"), optimizer, model);
-    session.load(state.inner("session"));
-    random.restore(device_of(model));
+    load_process_states(state, model, session);
   });
 }
 

@@ -17,6 +17,7 @@
 #include "kappascope/core/memory.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
+#include "kappascope/nn/random_states.h"
 #include "kappascope/train/checkpoint.h"
 #include "train/batch_pass.h"
 
@@ -66,6 +67,14 @@ class MemoryOfTraining {
   std::optional<ResidentMemory> before_;
 };
 
+/// Whether it is so in one of the processes.
+bool any_of(tensor::Group* group, bool here) {
+  if (group == nullptr) return here;
+  auto count = torch::full({1}, here ? 1 : 0, torch::kLong);
+  group->add_up(count);
+  return count.item<int64_t>() > 0;
+}
+
 void record_evaluation(Task& task, session::Session& session) {
   std::vector<store::Scalar> found;
   session.outside([&] { found = task.problem->evaluate(); });
@@ -74,7 +83,7 @@ void record_evaluation(Task& task, session::Session& session) {
 
 TrainResult take_steps(Task& task, session::Session& session, const TrainOptions& options) {
   const auto& config = task.config;
-  const auto run_dir = session.run().dir();
+  const auto run_dir = session.writes() ? session.run().dir() : std::filesystem::path();
   auto& problem = *task.problem;
   data::EpochSampler sampler(problem.rows(data::Split::kTrain), config.batch, config.seed);
   const auto eval_every =
@@ -86,10 +95,12 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   double told = start;
   TrainResult result{"finished", first, 0, "", std::nullopt};
 
+  auto* const group = session.group();
+  const bool leads = group == nullptr || group->leads();
   const auto checkpoint = [&](int64_t taken) {
     session.flush();
     save_checkpoint(run_dir, taken, task, session);
-    prune_checkpoints(run_dir, options.keep_checkpoints);
+    if (leads) prune_checkpoints(run_dir, options.keep_checkpoints);
   };
   const auto tell = [&](int64_t taken) {
     if (!options.on_progress) return;
@@ -105,6 +116,8 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     options.on_progress({taken, task.steps, result.loss, left, &session});
   };
 
+  // The weights are drawn alike in all processes, what dropout leaves out is not.
+  if (!leads && first == 0) nn::draw_apart(task.model().parameters().at(0).device(), group->rank());
   const MemoryOfTraining memory;
   task.model().train();
   for (int64_t step = first; step < task.steps; ++step) {
@@ -130,13 +143,14 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     }
     update(task);
     result.steps = step + 1;
-    if (result.steps % eval_every == 0 || result.steps == task.steps)
+    if (leads && (result.steps % eval_every == 0 || result.steps == task.steps))
       record_evaluation(task, session);
     const auto alarm = std::ranges::find_if(session.alarms(), [&](const session::Alarm& raised) {
       return options.stop_on.contains(raised.id);
     });
     if (alarm != session.alarms().end()) result.alarm = alarm->id;
-    const bool stop = result.alarm || (options.stop != nullptr && options.stop->load());
+    const bool stop =
+        any_of(group, result.alarm || (options.stop != nullptr && options.stop->load()));
     if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps)
       checkpoint(result.steps);
     tell(result.steps);
@@ -151,7 +165,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       break;
     }
   }
-  if (result.state == "finished") memory.record(session, first == 0);
+  if (leads && result.state == "finished") memory.record(session, first == 0);
   session.close(result.state);
   return result;
 }
@@ -173,7 +187,7 @@ TrainResult train(Task& task, session::Session& session, const TrainOptions& opt
     }
     if (!session.is_rescued()) throw;
     const auto copy = session.run().dir();
-    save_checkpoint(copy, session.next_step(), task, session);
+    save_own_checkpoint(copy, session.next_step(), task, session);
     session.close("interrupted");
     throw Error(
         fmt::format("{}, with the weights after {} steps; continue with: kappascope train "

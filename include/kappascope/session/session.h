@@ -96,6 +96,8 @@ class Session {
   void close(const std::string& state = "finished");
 
   [[nodiscard]] std::int64_t next_step() const { return step_; }
+  /// Whether this process writes the run: alone it does, of a group the first.
+  [[nodiscard]] bool writes() const { return run_.has_value(); }
   /// Throws Error in a process that does not write it.
   [[nodiscard]] store::RunWriter& run();
   /// Whether run() is the copy of a run that is no longer there.
@@ -105,11 +107,18 @@ class Session {
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
 
+  /// The processes that train together; null: this alone.
+  [[nodiscard]] tensor::Group* group() const { return options_.group.get(); }
+
   /// Between two steps: writes out what is pending, durably, and returns the number of steps taken
-  /// and what the probes have summed up. Throws Error in a group, whose sessions cannot be saved.
+  /// and what the probes of this process have summed up.
   [[nodiscard]] tensor::State state();
-  /// Throws Error when a probe of this session is not in the state.
+  /// Throws Error when a probe of this session is not in the state. In a group, the state is that
+  /// of this process.
   void load(const tensor::State& state);
+  /// The steps and the alarms of a state alone, as where another number of processes goes on: the
+  /// probes begin with their next window.
+  void load_steps(const tensor::State& state);
 
  protected:
   /// From now on the front end shows this of every pass. Called whenever it changes.

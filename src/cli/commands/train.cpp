@@ -31,13 +31,14 @@ namespace kappascope::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Group = std::shared_ptr<tensor::Group>;
 
 std::atomic<bool> stop_requested{false};
 std::atomic<std::time_t> stop_requested_at{0};
 
 // A second Ctrl-C ends the program at once, but only one that a person had time to press: timeout
 // and batch systems send the same signal to the program and to its group.
-void request_stop(int /*signal*/) {
+void ask_to_stop(int /*signal*/) {
   constexpr std::time_t kOneEvent = 2;  // seconds
   const auto now = std::time(nullptr);
   std::time_t first = 0;
@@ -81,6 +82,11 @@ std::string folder_name(std::string label) {
   return label;
 }
 
+int exit_status(const train::TrainResult& result) {
+  if (result.state == "interrupted") return 130;
+  return result.state == "failed" ? 1 : 0;
+}
+
 int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   if (json) {
     const nlohmann::json out = {
@@ -99,7 +105,6 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
     notice("kappascope: {}; continue with: kappascope train --resume '{}'\n",
            result.message,
            dir.string());
-    return 130;
   }
   if (result.state == "failed") {
     notice(
@@ -109,9 +114,8 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
         result.message,
         (dir / "checkpoints").string(),
         dir.string());
-    return 1;
   }
-  return 0;
+  return exit_status(result);
 }
 
 Usage usage_of(Settings& settings, std::string& data, std::string& out, std::string& resume) {
@@ -170,8 +174,10 @@ int nothing_to_train() {
 
 store::Facts facts_of(const Settings& settings,
                       const train::Task& task,
-                      const Arguments& arguments) {
+                      const Arguments& arguments,
+                      const Group& group) {
   auto facts = probes::standard_facts(task.model());
+  if (group != nullptr) facts.push_back({"processes", std::to_string(group->size())});
   facts.insert(facts.end(),
                {{"label", settings.train.label},
                 {"condition", settings.condition},
@@ -201,9 +207,51 @@ void refuse_changes(const po::variables_map& values) {
   }
 }
 
+bool leads(const Group& group) {
+  return group == nullptr || group->leads();
+}
+
+/// The newest checkpoint that is whole, as process 0 finds it; none where there is none yet.
+std::optional<train::Checkpoint> checkpoint_of(const fs::path& dir,
+                                               const Group& group,
+                                               ProgressLine& line) {
+  std::optional<train::Checkpoint> found;
+  if (leads(group)) {
+    require(store::RunReader(dir).state() != "failed",
+            "{} stopped because the loss became NaN or infinite; resuming would fail again: start "
+            "a new run with --out and a lower train.learning-rate or a warm-up",
+            dir.string());
+    found = train::newest_checkpoint(dir, {}, [&](const std::string& why) {
+      line.note("kappascope: warning: " + why + "; looking for an older checkpoint");
+    });
+  }
+  if (group == nullptr) return found;
+  auto step = torch::full({1}, found ? found->step : -1, torch::kLong);
+  group->broadcast(step);
+  const auto told = step.item<int64_t>();
+  if (!group->leads() && told >= 0) found = train::newest_checkpoint(dir, told);
+  return found;
+}
+
+/// What a process of a group has of the rows that the curvature is taken over: as many as the
+/// others, so that the mean of their means is that of all.
+at::Tensor own_rows(const at::Tensor& rows, const Group& group) {
+  if (group == nullptr) return rows;
+  const auto each = rows.numel() / group->size();
+  if (each == 0) {
+    throw UsageError(fmt::format(
+        "probes.hessian-rows is {}, too few for {} processes", rows.numel(), group->size()));
+  }
+  return rows.narrow(0, each * group->rank(), each);
+}
+
 }  // namespace
 
 int run_train(const Arguments& arguments) {
+  return run_train_in(arguments, nullptr);
+}
+
+int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group>& group) {
   if (arguments.empty()) return nothing_to_train();
   end_with_parent();
   Settings settings;
@@ -224,7 +272,7 @@ int run_train(const Arguments& arguments) {
   if (!data.empty()) settings.train.data = data;
   if (values.count("device") != 0) settings.train.device = values["device"].as<std::string>();
   if (values.count("init") != 0) settings.train.init = values["init"].as<std::string>();
-  ProgressLine line;
+  ProgressLine line(!leads(group));
   if (!resuming && values["model.kind"].defaulted() && data::holds_text(settings.train.data)) {
     settings.train.kind = "language";
     line.note(settings.train.data + " holds text: training a language model (model.kind)");
@@ -236,7 +284,7 @@ int run_train(const Arguments& arguments) {
   settings.probes.last_step = task.steps - 1;
   if (settings.probes.hessian)
     settings.probes.curvature_loss =
-        curvature_loss(task, first_rows(task, settings.curvature_rows));
+        curvature_loss(task, own_rows(first_rows(task, settings.curvature_rows), group));
   settings.probes.spectrum.on_product = [&](int products) {
     line.show(fmt::format("{}: Hessian window, {} products", settings.train.label, products));
     return !is_overdue();
@@ -250,30 +298,23 @@ int run_train(const Arguments& arguments) {
                      ? fs::path(resume)
                      : fs::path(out.empty() ? "runs/" + folder_name(settings.train.label) : out);
   std::optional<train::Checkpoint> checkpoint;
-  if (resuming) {
-    require(store::RunReader(dir).state() != "failed",
-            "{} stopped because the loss became NaN or infinite; resuming would fail again: start "
-            "a new run with --out and a lower train.learning-rate or a warm-up",
-            dir.string());
-    // None yet: from the first step.
-    checkpoint = train::newest_checkpoint(dir, {}, [&](const std::string& why) {
-      line.note("kappascope: warning: " + why + "; looking for an older checkpoint");
-    });
-  }
-  require(resuming || !store::RunWriter::holds_run(dir),
+  if (resuming) checkpoint = checkpoint_of(dir, group, line);
+  require(resuming || !leads(group) || !store::RunWriter::holds_run(dir),
           "{0} already holds a run; choose another --out, or continue it with --resume {0}",
           dir.string());
-  const auto make_run = [&] {
+  const auto make_run = [&]() -> std::optional<store::RunWriter> {
+    if (!leads(group)) return std::nullopt;
     return resuming ? store::RunWriter::resume(dir, (checkpoint ? checkpoint->step : 0) - 1)
-                    : store::RunWriter::create(dir, facts_of(settings, task, arguments));
+                    : store::RunWriter::create(dir, facts_of(settings, task, arguments, group));
   };
   stop_requested = false;
   stop_requested_at = 0;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     // What is ignored stays so: nohup asks for that.
-    if (std::signal(signal, request_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
+    if (std::signal(signal, ask_to_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   session::SessionOptions watching;
+  watching.group = group;
   watching.alarms.on_alarm = [&](const std::vector<session::Alarm>& raised) {
     line.note(fmt::format("{}: {}", settings.train.label, session::in_words(raised)));
   };
@@ -297,8 +338,9 @@ int run_train(const Arguments& arguments) {
   };
   const auto result = train::train(task, session, options);
   line.close();
-  if (result.state == "finished" && values.count("save") != 0)
+  if (leads(group) && result.state == "finished" && values.count("save") != 0)
     data::save_safetensors(task.model(), values["save"].as<std::string>());
+  if (!leads(group)) return exit_status(result);
   return finish(result, dir, values["json"].as<bool>());
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+
+#include <cstdint>
 
 namespace kappascope::nn {
 
@@ -29,6 +32,17 @@ struct RandomStates {
     return at::globalContext().defaultGenerator(device);
   }
 };
+
+/// From the same states in several processes, sets the generators to draw other numbers in each.
+inline void draw_apart(const at::Device& device, int rank) {
+  auto host = at::globalContext().defaultGenerator(at::kCPU);
+  const auto seed = at::check_generator<at::CPUGeneratorImpl>(host)->random64() +
+                    static_cast<std::uint64_t>(rank);
+  host.set_current_seed(seed);
+  if (!device.is_cuda()) return;
+  auto on_device = at::globalContext().defaultGenerator(device);
+  on_device.set_current_seed(seed);
+}
 
 /// Leaves the generators as it found them.
 class KeepRandomStates {

@@ -28,7 +28,8 @@ struct Task;
 /// Writes model, optimiser, random state, the number of steps taken (which is the sampler's
 /// position), and the probes' accumulators to RUN/checkpoints/step-NNNNNNNN.safetensors, whole or
 /// not at all, with a checksum. Throws with the path and the cause; a failure leaves earlier
-/// checkpoints alone.
+/// checkpoints alone. In a group (session.group()) it is collective: process 0 writes, with the
+/// accumulators and random states of all, and the others return an empty path.
 std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
                                       int64_t step,
                                       const torch::nn::Module& model,
@@ -39,6 +40,12 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& run_dir,
                                       int64_t step,
                                       const Task& task,
                                       session::Session& session);
+
+/// Of process 0 of a group that has lost the others: without their states.
+std::filesystem::path save_own_checkpoint(const std::filesystem::path& run_dir,
+                                          int64_t step,
+                                          const Task& task,
+                                          session::Session& session);
 
 /// What a checkpoint holds: data, of which nothing is ever run. Its checksum has been found right.
 struct Checkpoint {
@@ -59,7 +66,9 @@ std::optional<Checkpoint> newest_checkpoint(
     std::optional<int64_t> step = {},
     const std::function<void(const std::string&)>& damaged = {});
 
-/// Restores all of it. Throws Error where the checkpoint does not fit.
+/// Restores all of it. In a group of as many processes as wrote it each takes its own states; where
+/// the number is another, the probes begin with their next windows, and dropout draws anew in the
+/// processes but the first. Throws Error where the checkpoint does not fit.
 void load_checkpoint(const Checkpoint& checkpoint,
                      torch::nn::Module& model,
                      torch::optim::Optimizer& optimizer,

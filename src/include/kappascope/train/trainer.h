@@ -41,6 +41,10 @@ struct TrainResult {
 /// Trains `task` from session.next_step() on: forward, backward, session.step, update; test loss
 /// and checkpoints in between. Closes the session. A loss that is not finite stops the run before
 /// the update, with its state saved.
+///
+/// In a group (session.group()) each process calls it with the same task: each takes its part of
+/// every batch, process 0 evaluates and writes, and a stop that one is asked for stops all. Loss
+/// and weights are those of one process but for rounding, and dropout draws apart in each.
 TrainResult train(Task& task, session::Session& session, const TrainOptions& options = {});
 
 }  // namespace kappascope::train

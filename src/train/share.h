@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "kappascope/tensor/group.h"
+
+namespace kappascope::train {
+
+/// What one process of a group has of a batch: consecutive rows, of which the first processes have
+/// one more where the rows are not divided by the processes. Alone, all of it.
+class Share {
+ public:
+  /// `rows`: [n] of the whole batch, the same in each process; `group`: null for this alone. Throws
+  /// UsageError where there are fewer rows than processes.
+  Share(const at::Tensor& rows, tensor::Group* group);
+
+  [[nodiscard]] const at::Tensor& rows() const { return rows_; }
+  /// Its part of the batch, in (0, 1].
+  [[nodiscard]] double of_all() const { return of_all_; }
+
+  /// Collective. Adds up the gradients of these parameters, each of a loss that was scaled by
+  /// of_all(), and returns the mean loss of the batch. `loss`: the mean over rows().
+  [[nodiscard]] double add_up(double loss, const std::vector<at::Tensor>& parameters) const;
+
+ private:
+  at::Tensor rows_;
+  double of_all_ = 1;
+  tensor::Group* group_;
+};
+
+}  // namespace kappascope::train
