@@ -14,6 +14,7 @@ namespace {
 /// Adds up tensors of one type in one call, through a buffer.
 void add_up_together(const std::vector<at::Tensor>& tensors, tensor::Group& group) {
   std::vector<at::Tensor> flat;
+  flat.reserve(tensors.size());
   for (const auto& tensor : tensors) flat.push_back(tensor.reshape(-1));
   auto buffer = torch::cat(flat);
   group.add_up(buffer);
