@@ -98,15 +98,16 @@ Headline of_several(const std::vector<Arm>& arms) {
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const double change = least->scalar.value / base->scalar.value - 1;
   const auto [mine, others] = words_apart(least->scalar.value, base->scalar.value);
-  return {fmt::format("{}{} ends at test loss {}, {} {} than {} ({}).",
-                      arms.size() > 2 ? "Lowest of the others: " : "",
-                      best->label,
-                      mine,
-                      percent(std::abs(change)),
-                      change < 0 ? "lower" : "higher",
-                      arms.front().label,
-                      others),
-          lengths_of(arms.front(), *best) + "One run an arm: this cannot tell an arm from luck."};
+  return {fmt::format(
+              "One run an arm, so perhaps luck: {} {} {}, {} {} than {} ({}).",
+              best->label,
+              arms.size() > 2 ? "has the lowest test loss of the other arms," : "ends at test loss",
+              mine,
+              percent(std::abs(change)),
+              change < 0 ? "lower" : "higher",
+              arms.front().label,
+              others),
+          lengths_of(arms.front(), *best) + "`kappascope sweep` runs several seeds."};
 }
 
 /// What all arms share, or each one's where they are few.

@@ -105,7 +105,7 @@ Answer bias(const std::vector<Arm>& arms) {
     better += effect.better;
     worse += effect.worse;
     layers += effect.layers();
-    Reading reading{a, "not resolved in any layer", ""};
+    Reading reading{a, "κ with the bias over κ without it is not resolved in any layer", ""};
     if (effect.largest) {
       const Ratio& ratio = *effect.largest;
       reading.number =

@@ -15,6 +15,11 @@ struct ArmCosts {
   Costs costs{};
 };
 
+const char* budget_of(const Costs& costs) {
+  return !costs.probes.empty() && costs.probes.front().probe == "hessian" ? "probes.hessian-budget"
+                                                                          : "probes.budget";
+}
+
 /// Settings of the program, and of attach() in Python.
 std::string how_to_cut(const Costs& costs) {
   if (costs.probes.empty()) return "";
@@ -23,11 +28,10 @@ std::string how_to_cut(const Costs& costs) {
   const std::string most =
       fmt::format("Most of it is {} ({}). ", largest.probe, percent(largest.share));
   if (costs.any_unlimited()) {
-    return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 %.",
-                              hessian ? "probes.hessian-budget" : "probes.budget");
+    return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 %.", budget_of(costs));
   }
   return most + fmt::format("To cut it, lower {} or raise {}.",
-                            hessian ? "probes.hessian-budget" : "probes.budget",
+                            budget_of(costs),
                             hessian ? "probes.hessian-every" : "probes.every");
 }
 
@@ -49,11 +53,13 @@ Answer cost(const std::vector<Arm>& arms) {
   std::ranges::stable_sort(
       all, std::ranges::greater{}, [](const ArmCosts& one) { return one.costs.total; });
   for (const auto& [arm, costs] : all) {
-    out.readings.push_back({arm,
-                            percent(costs.total) + " of the training time",
-                            costs.any_unlimited() ? "no limit was set"
-                            : costs.budget() > 0  ? "budget " + percent(costs.budget())
-                                                  : ""});
+    out.readings.push_back(
+        {arm,
+         percent(costs.total) + " of the training time",
+         costs.any_unlimited() ? fmt::format("no limit: set {} = 0.01", budget_of(costs))
+         : costs.budget() > 0
+             ? fmt::format("budget {}: {} lowers it", percent(costs.budget()), budget_of(costs))
+             : ""});
   }
   const Costs& most = all.front().costs;
   out.answer = percent(most.total);

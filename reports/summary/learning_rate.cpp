@@ -87,8 +87,10 @@ std::string explained(const Signs& signs, Grade grade) {
            "rate or a longer warm-up would show whether the rate makes them.";
   }
   if (signs.limit_holds)
-    return "Above its limit the optimiser overshoots along the sharpest direction; training often "
-           "rises to the limit and stays there, with a smaller rate too.";
+    return "The limit follows from the rate and the momentum: 2/rate for gradient descent, "
+           "(2 + 2β)/rate with momentum, (2 + 2β1)/((1 − β1) rate) for Adam. Above it the "
+           "optimiser overshoots along the sharpest direction; training often rises to it and "
+           "stays there, with a smaller rate too.";
   if (grade == Grade::kOpen) return "Too few losses are stored to look for spikes.";
   return "The loss shows no sign of it. 2/rate is the limit of plain gradient descent; this "
          "optimiser has another, which was not measured.";

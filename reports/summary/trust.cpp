@@ -27,7 +27,10 @@ Answer trust(const std::vector<Arm>& arms) {
               : share < 0.9 || damaged > 0 ? Grade::kWatch
                                            : Grade::kGood;
   if (all > 0) {
-    out.why = fmt::format("{} of {} condition numbers at the end are resolved. ", resolved, all);
+    out.why = fmt::format(
+        "{} of {} condition numbers at the end are resolved; the others are drawn hollow. ",
+        resolved,
+        all);
   }
   if (damaged > 0) {
     out.why += fmt::format("{} left out: `kappascope check` lists them. ",
@@ -37,9 +40,9 @@ Answer trust(const std::vector<Arm>& arms) {
                  ? "Differences between arms: not at all, as one run an arm may be luck; "
                    "`kappascope sweep` runs several seeds."
                  : "One run: another seed may differ.";
-  out.answer = out.grade == Grade::kGood    ? "each number well"
-               : out.grade == Grade::kWatch ? "each number in part"
-                                            : "each number little";
+  out.answer = out.grade == Grade::kGood    ? "as far as the intervals say"
+               : out.grade == Grade::kWatch ? "some numbers not at all"
+                                            : "most numbers not at all";
   return out;
 }
 

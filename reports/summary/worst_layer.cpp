@@ -57,7 +57,9 @@ Reading reading_of(std::size_t a,
   return {a,
           bounded ? fmt::format("κ is at least {}{}", words(*kappa.lower), where)
                   : fmt::format("κ{} is not resolved", where),
-          "not resolved (" + status_text(kappa) + ")"};
+          fmt::format("{}not resolved: {}",
+                      std::isfinite(kappa.value) ? "estimate " + words(kappa.value) + ", " : "",
+                      status_text(kappa))};
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
   out.answer = short_name(worst.layer);
   out.grade = grade_of(worst.point->scalar, steps);
   out.why = explained(worst.point->scalar, steps, out.grade);
-  if (out.answer != worst.layer) out.why = worst.layer + ". " + out.why;
+  if (out.answer != worst.layer) out.why += " Its module: " + worst.layer + ".";
   return out;
 }
 

@@ -234,8 +234,9 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
   const auto c = write(
       folder / "c", {.scalars = {sample::plain("loss/test", "", 0.5)}, .facts = {{"data", "x"}}});
   CHECK_THAT(summarise(read_arms({a, b})).headline, Contains("different problems"));
-  CHECK(summarise(read_arms({a, c})).headline == "c ends at test loss 0.5, 50 % lower than a (1).");
-  CHECK(summarise(read_arms({a, c})).certainty.starts_with("One run an arm"));
+  CHECK(summarise(read_arms({a, c})).headline ==
+        "One run an arm, so perhaps luck: c ends at test loss 0.5, 50 % lower than a (1).");
+  CHECK_THAT(summarise(read_arms({a, c})).certainty, Contains("several seeds"));
   const auto longer =
       write(folder / "longer", {.scalars = {loss}, .facts = {{"data", "x"}}, .steps = 2000});
   CHECK_THAT(summarise(read_arms({a, longer})).certainty,

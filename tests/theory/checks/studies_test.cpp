@@ -137,6 +137,7 @@ TEST_CASE("no effect is an interval inside the margin, not one around zero") {
   // refuted by it, "useless" is not.
   const auto between = two_arms(0.034, 6, 0.008);
   CHECK(no_effect(between, true).outcome == Outcome::kRefuted);
+  CHECK_THAT(no_effect(between, true).condition, Catch::StartsWith("refuted by "));
   CHECK(no_effect(between).outcome == Outcome::kTooFewRuns);
   // The larger of two margins counts, and both are named.
   const auto wide = check_no_effect(

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "theory/checks/studies/judging.h"
 #include "theory/checks/studies/pairs.h"
@@ -28,6 +30,18 @@ void add_beside(const StudyRuns& study,
   auto beside = find_contrasts(study, contrasts, family);
   correct(beside, family);
   if (!beside.results.empty()) verdict.condition += "; beside it: " + in_words(beside.results);
+}
+
+/// "norm bias against no bias and both against no bias (2 of 6 comparisons)": of several arms one
+/// may differ, and not the one that the document is about.
+std::string significant_ones(const std::vector<ContrastResult>& results) {
+  std::vector<std::string> names;
+  for (const auto& result : results) {
+    if (result.is_significant())
+      names.push_back(result.found.arm + " against " + result.found.control);
+  }
+  return fmt::format(
+      "{} ({} of {} comparisons)", fmt::join(names, ", "), names.size(), results.size());
 }
 
 }  // namespace
@@ -119,6 +133,10 @@ Verdict check_no_effect(const StudyRuns& study, const NoEffectQuestion& question
   } else if (seen) {
     verdict.outcome = Outcome::kRefuted;
     verdict.witness = describe(clearest->found);
+    if (question.seen_refutes) {
+      verdict.condition =
+          fmt::format("refuted by {}; {}", significant_ones(compared.results), verdict.condition);
+    }
     set_p(verdict,
           question.seen_refutes ? clearest->found.corrected_p : family.corrected(beyond_test));
   } else {
