@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/study/claims.h"
+#include "cli/study/plan.h"
 #include "cli/study/runs.h"
 #include "cli/study/terminal.h"
 #include "kappascope/core/atomic_file.h"
@@ -113,6 +114,8 @@ int run_sweep(const Arguments& arguments) {
       po::bool_switch(),
       "list the runs without training; with --json also the parameter count of language models")(
       "json", po::bool_switch(), "print the result as JSON");
+  PlanRequest plan;
+  add_plan(usage.options, plan);
   add_force(usage);
   usage.positional = "study";
   usage.positional_count = 1;
@@ -134,6 +137,10 @@ int run_sweep(const Arguments& arguments) {
   for (const auto& run : runs) settings_of(run, name);  // refused before anything is trained
   if (values["list"].as<bool>()) {
     print_list(runs, name, values["json"].as<bool>());
+    return 0;
+  }
+  if (plan.asked) {
+    print_plan(runs, name, plan, values["json"].as<bool>());
     return 0;
   }
   const auto page = folder / "RESULTS.md";

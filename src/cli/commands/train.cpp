@@ -14,6 +14,7 @@
 #include "cli/alarms/names.h"
 #include "cli/command.h"
 #include "cli/curvature_task.h"
+#include "cli/plan.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/settings_options.h"
@@ -118,7 +119,11 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
   return exit_status(result);
 }
 
-Usage usage_of(Settings& settings, std::string& data, std::string& out, std::string& resume) {
+Usage usage_of(Settings& settings,
+               std::string& data,
+               std::string& out,
+               std::string& resume,
+               PlanRequest& plan) {
   Usage usage;
   usage.synopsis =
       "kappascope train --config FILE | --data PATH | --resume RUN [--out RUN] [settings]";
@@ -153,6 +158,7 @@ Usage usage_of(Settings& settings, std::string& data, std::string& out, std::str
       po::value<std::string>()->value_name("ALARMS"),
       "stop with a checkpoint after the step that raises one of these alarms: names above, with "
       "commas, or any")("json", po::bool_switch(), "print the result as JSON");
+  add_plan(usage.options, plan);
   add_force(usage);
   usage.groups = settings_groups(settings);
   usage.common = common_settings();
@@ -256,8 +262,9 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   end_with_parent();
   Settings settings;
   std::string out, resume, data;
+  PlanRequest plan;
   po::variables_map values;
-  if (!parse(arguments, usage_of(settings, data, out, resume), values)) return 0;
+  if (!parse(arguments, usage_of(settings, data, out, resume, plan), values)) return 0;
 
   train::TrainOptions options;
   if (values.count("stop-on") != 0)
@@ -279,6 +286,10 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   }
   settings.train.label = label_of(settings.train);
   settings.train.validate();
+  if (plan.asked) {
+    print_plan(settings, plan, values["json"].as<bool>());
+    return 0;
+  }
   line.note(fmt::format("{}: reading {}", settings.train.label, settings.train.data));
   auto task = train::make_task(settings.train);
   settings.probes.last_step = task.steps - 1;

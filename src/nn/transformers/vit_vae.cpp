@@ -19,6 +19,13 @@ NormOptions norm_options(const VitVaeOptions& options) {
   return NormOptions(options.width()).kind(NormKind::kLayer).bias(true);
 }
 
+torch::Tensor through(torch::nn::ModuleList& blocks, torch::Tensor h) {
+  for (const auto& block : *blocks) h = block->as<TransformerBlock>()->forward(h);
+  return h;
+}
+
+}  // namespace
+
 TransformerBlockOptions block_options(const VitVaeOptions& options) {
   const auto attention = AttentionOptions(options.width(), options.heads())
                              .causal(false)
@@ -30,13 +37,6 @@ TransformerBlockOptions block_options(const VitVaeOptions& options) {
                        .dropout(options.dropout());
   return TransformerBlockOptions(attention, mlp).norm(norm_options(options));
 }
-
-torch::Tensor through(torch::nn::ModuleList& blocks, torch::Tensor h) {
-  for (const auto& block : *blocks) h = block->as<TransformerBlock>()->forward(h);
-  return h;
-}
-
-}  // namespace
 
 VitVaeImpl::VitVaeImpl(const VitVaeOptions& options_) : options(options_) {
   require(options.channels() > 0 && options.patch() > 0 && options.latent() > 0,

@@ -21,6 +21,28 @@ int64_t fitting_patch(const data::ImageShape& shape) {
   return std::max<int64_t>(patch, 1);
 }
 
+}  // namespace
+
+nn::VitVaeOptions vae_options(const TrainConfig& config, const data::ImageShape& shape) {
+  const auto& t = config.transformer;
+  return nn::VitVaeOptions(shape.height, shape.width)
+      .channels(shape.channels)
+      .patch(t.patch > 0 ? t.patch : fitting_patch(shape))
+      .width(config.width)
+      .hidden(config.hidden)
+      .heads(t.heads)
+      .encoder_blocks(config.blocks)
+      .decoder_blocks(config.blocks)
+      .latent(t.latent)
+      .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
+      .bias(nn::parse_bias_placement(config.bias))
+      .dropout(config.dropout)
+      .latent_noise(t.latent_noise)
+      .length_weight(t.length_weight);
+}
+
+namespace {
+
 class Autoencoder final : public Problem {
  public:
   explicit Autoencoder(const TrainConfig& config)
@@ -30,21 +52,7 @@ class Autoencoder final : public Problem {
         test_(data::open_images(config.data, data::Split::kTest, {config.image_size})) {
     const auto shape = train_->shape();
     require(shape == test_->shape(), "training and test images of {} differ in shape", config.data);
-    const auto& t = config.transformer;
-    model_ = nn::VitVae(nn::VitVaeOptions(shape.height, shape.width)
-                            .channels(shape.channels)
-                            .patch(t.patch > 0 ? t.patch : fitting_patch(shape))
-                            .width(config.width)
-                            .hidden(config.hidden)
-                            .heads(t.heads)
-                            .encoder_blocks(config.blocks)
-                            .decoder_blocks(config.blocks)
-                            .latent(t.latent)
-                            .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
-                            .bias(nn::parse_bias_placement(config.bias))
-                            .dropout(config.dropout)
-                            .latent_noise(t.latent_noise)
-                            .length_weight(t.length_weight));
+    model_ = nn::VitVae(vae_options(config, shape));
     nn::set_recompute(*model_, config.recompute);
   }
 

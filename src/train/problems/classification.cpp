@@ -15,6 +15,21 @@
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
+
+nn::MlpStackOptions mlp_options(const TrainConfig& config, int64_t inputs, int64_t classes) {
+  return nn::MlpStackOptions(inputs, classes)
+      .width(config.width)
+      .hidden(config.hidden)
+      .blocks(config.blocks)
+      .residual(config.residual)
+      .embedding(config.embedding)
+      .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
+      .bias(nn::parse_bias_placement(config.bias))
+      .dropout(config.dropout)
+      .dropout_placement(nn::parse_dropout_placement(
+          config.dropout_placement.empty() ? "up" : config.dropout_placement));
+}
+
 namespace {
 
 class Classification final : public Problem {
@@ -32,18 +47,7 @@ class Classification final : public Problem {
             config.data);
     classes_ = std::max(train_->classes(), test_->classes());
     require(classes_ > 0, "the images of {} have no labels to learn", config.data);
-    model_ =
-        nn::MlpStack(nn::MlpStackOptions(train_->shape().size(), classes_)
-                         .width(config.width)
-                         .hidden(config.hidden)
-                         .blocks(config.blocks)
-                         .residual(config.residual)
-                         .embedding(config.embedding)
-                         .gate(nn::parse_gate(config.ffn.empty() ? "swiglu" : config.ffn))
-                         .bias(nn::parse_bias_placement(config.bias))
-                         .dropout(config.dropout)
-                         .dropout_placement(nn::parse_dropout_placement(
-                             config.dropout_placement.empty() ? "up" : config.dropout_placement)));
+    model_ = nn::MlpStack(mlp_options(config, train_->shape().size(), classes_));
     if (config.normalise) measure_inputs();
   }
 

@@ -65,7 +65,9 @@ nn::FeedForwardOptions feed_forward_of(const TrainConfig& config, nn::FeedForwar
   return mlp;
 }
 
-nn::CausalLmOptions options_of(const TrainConfig& config, int64_t vocabulary) {
+}  // namespace
+
+nn::CausalLmOptions language_options(const TrainConfig& config, int64_t vocabulary) {
   const auto& t = config.transformer;
   auto options = layout_of(config, vocabulary);
   auto& block = options.block();
@@ -82,6 +84,8 @@ nn::CausalLmOptions options_of(const TrainConfig& config, int64_t vocabulary) {
   return nn::with_biases(options, nn::parse_bias_placement(config.bias), t.norm_bias);
 }
 
+namespace {
+
 data::TokenOptions token_options(const TrainConfig& config) {
   return {.length = config.context, .vocabulary = config.vocabulary, .bits = config.token_bits};
 }
@@ -93,7 +97,7 @@ class Language final : public Problem {
         device_(device_named(config.device)),
         train_(config.data, data::Split::kTrain, token_options(config)),
         test_(config.data, data::Split::kTest, token_options(config)),
-        model_(options_of(config, train_.vocabulary())) {
+        model_(language_options(config, train_.vocabulary())) {
     nn::set_fused_attention(*model_, config.transformer.fused_attention);
     nn::set_recompute(*model_, config.recompute);
   }
@@ -157,7 +161,7 @@ std::unique_ptr<Problem> make_language(const TrainConfig& config) {
 int64_t language_model_parameters(const TrainConfig& config) {
   constexpr int64_t kBytes = 256;
   return nn::parameter_count(
-      options_of(config, config.vocabulary > 0 ? config.vocabulary : kBytes));
+      language_options(config, config.vocabulary > 0 ? config.vocabulary : kBytes));
 }
 
 }  // namespace kappascope::train

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "kappascope/nn/mlp_stack.h"
+#include "kappascope/nn/transformers/causal_lm.h"
+#include "kappascope/nn/transformers/vit_vae.h"
 #include "kappascope/train/problem.h"
 
 namespace kappascope::train {
@@ -15,6 +18,11 @@ std::unique_ptr<Problem> make_classification(const TrainConfig& config);
 std::unique_ptr<Problem> make_language(const TrainConfig& config);
 /// The ViT-VAE on images ("Post-gating bias", section 4.1).
 std::unique_ptr<Problem> make_autoencoder(const TrainConfig& config);
+
+/// The model that a configuration describes.
+nn::MlpStackOptions mlp_options(const TrainConfig& config, int64_t inputs, int64_t classes);
+nn::CausalLmOptions language_options(const TrainConfig& config, int64_t vocabulary);
+nn::VitVaeOptions vae_options(const TrainConfig& config, const data::ImageShape& shape);
 
 /// Test rows that an evaluation takes: the first train.eval-rows, or all.
 inline int64_t evaluated_rows(const TrainConfig& config, int64_t rows) {

@@ -36,6 +36,9 @@ struct VitVaeOptions {
   TORCH_ARG(double, length_weight) = 1e-3;
 };
 
+/// Of every block of both halves.
+TransformerBlockOptions block_options(const VitVaeOptions& options);
+
 /// An autoencoder of patches: codes of every patch, with noise in training, and images from them.
 /// Blocks are pre-norm with LayerNorm (the paper names none), attention sees all patches, positions
 /// are learnt. There is no Kullback-Leibler term: the paper's loss has none.

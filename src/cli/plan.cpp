@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan.h"
+
+#include <fmt/format.h>
+
+namespace kappascope::cli {
+
+train::Plan plan_of(const Settings& settings, const PlanRequest& request) {
+  train::PlanOptions options;
+  options.device = request.device;
+  options.devices = request.devices;
+  options.rows = request.rows;
+  options.moments = settings.probes.features;
+  options.gradients = settings.probes.gradient_variance;
+  return train::make_plan(settings.train, options);
+}
+
+nlohmann::ordered_json to_json(const train::Plan& plan) {
+  const auto& memory = plan.memory;
+  return {{"parameters", plan.parameters},
+          {"steps", plan.steps},
+          {"tokens_per_step", plan.tokens_per_step},
+          {"flop_per_step", plan.flop_per_step},
+          {"memory",
+           {{"total", memory.total()},
+            {"weights", memory.weights},
+            {"gradients", memory.gradients},
+            {"optimizer", memory.optimizer},
+            {"activations", memory.activations},
+            {"workspace", memory.workspace},
+            {"logits", memory.logits},
+            {"probes", memory.probes}}},
+          {"room", plan.room},
+          {"rows_that_fit", plan.rows_that_fit},
+          {"checkpoint_bytes", plan.checkpoint_bytes},
+          {"seconds_per_step", plan.seconds_per_step},
+          {"hours", plan.hours()},
+          {"at_least", plan.at_least},
+          {"basis", plan.basis},
+          {"warnings", plan.warnings}};
+}
+
+void add_plan(po::options_description& options, PlanRequest& request) {
+  options.add_options()("plan",
+                        po::bool_switch(&request.asked),
+                        "tell memory, operations, disk and hours, and train nothing")(
+      "plan-device",
+      po::value(&request.device)->value_name("NAME"),
+      "plan for this device by its data sheet: h100, a100, l40s, rtx4090 or v100")(
+      "plan-devices",
+      po::value(&request.devices)->value_name("N"),
+      "number of these devices, among which the batch is split")(
+      "plan-rows",
+      po::value(&request.rows)->value_name("N"),
+      "number of training rows, where the data are not on this machine");
+}
+
+void print_plan(const Settings& settings, const PlanRequest& request, bool as_json) {
+  const auto plan = plan_of(settings, request);
+  fmt::print("{}", as_json ? to_json(plan).dump() + "\n" : to_text(plan));
+}
+
+}  // namespace kappascope::cli

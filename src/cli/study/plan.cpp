@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/study/plan.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cli/study/runs.h"
+
+namespace kappascope::cli {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+}  // namespace
+
+void print_plan(const std::vector<study::StudyRun>& runs,
+                const std::string& study,
+                const PlanRequest& request,
+                bool as_json) {
+  // Runs that differ in their seed alone take the same.
+  std::map<std::pair<std::string, std::string>, std::pair<const study::StudyRun*, int>> kinds;
+  std::vector<std::pair<std::string, std::string>> order;
+  for (const auto& run : runs) {
+    const auto key = std::pair{run.condition, run.arm};
+    auto& [first, count] = kinds[key];
+    if (first == nullptr) {
+      first = &run;
+      order.push_back(key);
+    }
+    ++count;
+  }
+  double hours = 0, bytes = 0;
+  std::set<std::string> warnings;
+  std::string basis;
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& key : order) {
+    const auto& [run, count] = kinds.at(key);
+    const auto plan = plan_of(settings_of(*run, study), request);
+    hours += count * plan.hours();
+    bytes += count * plan.checkpoint_bytes;
+    warnings.insert(plan.warnings.begin(), plan.warnings.end());
+    basis = plan.basis;
+    if (as_json) {
+      list.push_back(to_json(plan));
+      list.back()["arm"] = run->arm;
+      list.back()["condition"] = run->condition;
+      list.back()["runs"] = count;
+    } else {
+      fmt::print(
+          "{}{}{}: {} runs of {} steps, {:.4g} million parameters, {:.3g} GiB, {:.3g} h each\n",
+          run->condition,
+          run->condition.empty() ? "" : ", ",
+          run->arm,
+          count,
+          plan.steps,
+          static_cast<double>(plan.parameters) / 1e6,
+          plan.memory.total() / kGibibyte,
+          plan.hours());
+    }
+  }
+  if (as_json) {
+    fmt::print("{}\n",
+               nlohmann::ordered_json{{"study", study},
+                                      {"runs", runs.size()},
+                                      {"hours", hours},
+                                      {"checkpoint_bytes", bytes},
+                                      {"plans", list}}
+                   .dump());
+    return;
+  }
+  fmt::print("all {} runs: {:.3g} h one after another, {:.3g} GiB of checkpoints ({})\n",
+             runs.size(),
+             hours,
+             bytes / kGibibyte,
+             basis);
+  for (const auto& warning : warnings) fmt::print("warning: {}\n", warning);
+}
+
+}  // namespace kappascope::cli

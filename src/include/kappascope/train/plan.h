@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kappascope/train/config.h"
+
+namespace kappascope::train {
+
+/// A device by its data sheet: peak operations a second without sparsity, by the type of a product
+/// of matrices, and memory.
+struct DeviceFigures {
+  std::string name;
+  double float32, sixteen_bit;  ///< FLOP/s; float32 as LibTorch takes it, not TF32
+  double memory;                ///< bytes
+};
+/// Those that are known: h100, a100, l40s, rtx4090, v100.
+const std::vector<DeviceFigures>& known_devices();
+
+struct PlanOptions {
+  std::string device;     ///< of known_devices(); empty: this machine, timed by three passes
+  int devices = 1;        ///< of that kind, each with a part of the batch
+  int64_t rows = 0;       ///< training rows, where the data are not here
+  bool moments = true;    ///< probes sum the moments of features
+  bool gradients = true;  ///< and keep features and gradients of a step
+  int keep_checkpoints = 3;
+};
+
+/// Bytes at the peak of a step, by what they are for.
+struct PlannedMemory {
+  double weights = 0, gradients = 0, optimizer = 0;
+  double activations = 0;  ///< kept for the backward pass of one pass
+  double workspace = 0;    ///< of that backward pass
+  double logits = 0;       ///< of a language model's output layer
+  double probes = 0;       ///< in a window: sums, and what a step's passes leave for it
+
+  [[nodiscard]] double total() const {
+    // Logits are gone when the backward pass comes to the blocks.
+    return weights + gradients + optimizer + activations + std::max(workspace, logits) + probes;
+  }
+};
+
+/// What a run takes, told before it is paid for.
+struct Plan {
+  int64_t parameters = 0;
+  int64_t steps = 0, tokens_per_step = 0;  ///< of an image classifier: images
+  double flop_per_step = 0;                ///< products of matrices, forward and backward
+  PlannedMemory memory;                    ///< of one device
+  double room = 0;                         ///< bytes there are; 0: not known
+  int64_t rows_that_fit = 0;               ///< of one pass; 0: none, or room is not known
+  double checkpoint_bytes = 0;             ///< of all that are kept
+  double seconds_per_step = 0;
+  std::string basis;                  ///< of the seconds
+  /// By a data sheet: what it takes to start small operations, and to add up gradients of several
+  /// devices, is not in its figures. Where a model is small that is most of the time.
+  bool at_least = false;
+  std::vector<std::string> warnings;  ///< settings that cannot work, or only here
+
+  [[nodiscard]] double hours() const {
+    return seconds_per_step * static_cast<double>(steps) / 3600;
+  }
+};
+
+/// Plans a run from its configuration; nothing is trained or written. Memory is measured: one block
+/// of a language model, or the whole of a smaller model, runs forward and backward with one row and
+/// with two, and the rest is multiplied. Takes seconds, and the memory of that. Throws UsageError
+/// on settings that make no run.
+Plan make_plan(const TrainConfig& config, const PlanOptions& options = {});
+
+/// As a table for a person.
+std::string to_text(const Plan& plan);
+
+}  // namespace kappascope::train

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/memory.h"
+#include "kappascope/core/time.h"
+#include "kappascope/data/tokens.h"
+#include "kappascope/train/precision.h"
+#include "train/plan/model_cost.h"
+#include "train/problems/problems.h"
+
+namespace kappascope::train {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+/// What the data say, or what stands for them.
+struct Input {
+  int64_t rows = 0;  ///< 0: not known
+  int64_t vocabulary = 0, classes = 0;
+  data::ImageShape shape;
+};
+
+/// The documents' images, where they are not here.
+Input assumed(const TrainConfig& config) {
+  Input input;
+  input.vocabulary = config.vocabulary > 0 ? config.vocabulary : 256;
+  input.classes = 10;
+  const auto side = config.image_size > 0 ? config.image_size : 32;
+  input.shape = {3, side, side};
+  return input;
+}
+
+Input input_of(const TrainConfig& config, const PlanOptions& options, Plan& plan) {
+  auto input = assumed(config);
+  if (std::filesystem::exists(config.data)) {
+    if (config.kind == "language") {
+      const data::TokenSource source(
+          config.data,
+          data::Split::kTrain,
+          {.length = config.context, .vocabulary = config.vocabulary, .bits = config.token_bits});
+      input.rows = source.size();
+      input.vocabulary = source.vocabulary();
+    } else {
+      const auto source = data::open_images(config.data, data::Split::kTrain, {config.image_size});
+      input = {source->size(), 0, std::max<int64_t>(source->classes(), 1), source->shape()};
+    }
+  } else {
+    plan.warnings.push_back(fmt::format("the data ({}) are not here", config.data));
+  }
+  if (options.rows > 0) input.rows = options.rows;
+  if (input.rows > 0 && config.batch > input.rows) {
+    throw UsageError(fmt::format(
+        "train.batch is {}, but there are only {} training rows", config.batch, input.rows));
+  }
+  return input;
+}
+
+int64_t steps_of(const TrainConfig& config, int64_t rows) {
+  if (config.steps > 0) return config.steps;
+  if (rows == 0) {
+    throw UsageError(fmt::format(
+        "train.epochs is a number of steps only with the data, and {} is not here: say with "
+        "--plan-rows how many training rows there are",
+        config.data));
+  }
+  const auto whole = static_cast<double>(rows / config.batch);
+  return std::max<int64_t>(1, std::llround(config.epochs * whole));
+}
+
+/// Bytes that a parameter has beside itself and its gradient.
+double optimizer_bytes(const TrainConfig& config) {
+  if (config.optimizer != "sgd") return 8;
+  return config.momentum > 0 ? 4 : 0;
+}
+
+/// In a window of the probes: sums of squares in double, and features and gradients of the passes
+/// of a step. Those of one pass are among its activations already.
+double probe_bytes(const ModelCost& cost,
+                   const TrainConfig& config,
+                   const PlanOptions& options,
+                   double share) {
+  double bytes = 0;
+  const double number = low_precision(config.precision) ? 2 : 4;
+  const auto rows = static_cast<double>(config.batch) * share;
+  for (const auto& layer : cost.layers) {
+    const auto features = static_cast<double>(layer.features),
+               outputs = static_cast<double>(layer.outputs);
+    const double seen = rows * static_cast<double>(layer.rows);
+    if (options.moments) bytes += 8 * features * features;
+    if (config.micro_batch > 0 && (options.moments || options.gradients))
+      bytes += number * seen * features;
+    if (options.gradients) bytes += number * seen * outputs;
+  }
+  return bytes;
+}
+
+PlannedMemory memory_of(const ModelCost& cost,
+                        const TrainConfig& config,
+                        const PlanOptions& options,
+                        double rows) {
+  const auto parameters = static_cast<double>(cost.parameters);
+  PlannedMemory memory;
+  memory.weights = 4 * parameters;
+  memory.gradients = 4 * parameters;
+  memory.optimizer = optimizer_bytes(config) * parameters;
+  memory.activations = cost.activations.at(rows);
+  memory.workspace = cost.workspace.at(rows);
+  memory.logits = cost.logits.at(rows);
+  memory.probes = probe_bytes(cost, config, options, 1.0 / options.devices);
+  return memory;
+}
+
+/// Rows of a pass for which there is room, at most `most`.
+int64_t rows_that_fit(const ModelCost& cost,
+                      const TrainConfig& config,
+                      const PlanOptions& options,
+                      double room,
+                      int64_t most) {
+  const auto left = room - memory_of(cost, config, options, 0).total();
+  const auto a_row =
+      cost.activations.per_row + std::max(cost.workspace.per_row, cost.logits.per_row);
+  if (left < a_row) return 0;
+  return std::min(most, static_cast<int64_t>(left / a_row));
+}
+
+double timed_step(const ModelCost& cost, double flop, Plan& plan) {
+  std::array<double, 3> seconds{};
+  for (double& one : seconds) {
+    const double begin = monotonic_seconds();
+    cost.sample();
+    one = monotonic_seconds() - begin;
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double pace = cost.sample_flop / seconds[1];
+  plan.basis = fmt::format("three passes of {:.3g} GFLOP here: {:.3g} GFLOP/s on {} threads",
+                           cost.sample_flop / 1e9,
+                           pace / 1e9,
+                           at::get_num_threads());
+  return flop / pace;
+}
+
+/// What products of matrices reach of a data sheet's peak in training of this size.
+constexpr double kReached32 = 0.7, kReached16 = 0.4;
+
+double step_on(const DeviceFigures& device,
+               const TrainConfig& config,
+               const PlanOptions& options,
+               double flop,
+               Plan& plan) {
+  const bool low = low_precision(config.precision).has_value();
+  const double peak = low ? device.sixteen_bit : device.float32;
+  const double reached = low ? kReached16 : kReached32;
+  plan.basis = fmt::format("{} {} at {:.0f} % of {:.4g} TFLOP/s ({})",
+                           options.devices,
+                           device.name,
+                           100 * reached,
+                           peak / 1e12,
+                           config.precision);
+  plan.at_least = true;
+  return flop / (options.devices * peak * reached);
+}
+
+void warn(const ModelCost& cost, const TrainConfig& config, Plan& plan, int64_t rows) {
+  auto& warnings = plan.warnings;
+  if (plan.room > 0 && plan.memory.total() > plan.room) {
+    auto text = fmt::format("a step takes {:.3g} GiB, and there are {:.3g} GiB",
+                            plan.memory.total() / kGibibyte,
+                            plan.room / kGibibyte);
+    const bool splits = config.kind != "vit-vae" && config.transformer.norm != "batch";
+    if (plan.rows_that_fit > 0 && plan.rows_that_fit < rows) {
+      text += splits ? fmt::format(": train.micro-batch = {} fits", plan.rows_that_fit)
+                     : fmt::format(": train.batch = {} fits", plan.rows_that_fit);
+    } else if (plan.rows_that_fit == 0) {
+      text += ": not even a pass of one row fits";
+    }
+    if (!config.recompute && config.kind != "mlp") text += "; train.recompute = true takes less";
+    warnings.push_back(std::move(text));
+  }
+  if (config.logit_rows == 0 && plan.memory.logits > 0.2 * plan.memory.total()) {
+    warnings.push_back(fmt::format(
+        "logits take {:.3g} GiB: train.logit-rows = 1024 makes it {:.3g} GiB",
+        plan.memory.logits / kGibibyte,
+        1024.0 / static_cast<double>(rows * cost.tokens) * plan.memory.logits / kGibibyte));
+  }
+  std::error_code unknown;
+  const auto space = std::filesystem::space(".", unknown);
+  if (!unknown && plan.checkpoint_bytes > static_cast<double>(space.available)) {
+    warnings.push_back(fmt::format("checkpoints take {:.3g} GiB, and the disk has {:.3g} GiB free",
+                                   plan.checkpoint_bytes / kGibibyte,
+                                   static_cast<double>(space.available) / kGibibyte));
+  }
+  constexpr double kMonth = 30 * 24;
+  if (plan.hours() > kMonth)
+    warnings.push_back(fmt::format("that is {:.3g} months", plan.hours() / kMonth));
+}
+
+}  // namespace
+
+const std::vector<DeviceFigures>& known_devices() {
+  // Data sheets: NVIDIA H100 SXM, A100 80GB SXM, L40S, GeForce RTX 4090, V100 SXM2.
+  static const std::vector<DeviceFigures> devices = {{"h100", 67e12, 989e12, 80e9},
+                                                     {"a100", 19.5e12, 312e12, 80e9},
+                                                     {"l40s", 91.6e12, 362e12, 48e9},
+                                                     {"rtx4090", 82.6e12, 165e12, 24e9},
+                                                     {"v100", 15.7e12, 125e12, 32e9}};
+  return devices;
+}
+
+Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
+  config.validate();
+  if (options.devices < 1) throw UsageError("--plan-devices must be at least 1");
+  const DeviceFigures* device = nullptr;
+  if (!options.device.empty()) {
+    const auto& known = known_devices();
+    const auto found = std::find_if(
+        known.begin(), known.end(), [&](const auto& one) { return one.name == options.device; });
+    if (found == known.end()) {
+      std::vector<std::string> names;
+      for (const auto& one : known) names.push_back(one.name);
+      throw UsageError(fmt::format("the figures of '{}' are not known: --plan-device takes {}",
+                                   options.device,
+                                   fmt::join(names, ", ")));
+    }
+    device = &*found;
+  }
+  if (config.threads > 0) at::set_num_threads(config.threads);
+  Plan plan;
+  const auto input = input_of(config, options, plan);
+  plan.steps = steps_of(config, input.rows);
+  const auto whole = config.micro_batch > 0 ? config.micro_batch : config.batch;
+  const auto rows = std::max<int64_t>(1, std::min(whole, config.batch / options.devices));
+  const auto sample = std::min<int64_t>(rows, 64);
+  const auto cost = config.kind == "language" ? language_cost(config, input.vocabulary)
+                    : config.kind == "vit-vae"
+                        ? vae_cost(config, input.shape)
+                        : classifier_cost(config, input.shape.size(), input.classes, sample);
+  plan.parameters = cost.parameters;
+  plan.tokens_per_step = config.batch * cost.tokens;
+  plan.flop_per_step = static_cast<double>(config.batch) * cost.flop;
+  plan.memory = memory_of(cost, config, options, static_cast<double>(rows));
+  plan.room =
+      device != nullptr ? device->memory : static_cast<double>(available_memory().value_or(0));
+  if (plan.room > 0) plan.rows_that_fit = rows_that_fit(cost, config, options, plan.room, rows);
+  plan.checkpoint_bytes = options.keep_checkpoints * (4 + optimizer_bytes(config)) *
+                          static_cast<double>(cost.parameters);
+  const double flop = static_cast<double>(config.batch) * (cost.flop + cost.flop_again);
+  plan.seconds_per_step = device != nullptr ? step_on(*device, config, options, flop, plan)
+                                            : timed_step(cost, flop, plan);
+  warn(cost, config, plan, rows);
+  return plan;
+}
+
+std::string to_text(const Plan& plan) {
+  std::string text;
+  const auto line = [&](const char* what, const std::string& value) {
+    text += fmt::format("{:<24}{}\n", what, value);
+  };
+  const auto gibibytes = [](double bytes) { return fmt::format("{:9.3f} GiB", bytes / kGibibyte); };
+  line("parameters", fmt::format("{:.4g} million", static_cast<double>(plan.parameters) / 1e6));
+  line("steps", fmt::format("{} of {} tokens or images", plan.steps, plan.tokens_per_step));
+  line("operations of a step", fmt::format("{:.4g} TFLOP", plan.flop_per_step / 1e12));
+  const auto& memory = plan.memory;
+  line("memory at the peak", gibibytes(memory.total()));
+  for (const auto& [what, bytes] : {std::pair{"  weights", memory.weights},
+                                    std::pair{"  gradients", memory.gradients},
+                                    std::pair{"  optimiser", memory.optimizer},
+                                    std::pair{"  activations", memory.activations},
+                                    std::pair{"  blocks, backward", memory.workspace},
+                                    std::pair{"  or logits, if more", memory.logits},
+                                    std::pair{"  probes in a window", memory.probes}}) {
+    if (bytes > 0) line(what, gibibytes(bytes));
+  }
+  if (plan.room > 0) line("memory there is", gibibytes(plan.room));
+  line("checkpoints", gibibytes(plan.checkpoint_bytes));
+  line("time",
+       fmt::format("{}{:.3g} h ({})", plan.at_least ? "at least " : "", plan.hours(), plan.basis));
+  for (const auto& warning : plan.warnings) line("warning", warning);
+  return text;
+}
+
+}  // namespace kappascope::train

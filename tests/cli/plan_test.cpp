@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "program.h"
+#include "support/catch.h"
+
+using kappascope::testing::Workplace;
+namespace fs = std::filesystem;
+
+TEST_CASE("every study at the paper's size is planned without its data and without training") {
+  const Workplace work;
+  int studies = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(KAPPASCOPE_EXPERIMENTS) / "paper")) {
+    CAPTURE(entry.path());
+    // CelebA's training part.
+    const auto planned = work.run("sweep '" + entry.path().string() +
+                                  "' --plan --plan-device h100 --plan-rows 162770 --json");
+    CAPTURE(planned.err);
+    REQUIRE(planned.status == 0);
+    const auto plan = nlohmann::json::parse(planned.out);
+    CHECK(plan["hours"].get<double>() > 0);
+    REQUIRE_FALSE(plan["plans"].empty());
+    std::size_t runs = 0;
+    for (const auto& arm : plan["plans"]) {
+      CHECK(arm["parameters"].get<double>() > 1000);
+      CHECK(arm["memory"]["total"].get<double>() > arm["memory"]["weights"].get<double>());
+      runs += arm["runs"].get<std::size_t>();
+    }
+    CHECK(runs == plan["runs"].get<std::size_t>());
+    ++studies;
+  }
+  CHECK(studies >= 15);
+}
+
+TEST_CASE("train --plan tells memory and hours and writes no run") {
+  const Workplace work;
+  const std::string model =
+      "train --plan --data /nowhere/x --model.kind language --data.vocabulary 300 --train.steps 5";
+  const auto text = work.run(model);
+  CAPTURE(text.err);
+  CHECK(text.status == 0);
+  CHECK_THAT(text.out, Catch::Contains("memory at the peak") && Catch::Contains("here:"));
+  CHECK_THAT(text.out, Catch::Contains("warning") && Catch::Contains("are not here"));
+  CHECK_FALSE(fs::exists(work.path() / "runs"));
+  const auto refused = work.run(model + " --plan-device abacus");
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, Catch::Contains("h100"));
+}

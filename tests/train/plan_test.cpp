@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/train/plan.h"
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fixture.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/tensor/allocations.h"
+#include "support/catch.h"
+#include "train/batch_pass.h"
+
+using namespace kappascope;
+
+namespace {
+
+/// Bytes at the peak of a step's gradient beyond weights and gradients, as they are.
+double measured(const train::TrainConfig& config) {
+  auto task = train::make_task(config);
+  task.model().train();
+  const auto rows = torch::arange(config.batch);
+  const train::PassOptions options{config.micro_batch, train::low_precision(config.precision)};
+  train::add_gradients(*task.problem, rows, options);
+  const tensor::Allocations counted;
+  train::add_gradients(*task.problem, rows, options);
+  return static_cast<double>(counted.peak());
+}
+
+double planned(const train::Plan& plan) {
+  return plan.memory.activations + std::max(plan.memory.workspace, plan.memory.logits);
+}
+
+train::PlanOptions on_device() {
+  train::PlanOptions options;
+  options.device = "a100";
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a plan's activations are those of the step, for every model and way to save memory") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  std::vector<std::pair<std::string, train::TrainConfig>> configs;
+  auto language = testing::language_config(testing::write_text(folder));
+  language.width = 32;
+  language.hidden = 80;
+  language.blocks = 6;
+  language.context = 64;
+  configs.emplace_back("language", language);
+  auto changed = language;
+  changed.recompute = true;
+  configs.emplace_back("recomputed", changed);
+  changed = language;
+  changed.logit_rows = 32;
+  configs.emplace_back("logits in pieces", changed);
+  changed = language;
+  changed.micro_batch = 2;
+  configs.emplace_back("micro-batches", changed);
+  changed = language;
+  changed.precision = "bf16";
+  configs.emplace_back("bf16", changed);
+  changed = language;
+  changed.ffn = "asger";
+  changed.transformer.layout = "gemma3";
+  changed.transformer.window = 16;
+  changed.transformer.global_every = 3;
+  configs.emplace_back("local", changed);
+  changed = language;
+  changed.transformer.fused_attention = false;
+  configs.emplace_back("written-out attention", changed);
+  auto mlp = testing::small_config(folder.path() / "data");
+  mlp.hidden = 64;
+  configs.emplace_back("mlp", mlp);
+  auto vae = mlp;
+  vae.kind = "vit-vae";
+  vae.width = 16;
+  vae.transformer.patch = 3;
+  vae.transformer.heads = 2;
+  configs.emplace_back("vit-vae", vae);
+  for (const auto& [name, config] : configs) {
+    CAPTURE(name);
+    const auto plan = train::make_plan(config, on_device());
+    const auto model = train::make_problem(config);
+    int64_t parameters = 0;
+    for (const auto& parameter : model->model().parameters()) parameters += parameter.numel();
+    CHECK(plan.parameters == parameters);
+    CHECK(plan.memory.weights == 4.0 * static_cast<double>(parameters));
+    // Masks, positions, ids and what the embedding and the last norm work with are not counted one
+    // by one.
+    CHECK(planned(plan) == Approx(measured(config)).epsilon(0.25));
+  }
+}
+
+TEST_CASE("a plan counts operations, steps and bytes as the model has them") {
+  const TemporaryFolder folder;
+  auto config = testing::language_config(testing::write_text(folder));
+  config.transformer.layout = "llama";
+  const auto plan = train::make_plan(config, on_device());
+  // Products of matrices: 4 of 16 x 16 and 3 of 16 x 24 a block, the head of 16 x 256; queries with
+  // keys and weights with values over 8.5 tokens on average; three times, forward and backward.
+  const double a_token = 2 * (2 * (4 * 16 * 16 + 3 * 16 * 24) + 16 * 256) + 2 * 4 * 8.5 * 16;
+  CHECK(plan.tokens_per_step == 8 * 16);
+  CHECK(plan.flop_per_step == Approx(3 * a_token * 8 * 16));
+  CHECK(plan.steps == 60);
+  CHECK(plan.memory.optimizer == 2 * plan.memory.weights);
+  CHECK(plan.checkpoint_bytes == 3 * 3 * plan.memory.weights);
+  // On a device: 70 % of 19.5 TFLOP/s in float32, 40 % of 312 in 16 bits.
+  CHECK(plan.seconds_per_step == Approx(plan.flop_per_step / (0.7 * 19.5e12)));
+  CHECK(plan.room == 80e9);
+  config.precision = "bf16";
+  CHECK(train::make_plan(config, on_device()).seconds_per_step ==
+        Approx(plan.flop_per_step / (0.4 * 312e12)));
+  config.recompute = true;
+  const double again = 2 * (2 * (4 * 16 * 16 + 3 * 16 * 24)) + 2 * 4 * 8.5 * 16;
+  CHECK(train::make_plan(config, on_device()).seconds_per_step ==
+        Approx((3 * a_token + again) * 8 * 16 / (0.4 * 312e12)));
+  auto eight = on_device();
+  eight.devices = 8;
+  config.recompute = false;
+  CHECK(train::make_plan(config, eight).seconds_per_step ==
+        Approx(plan.flop_per_step / (8 * 0.4 * 312e12)));
+  // Epochs are steps by the rows of the data.
+  config.steps = 0;
+  config.epochs = 2;
+  CHECK(train::make_plan(config, on_device()).steps == 2 * (224 / 8));
+  // Here, three passes are timed.
+  config.precision = "float32";
+  const auto here = train::make_plan(config);
+  CHECK(here.seconds_per_step > 0);
+  CHECK_THAT(here.basis, Catch::Contains("three passes"));
+}
+
+TEST_CASE("a plan warns of what cannot work, with the size that would") {
+  train::TrainConfig config;
+  config.kind = "language";
+  config.data = "/nowhere/fineweb";
+  config.vocabulary = 27008;
+  config.context = 1024;
+  config.width = 64;
+  config.hidden = 128;
+  config.batch = 2048;
+  config.steps = 10;
+  const auto plan = train::make_plan(config, on_device());
+  const auto said = [](const train::Plan& of) {
+    std::string all;
+    for (const auto& warning : of.warnings) all += warning + "\n";
+    return all;
+  };
+  CHECK_THAT(said(plan), Catch::Contains("the data (/nowhere/fineweb) are not here"));
+  CHECK_THAT(said(plan), Catch::Contains("train.logit-rows"));
+  REQUIRE(plan.rows_that_fit > 0);
+  CHECK_THAT(said(plan),
+             Catch::Contains(fmt::format("train.micro-batch = {} fits", plan.rows_that_fit)));
+  config.micro_batch = plan.rows_that_fit;
+  auto options = on_device();
+  options.moments = options.gradients = false;
+  CHECK(train::make_plan(config, options).memory.total() <= 80e9);
+  CHECK_THAT(train::to_text(plan), Catch::Contains("logits") && Catch::Contains("warning"));
+  config.steps = 0;
+  CHECK_THROWS_WITH(train::make_plan(config, on_device()), Catch::Contains("--plan-rows"));
+  options.rows = 1000;
+  CHECK_THROWS_WITH(train::make_plan(config, options), Catch::Contains("only 1000"));
+  options.rows = 4096;
+  CHECK(train::make_plan(config, options).steps == 2);
+  options.device = "abacus";
+  CHECK_THROWS_WITH(train::make_plan(config, options), Catch::Contains("h100, a100"));
+}
