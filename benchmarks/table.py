@@ -52,6 +52,12 @@ def peak_memory(program, model, mode, runs=3):
                                   stdout=subprocess.PIPE, text=True).stdout) for _ in range(runs))
 
 
+def scale_memory(program):
+    """(bytes of base, bytes of ours) at the peak of a pass, by name; the same in every run."""
+    out = subprocess.run([program, "--memory"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {name: (int(base), int(ours)) for name, base, ours in (line.split() for line in out.splitlines())}
+
+
 def main():
     folder = sys.argv[1]
     quick = "--quick" in sys.argv
@@ -90,6 +96,15 @@ def main():
     for model in ("lm", "mlp"):
         add(f"step at the default schedule / step, {model}", default[f"training/{model}/default"], 1.02,
             overall)
+    scale = run("scale", ".", 15)
+    memory = scale_memory(f"{folder}/scale_benchmark")
+    for name, what, time_limit, memory_limit in (
+            ("micro_batch", "micro-batches of a quarter / the batch", 1.10, 0.4),
+            ("recompute", "recomputed blocks / kept ones", 1.4, None),
+            ("logits", "256 rows of logits at a time / all 4,096, 27,008 words", 1.1, 0.3)):
+        add(f"time: {what}", scale[f"scale/{name}"], time_limit)
+        base, ours = memory[name]
+        rows.append((f"peak memory of a pass: {what}", ours / base, None, memory_limit))
     program = f"{folder}/training_benchmark"
     plain = peak_memory(program, "lm", "plain")
     rows.append(("peak memory at the default schedule / training alone, lm",
