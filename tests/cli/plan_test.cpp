@@ -15,8 +15,9 @@ TEST_CASE("every study at the paper's size is planned without its data and witho
   for (const auto& entry : fs::directory_iterator(fs::path(KAPPASCOPE_EXPERIMENTS) / "paper")) {
     CAPTURE(entry.path());
     // CelebA's training part.
-    const auto planned = work.run("sweep '" + entry.path().string() +
-                                  "' --plan --plan-device h100 --plan-rows 162770 --json");
+    const auto planned =
+        work.run("sweep '" + entry.path().string() +
+                 "' --plan --plan-device h100 --plan-rows 162770 --json --set train.threads=1");
     CAPTURE(planned.err);
     REQUIRE(planned.status == 0);
     const auto plan = nlohmann::json::parse(planned.out);

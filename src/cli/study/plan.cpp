@@ -35,6 +35,7 @@ void print_plan(const std::vector<study::StudyRun>& runs,
   double hours = 0, bytes = 0;
   std::set<std::string> warnings;
   std::string basis;
+  bool at_least = false;
   auto list = nlohmann::ordered_json::array();
   for (const auto& key : order) {
     const auto& [run, count] = kinds.at(key);
@@ -43,6 +44,7 @@ void print_plan(const std::vector<study::StudyRun>& runs,
     bytes += count * plan.checkpoint_bytes;
     warnings.insert(plan.warnings.begin(), plan.warnings.end());
     basis = plan.basis;
+    at_least = plan.at_least;
     if (as_json) {
       list.push_back(to_json(plan));
       list.back()["arm"] = run->arm;
@@ -50,7 +52,7 @@ void print_plan(const std::vector<study::StudyRun>& runs,
       list.back()["runs"] = count;
     } else {
       fmt::print(
-          "{}{}{}: {} runs of {} steps, {:.4g} million parameters, {:.3g} GiB, {:.3g} h each\n",
+          "{}{}{}: {} runs of {} steps, {:.4g} million parameters, {:.3g} GiB, {}{:.3g} h each\n",
           run->condition,
           run->condition.empty() ? "" : ", ",
           run->arm,
@@ -58,6 +60,7 @@ void print_plan(const std::vector<study::StudyRun>& runs,
           plan.steps,
           static_cast<double>(plan.parameters) / 1e6,
           plan.memory.total() / kGibibyte,
+          plan.at_least ? "at least " : "",
           plan.hours());
     }
   }
@@ -71,8 +74,9 @@ void print_plan(const std::vector<study::StudyRun>& runs,
                    .dump());
     return;
   }
-  fmt::print("all {} runs: {:.3g} h one after another, {:.3g} GiB of checkpoints ({})\n",
+  fmt::print("all {} runs: {}{:.3g} h one after another, {:.3g} GiB of checkpoints ({})\n",
              runs.size(),
+             at_least ? "at least " : "",
              hours,
              bytes / kGibibyte,
              basis);
