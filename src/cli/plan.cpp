@@ -11,6 +11,7 @@ train::Plan plan_of(const Settings& settings, const PlanRequest& request) {
   options.devices = request.devices;
   options.rows = request.rows;
   options.moments = settings.probes.features;
+  options.kept_rows = settings.kept_rows;
   options.gradients = settings.probes.gradient_variance;
   return train::make_plan(settings.train, options);
 }
@@ -46,7 +47,7 @@ void add_plan(po::options_description& options, PlanRequest& request) {
                         "tell memory, operations, disk and hours, and train nothing")(
       "plan-device",
       po::value(&request.device)->value_name("NAME"),
-      "plan for this device by its data sheet: h100, a100, l40s, rtx4090 or v100")(
+      "plan for this device by its data sheet: h200, h100, a100, l40s, rtx4090 or v100")(
       "plan-devices",
       po::value(&request.devices)->value_name("N"),
       "number of these devices, among which the batch is split")(

@@ -15,6 +15,7 @@ namespace kappascope::cli {
 struct Settings {
   train::TrainConfig train;
   probes::ProbeOptions probes;
+  int64_t kept_rows = 0;          ///< session::SessionOptions::rows
   int64_t curvature_rows = 1024;  ///< training rows the Hessian is taken on
   std::string condition;          ///< experimental condition: `compare` pairs runs within one
 };

@@ -248,6 +248,10 @@ OptionGroup probes_group(Settings& s) {
       number(p.budget),
       "time limit of each layer probe, as a fraction of training time, and at most twice that over "
       "any 200 steps (0: none)")(
+      "probes.rows",
+      number(s.kept_rows),
+      "rows of a step that are kept of each layer: later micro-batches are counted alone, so that "
+      "what is measured has more error and takes less memory (0: all)")(
       "probes.sample-rows", number(p.sample_rows), "feature rows kept per layer, for tail weight")(
       "probes.hessian-every",
       number(p.hessian_every),

@@ -11,9 +11,15 @@ std::int64_t Passes::forward(Pass pass) {
   Seen seen;
   // A backward pass between two forward passes makes them two passes of gradient accumulation;
   // without one the layer is used twice in one (shared weights).
+  std::map<int, std::int64_t> kept;  // rows, by use
   for (const auto& [number, before] : passes_) {
-    if (before.pass.layer == pass.layer) seen.use = before.complete ? 0 : before.use + 1;
+    if (before.pass.layer != pass.layer) continue;
+    seen.use = before.complete ? 0 : before.use + 1;
+    if (before.kept) kept[before.use] += before.all;
   }
+  seen.all = pass.features.numel() / pass.features.size(-1);
+  seen.kept = limit_ == 0 || kept[seen.use] < limit_;
+  if (!seen.kept) pass.features = at::Tensor();
   seen.pass = std::move(pass);
   passes_.emplace(next_, std::move(seen));
   return next_++;
@@ -23,12 +29,11 @@ void Passes::backward(std::int64_t number, const at::Tensor& gradient) {
   const auto found = passes_.find(number);
   if (found == passes_.end()) return;
   found->second.complete = true;
-  if (gradient.defined()) found->second.gradient = gradient.detach();
+  if (gradient.defined() && found->second.kept) found->second.gradient = gradient.detach();
 }
 
 std::int64_t Passes::Seen::rows() const {
-  return pass.mask.defined() ? pass.mask.sum().item<std::int64_t>()
-                             : pass.features.numel() / pass.features.size(-1);
+  return pass.mask.defined() ? pass.mask.sum().item<std::int64_t>() : all;
 }
 
 std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
@@ -53,6 +58,7 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
   }
   std::vector<LayerView> views;
   for (const auto& [number, seen] : passes_) {
+    if (!seen.kept) continue;
     const auto& phi = seen.pass.features;
     LayerView view;
     view.name = seen.pass.layer;

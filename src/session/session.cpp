@@ -25,10 +25,11 @@ Session::Session(std::optional<store::RunWriter> run,
                  SessionOptions options)
     : run_(std::move(run)),
       options_(std::move(options)),
-      passes_(std::make_shared<Passes>()),
+      passes_(std::make_shared<Passes>(options_.rows)),
       alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),
       started_(monotonic_seconds()),
       flushed_(started_) {
+  require(options_.rows >= 0, "a step keeps 0 rows (all) or more, got {}", options_.rows);
   const bool writes = !options_.group || options_.group->leads();
   require(run_.has_value() == writes, "a run is written by the first process of a group, no other");
   for (ScheduledProbe& scheduled : probes) probes_.emplace_back(std::move(scheduled));

@@ -9,15 +9,16 @@
 using kappascope::testing::Workplace;
 namespace fs = std::filesystem;
 
-TEST_CASE("every study at the paper's size is planned without its data and without training") {
+TEST_CASE("a study at the paper's size is planned without its data and without training") {
   const Workplace work;
-  int studies = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(KAPPASCOPE_EXPERIMENTS) / "paper")) {
-    CAPTURE(entry.path());
+  // One of each kind of model; experiments/plan-paper plans them all.
+  for (const char* study : {"asger-ablation", "pgb-gemma3", "pgb-vitvae", "hessian-evolution"}) {
+    CAPTURE(study);
+    const auto file = fs::path(KAPPASCOPE_EXPERIMENTS) / "paper" / (std::string(study) + ".ini");
     // CelebA's training part.
-    const auto planned =
-        work.run("sweep '" + entry.path().string() +
-                 "' --plan --plan-device h100 --plan-rows 162770 --json --set train.threads=1");
+    const auto planned = work.run("sweep '" + file.string() +
+                                  "' --plan --plan-device h100 --plan-rows 162770 --json "
+                                  "--set train.threads=1");
     CAPTURE(planned.err);
     REQUIRE(planned.status == 0);
     const auto plan = nlohmann::json::parse(planned.out);
@@ -27,12 +28,11 @@ TEST_CASE("every study at the paper's size is planned without its data and witho
     for (const auto& arm : plan["plans"]) {
       CHECK(arm["parameters"].get<double>() > 1000);
       CHECK(arm["memory"]["total"].get<double>() > arm["memory"]["weights"].get<double>());
+      CHECK(arm["memory"]["total"].get<double>() < arm["room"].get<double>());
       runs += arm["runs"].get<std::size_t>();
     }
     CHECK(runs == plan["runs"].get<std::size_t>());
-    ++studies;
   }
-  CHECK(studies >= 15);
 }
 
 TEST_CASE("train --plan tells memory and hours and writes no run") {

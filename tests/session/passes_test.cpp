@@ -32,6 +32,28 @@ TEST_CASE("the gradients of accumulated passes are scaled by the rows of all of 
   }
 }
 
+TEST_CASE("passes beyond the rows that a step keeps are counted and not kept") {
+  Passes passes(/*rows=*/5);
+  std::vector<at::Tensor> features;
+  for (int i = 0; i < 4; ++i) {
+    auto one = pass("a", 3);
+    features.push_back(one.features);
+    passes.backward(passes.forward(std::move(one)), torch::ones({3, 2}));
+    passes.backward(passes.forward(pass("b", 6)), torch::ones({6, 2}));
+  }
+  const auto views = passes.take(LossReduction::kMean);
+  // Two passes of 3 reach 5 rows; the first of 6 does.
+  REQUIRE(views.size() == 3);
+  int seen = 0;
+  for (const auto& view : views) {
+    // The scale is that of the whole step.
+    const double rows = view.name == "a" ? 12 : 24;
+    CHECK(torch::equal(view.gradient, torch::full_like(view.gradient, rows)));
+    if (view.name == "a") CHECK(torch::equal(view.features, features.at(seen++)));
+  }
+  CHECK(seen == 2);
+}
+
 TEST_CASE("a loss that is a sum leaves gradients as they are") {
   Passes passes;
   passes.backward(passes.forward(pass("a", 4)), torch::ones({4, 2}));

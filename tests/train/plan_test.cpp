@@ -168,5 +168,5 @@ TEST_CASE("a plan warns of what cannot work, with the size that would") {
   options.rows = 4096;
   CHECK(train::make_plan(config, options).steps == 2);
   options.device = "abacus";
-  CHECK_THROWS_WITH(train::make_plan(config, options), Catch::Contains("h100, a100"));
+  CHECK_THROWS_WITH(train::make_plan(config, options), Catch::Contains("h200, h100, a100"));
 }

@@ -36,6 +36,9 @@ enum class LossReduction { kMean, kSum };
 
 struct SessionOptions {
   LossReduction reduction = LossReduction::kMean;
+  /// Rows of features that a step keeps of each layer, in whole passes of gradient accumulation; the
+  /// first is always kept, and 0 keeps all. Rows of a shuffled batch are a sample of it.
+  int64_t rows = 0;
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;
   /// Rules over what is written: an alarm is an event of the run, and a line on stderr or a call of

@@ -326,6 +326,7 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   }
   session::SessionOptions watching;
   watching.group = group;
+  watching.rows = settings.kept_rows;
   watching.alarms.on_alarm = [&](const std::vector<session::Alarm>& raised) {
     line.note(fmt::format("{}: {}", settings.train.label, session::in_words(raised)));
   };

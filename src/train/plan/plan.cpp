@@ -85,6 +85,11 @@ double optimizer_bytes(const TrainConfig& config) {
   return config.momentum > 0 ? 4 : 0;
 }
 
+/// Rows of one pass.
+int64_t pass_of(const TrainConfig& config) {
+  return config.micro_batch > 0 ? config.micro_batch : config.batch;
+}
+
 /// In a window of the probes: sums of squares in double, and features and gradients of the passes
 /// of a step. Those of one pass are among its activations already.
 double probe_bytes(const ModelCost& cost,
@@ -97,7 +102,10 @@ double probe_bytes(const ModelCost& cost,
   for (const auto& layer : cost.layers) {
     const auto features = static_cast<double>(layer.features),
                outputs = static_cast<double>(layer.outputs);
-    const double seen = rows * static_cast<double>(layer.rows);
+    const double a_pass = static_cast<double>(std::min(config.batch, pass_of(config)) * layer.rows);
+    double seen = rows * static_cast<double>(layer.rows);
+    if (options.kept_rows > 0)
+      seen = std::min(seen, a_pass + static_cast<double>(options.kept_rows));
     if (options.moments) bytes += 8 * features * features;
     if (config.micro_batch > 0 && (options.moments || options.gradients))
       bytes += number * seen * features;
@@ -209,8 +217,9 @@ void warn(const ModelCost& cost, const TrainConfig& config, Plan& plan, int64_t 
 }  // namespace
 
 const std::vector<DeviceFigures>& known_devices() {
-  // Data sheets: NVIDIA H100 SXM, A100 80GB SXM, L40S, GeForce RTX 4090, V100 SXM2.
-  static const std::vector<DeviceFigures> devices = {{"h100", 67e12, 989e12, 80e9},
+  // Data sheets: NVIDIA H200 and H100 SXM, A100 80GB SXM, L40S, GeForce RTX 4090, V100 SXM2.
+  static const std::vector<DeviceFigures> devices = {{"h200", 67e12, 989e12, 141e9},
+                                                     {"h100", 67e12, 989e12, 80e9},
                                                      {"a100", 19.5e12, 312e12, 80e9},
                                                      {"l40s", 91.6e12, 362e12, 48e9},
                                                      {"rtx4090", 82.6e12, 165e12, 24e9},
@@ -239,8 +248,7 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   Plan plan;
   const auto input = input_of(config, options, plan);
   plan.steps = steps_of(config, input.rows);
-  const auto whole = config.micro_batch > 0 ? config.micro_batch : config.batch;
-  const auto rows = std::max<int64_t>(1, std::min(whole, config.batch / options.devices));
+  const auto rows = std::max<int64_t>(1, std::min(pass_of(config), config.batch / options.devices));
   const auto sample = std::min<int64_t>(rows, 64);
   const auto cost = config.kind == "language" ? language_cost(config, input.vocabulary)
                     : config.kind == "vit-vae"

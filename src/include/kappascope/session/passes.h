@@ -31,6 +31,9 @@ struct Pass {
 /// end shares it with the hooks that it leaves in a graph, which may outlive a session.
 class Passes {
  public:
+  /// `rows`: passes of gradient accumulation are kept until a layer has so many rows in this step;
+  /// the later ones are counted alone. 0: all are kept.
+  explicit Passes(std::int64_t rows = 0) : limit_(rows) {}
   /// Counts a forward pass and returns its number.
   std::int64_t forward(Pass pass);
   /// The backward pass came by; `gradient` of the loss at the layer's output, [..., d_model], or
@@ -52,9 +55,12 @@ class Passes {
     at::Tensor gradient;
     bool complete = false;  // the backward pass came by
     int use = 0;            // of the layer, in this pass of the model
+    std::int64_t all = 0;   // rows of it, whether they count or not
+    bool kept = true;
 
     [[nodiscard]] std::int64_t rows() const;  // that count
   };
+  std::int64_t limit_;
   std::map<std::int64_t, Seen> passes_;  // by their number
   std::int64_t next_ = 0;
   double scale_ = 1;

@@ -17,7 +17,7 @@ struct DeviceFigures {
   double float32, sixteen_bit;  ///< FLOP/s; float32 as LibTorch takes it, not TF32
   double memory;                ///< bytes
 };
-/// Those that are known: h100, a100, l40s, rtx4090, v100.
+/// Those that are known: h200, h100, a100, l40s, rtx4090, v100.
 const std::vector<DeviceFigures>& known_devices();
 
 struct PlanOptions {
@@ -26,6 +26,7 @@ struct PlanOptions {
   int64_t rows = 0;       ///< training rows, where the data are not here
   bool moments = true;    ///< probes sum the moments of features
   bool gradients = true;  ///< and keep features and gradients of a step
+  int64_t kept_rows = 0;  ///< of features, a layer and step (session::SessionOptions::rows)
   int keep_checkpoints = 3;
 };
 
@@ -53,7 +54,7 @@ struct Plan {
   int64_t rows_that_fit = 0;               ///< of one pass; 0: none, or room is not known
   double checkpoint_bytes = 0;             ///< of all that are kept
   double seconds_per_step = 0;
-  std::string basis;                  ///< of the seconds
+  std::string basis;  ///< of the seconds
   /// By a data sheet: what it takes to start small operations, and to add up gradients of several
   /// devices, is not in its figures. Where a model is small that is most of the time.
   bool at_least = false;
