@@ -58,10 +58,6 @@ std::string interval(const std::optional<double>& lower, const std::optional<dou
   return lower && upper ? interval(*lower, *upper) : "–";
 }
 
-std::string mebibytes(double bytes) {
-  return std::isnan(bytes) ? "–" : fmt::format("{:.0f} MiB", bytes / (1 << 20));
-}
-
 std::string percentage(double share) {
   return std::isnan(share) ? "–" : fmt::format("{:.2g} %", 100 * share);
 }
@@ -120,19 +116,17 @@ std::string verdicts_table(const StudyResult& study) {
 
 std::string arms_table(const StudyResult& study) {
   std::string out =
-      "\n| arm | runs | diverged | parameters | memory of training | loss spikes | probing |\n"
-      "|---|---|---|---|---|---|---|\n";
+      "\n| arm | runs | diverged | parameters | loss spikes | probing |\n"
+      "|---|---|---|---|---|---|\n";
   for (const auto& arm : study.arms) {
     const auto& control = study.arms.front();
     const bool other = &arm != &control;
-    out += fmt::format("| {} | {} | {} | {}{} | {}{} | {} | {} |\n",
+    out += fmt::format("| {} | {} | {} | {}{} | {} | {} |\n",
                        markdown_cell(arm.arm),
                        arm.runs,
                        arm.diverged,
                        arm.parameters ? std::to_string(*arm.parameters) : "–",
                        other ? times(parameters_of(arm), parameters_of(control)) : "",
-                       mebibytes(arm.memory),
-                       other ? times(arm.memory, control.memory) : "",
                        number(arm.spikes),
                        percentage(arm.probing));
   }

@@ -6,20 +6,6 @@
 #include <string>
 
 namespace kappascope {
-
-std::optional<ResidentMemory> resident_memory() {
-  std::ifstream status("/proc/self/status");
-  ResidentMemory memory;
-  std::string word;
-  std::int64_t kibibytes = 0;
-  while (status >> word) {
-    if (word == "VmHWM:" && status >> kibibytes) memory.peak = kibibytes * 1024;
-    if (word == "VmRSS:" && status >> kibibytes) memory.now = kibibytes * 1024;
-  }
-  if (memory.now == 0 || memory.peak == 0) return std::nullopt;
-  return memory;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,13 +57,6 @@ std::optional<std::int64_t> available_memory(const fs::path& root) {
   const auto kibibytes = number_after(root / "proc/meminfo", "MemAvailable:");
   if (!kibibytes) return left;
   return std::min(*kibibytes * 1024, left.value_or(*kibibytes * 1024));
-}
-
-bool forget_peak_memory() {
-  std::ofstream file("/proc/self/clear_refs");
-  file << 5;  // proc(5): resets the peak of the resident set
-  file.close();
-  return file.good();
 }
 
 }  // namespace kappascope

@@ -8,16 +8,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "kappascope/core/error.h"
-#include "kappascope/core/memory.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
 #include "kappascope/nn/random_states.h"
+#include "kappascope/tensor/allocations.h"
 #include "kappascope/train/checkpoint.h"
 #include "train/batch_pass.h"
 
@@ -45,26 +46,25 @@ double gradient_norm(const torch::nn::Module& model) {
   return torch::linalg_vector_norm(norms).item<double>();
 }
 
-/// What training took of main memory beyond what was held before its first step: gradients, the
-/// optimiser's state, what the graph keeps, the probes' sums.
+/// What the tensors of training steps take beyond what was held before the first, on any device:
+/// gradients, the optimiser's state, what the graph keeps, the probes' sums. What the allocators
+/// and the process hold beside that would hide it in a small model.
 class MemoryOfTraining {
  public:
-  MemoryOfTraining() {
-    if (forget_peak_memory()) before_ = resident_memory();
-  }
+  void begin_step() { counted_.forget_peak(); }
+  void end_step() { most_ = std::max(most_, counted_.peak()); }
   /// A run that was resumed has had steps before: its peak is that of the rest.
   void record(session::Session& session, bool whole) const {
-    const auto after = resident_memory();
-    if (!before_ || !after) return;
     store::Scalar scalar;
     scalar.name = store::id::kMemoryTraining;
-    scalar.value = static_cast<double>(after->peak - before_->now);
+    scalar.value = static_cast<double>(most_);
     if (!whole) scalar.status = store::Status::kResumed;
     session.record(std::move(scalar));
   }
 
  private:
-  std::optional<ResidentMemory> before_;
+  tensor::Allocations counted_;
+  std::int64_t most_ = 0;
 };
 
 /// Whether it is so in one of the processes.
@@ -118,11 +118,12 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
 
   // The weights are drawn alike in all processes, what dropout leaves out is not.
   if (!leads && first == 0) nn::draw_apart(task.model().parameters().at(0).device(), group->rank());
-  const MemoryOfTraining memory;
+  MemoryOfTraining memory;
   task.model().train();
   for (int64_t step = first; step < task.steps; ++step) {
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
+    memory.begin_step();
     task.optimizer->zero_grad();
     result.loss = take_gradient(task, sampler.indices(step), session);
     try {
@@ -142,6 +143,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       return result;
     }
     update(task);
+    memory.end_step();
     result.steps = step + 1;
     if (leads && (result.steps % eval_every == 0 || result.steps == task.steps))
       record_evaluation(task, session);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/memory.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
@@ -47,25 +44,4 @@ TEST_CASE("this machine has memory to give") {
     return;
   }
   CHECK(*available > 0);
-}
-
-TEST_CASE("the peak counts what was held and let go, until it is forgotten") {
-  const auto before = resident_memory();
-  if (!before || !forget_peak_memory()) {
-    WARN("not tried: this system does not say what a process holds");
-    return;
-  }
-  constexpr std::size_t kBytes = 64 << 20;
-  {
-    std::vector<char> held(kBytes);
-    std::fill(held.begin(), held.end(), char{1});
-    CHECK(resident_memory()->now >= before->now + static_cast<std::int64_t>(kBytes * 9 / 10));
-  }
-  const auto after = *resident_memory();
-  CHECK(after.peak >= before->now + static_cast<std::int64_t>(kBytes * 9 / 10));
-#ifdef __SANITIZE_ADDRESS__
-  return;  // what was let go stays in its quarantine
-#endif
-  REQUIRE(forget_peak_memory());
-  CHECK(resident_memory()->peak < after.peak - static_cast<std::int64_t>(kBytes / 2));
 }

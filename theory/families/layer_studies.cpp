@@ -56,8 +56,10 @@ std::vector<Claim> asger_trainings() {
       {.id = "A-MEM",
        .source = "ASGER, efficiency",
        .statement = "ASGER raises peak memory from 31.49 to 40.27 GB, which is 1.28 times.",
-       .assumptions = "as in the study; the layer of as many parameters as SwiGLU, as the document "
-                      "has it; main memory beyond what was held before the first step",
+       .assumptions =
+           "as in the study; the layer of as many parameters as SwiGLU, as the document "
+           "has it; what tensors take in a training step beyond what was held before the "
+           "first",
        .derivation = "The ratio of peak memory of training, paired by seed; beside it the layer as "
                      "printed, with more parameters.",
        .studies = {"asger"},

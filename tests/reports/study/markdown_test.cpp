@@ -78,9 +78,9 @@ TEST_CASE("results have every verdict, arm and comparison with its numbers") {
   CHECK_THAT(text, Contains("| P-A | \\|x\\| grows (A document, section 4) | refuted | loss \\| "));
   CHECK_THAT(text, Contains("5 seeds, 9 of 10 runs"));
   CHECK_THAT(text, Contains("\n    kappascope sweep a-study.ini\n"));
-  CHECK_THAT(text, Contains("| A | 5 | 1 | 1234 | 3 MiB | 0 | 1.5 % |"));
+  CHECK_THAT(text, Contains("| A | 5 | 1 | 1234 | 0 | 1.5 % |"));
   CHECK_THAT(text, Contains("| B | 0 | 0 | – | – | – | – |"));
-  CHECK_THAT(text, Contains("| C | 5 | 0 | 1851 (1.5 x) | 6 MiB (2 x) | – | – |"));
+  CHECK_THAT(text, Contains("| C | 5 | 0 | 1851 (1.5 x) | – | – |"));
   CHECK_THAT(
       text,
       Contains("| loss/test | rate 1 | A | 1.5 | 1.75 | -0.25 | -0.5 to -0.125 | 5 | – | 0.1 "
