@@ -36,8 +36,8 @@ enum class LossReduction { kMean, kSum };
 
 struct SessionOptions {
   LossReduction reduction = LossReduction::kMean;
-  /// Rows of features that a step keeps of each layer, in whole passes of gradient accumulation; the
-  /// first is always kept, and 0 keeps all. Rows of a shuffled batch are a sample of it.
+  /// Rows of features that a step keeps of each layer, in whole passes of gradient accumulation;
+  /// the first is always kept, and 0 keeps all. Rows of a shuffled batch are a sample of it.
   int64_t rows = 0;
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;

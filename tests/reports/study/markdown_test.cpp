@@ -79,7 +79,7 @@ TEST_CASE("results have every verdict, arm and comparison with its numbers") {
   CHECK_THAT(text, Contains("5 seeds, 9 of 10 runs"));
   CHECK_THAT(text, Contains("\n    kappascope sweep a-study.ini\n"));
   CHECK_THAT(text, Contains("| A | 5 | 1 | 1234 | 0 | 1.5 % |"));
-  CHECK_THAT(text, Contains("| B | 0 | 0 | – | – | – | – |"));
+  CHECK_THAT(text, Contains("| B | 0 | 0 | – | – | – |"));
   CHECK_THAT(text, Contains("| C | 5 | 0 | 1851 (1.5 x) | – | – |"));
   CHECK_THAT(
       text,
