@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "compare.h"
+#include "benchmarks/compare.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/nn/linear_cross_entropy.h"
 #include "kappascope/tensor/allocations.h"
-#include "train/batch_pass.h"
+#include "kappascope/train/batch_pass.h"
 
 using namespace kappascope;
 

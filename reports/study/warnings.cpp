@@ -65,9 +65,11 @@ std::string table(const WarningGroup& group, const WarningStudy& study) {
 }
 
 /// What an interval less chance says.
-std::string side(const WarningNumber& number, const char* above, const char* none) {
-  if (!std::isnan(number.lower) && number.lower > 0) return above;
-  return std::isnan(number.lower) ? "cannot be told" : none;
+std::string side(const WarningNumber& number, const char* does) {
+  if (std::isnan(number.lower)) return fmt::format("whether it {}s cannot be told", does);
+  if (number.lower > 0) return fmt::format("it {}s", does);
+  return fmt::format(number.upper < 0 ? "it {}s less often than chance" : "it is not shown to {}",
+                     does);
 }
 
 std::string of_kappa(const WarningGroup& group, const WarningRecord& record) {
@@ -76,8 +78,8 @@ std::string of_kappa(const WarningGroup& group, const WarningRecord& record) {
       "than chance, in those from its begin on for {}.\n",
       group.name,
       record.rule,
-      side(record.before, "it leads", "it does not lead"),
-      side(record.after, "it follows", "it does not follow"),
+      side(record.before, "lead"),
+      side(record.after, "follow"),
       cell(record.before),
       cell(record.after));
 }
@@ -98,7 +100,8 @@ std::string warnings_markdown(const WarningStudy& study) {
       "spike on. Ahead: before {} has spoken in those steps. Intervals: 95 %, over resampled "
       "trainings, from five that have a spike (or an alarm) on. A rule leads where what it "
       "announces ahead of the plain ones lies above chance "
-      "with its whole interval, and it is false no more often than the best plain rule.\n",
+      "at 95 % over all rules together (Bonferroni), and it is false no more often than the best "
+      "plain rule.\n",
       kWarningsMark,
       study.command,
       study.horizon,

@@ -152,16 +152,16 @@ std::vector<double> numbers_of(const Sums& s) {
           over(s.ahead - s.ahead_by_chance, s.spikes)};
 }
 
-/// The 95 % interval of a number over resampled trainings; those that have it not are left out.
-std::pair<double, double> percentiles(std::vector<double> values) {
+/// A number's quantiles over resampled trainings, of which those that have it not are left out.
+std::vector<double> quantiles(std::vector<double> values, const std::vector<double>& shares) {
   std::erase_if(values, [](double v) { return std::isnan(v); });
-  if (values.size() < 40) return {kNone, kNone};
+  std::vector<double> found(shares.size(), kNone);
+  if (values.size() < 40) return found;
   std::ranges::sort(values);
-  const auto at = [&](double share) {
-    const auto last = static_cast<double>(values.size() - 1);
-    return values[static_cast<std::size_t>(std::lround(share * last))];
-  };
-  return {at(0.025), at(0.975)};
+  const auto last = static_cast<double>(values.size() - 1);
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    found[i] = values[static_cast<std::size_t>(std::lround(shares[i] * last))];
+  return found;
 }
 
 }  // namespace
@@ -172,6 +172,9 @@ std::vector<WarningRecord> judge_warnings(const std::vector<WatchedTraining>& tr
   std::set<std::string> rules;
   for (const auto& training : trainings)
     for (const auto& [rule, alarms] : training.alarms) rules.insert(rule);
+  const auto own = std::ranges::count_if(rules, [&](const std::string& rule) {
+    return std::ranges::find(options.plain, rule) == options.plain.end();
+  });
   std::vector<WarningRecord> records;
   for (const auto& rule : rules) {
     std::vector<Sums> each;
@@ -207,8 +210,12 @@ std::vector<WarningRecord> judge_warnings(const std::vector<WatchedTraining>& tr
     const auto numbers = numbers_of(total);
     for (std::size_t n = 0; n < to.size(); ++n) {
       const bool enough = to[n] == &record.false_share ? with_alarms : with_spikes;
-      const auto [lower, upper] = enough ? percentiles(drawn[n]) : std::pair{kNone, kNone};
-      *to[n] = {numbers[n], lower, upper};
+      constexpr double kTail = 0.025;
+      const double shared = kTail / static_cast<double>(std::max<std::ptrdiff_t>(1, own));
+      const auto ends =
+          quantiles(enough ? drawn[n] : std::vector<double>{}, {kTail, 1 - kTail, shared});
+      *to[n] = {numbers[n], ends[0], ends[1]};
+      if (to[n] == &record.ahead_of_chance) record.ahead_at_least = ends[2];
     }
     records.push_back(std::move(record));
   }
@@ -223,7 +230,7 @@ bool leads(const WarningRecord& record,
     if (std::ranges::find(plain, other.rule) != plain.end() && other.false_share.value < best)
       best = other.false_share.value;
   }
-  return record.ahead_of_chance.lower > 0 && record.false_share.value <= best;
+  return record.ahead_at_least > 0 && record.false_share.value <= best;
 }
 
 }  // namespace kappascope::study

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/batch_pass.h"
+#include "kappascope/train/batch_pass.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>

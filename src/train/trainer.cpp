@@ -20,7 +20,7 @@
 #include "kappascope/nn/random_states.h"
 #include "kappascope/tensor/allocations.h"
 #include "kappascope/train/checkpoint.h"
-#include "train/batch_pass.h"
+#include "kappascope/train/batch_pass.h"
 
 namespace kappascope::train {
 namespace {

@@ -52,6 +52,7 @@ TEST_CASE("a rule that comes first leads; its lead, its errors and chance are co
   CHECK(early.ahead_of_chance.value == Approx(1 - 0.048));  // in the 48 steps before the plain one
   CHECK(early.ahead_of_chance.lower > 0.9);
   CHECK(leads(early, records, options.plain));
+  CHECK(early.ahead_at_least <= early.ahead_of_chance.lower);
   // Of the plain rule, 100 is false, that before the spike right, and that within it counts
   // nowhere.
   const auto& plain = of(records, "plain");

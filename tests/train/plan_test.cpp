@@ -12,7 +12,7 @@
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/tensor/allocations.h"
 #include "support/catch.h"
-#include "train/batch_pass.h"
+#include "kappascope/train/batch_pass.h"
 
 using namespace kappascope;
 

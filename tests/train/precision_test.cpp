@@ -15,7 +15,7 @@
 #include "kappascope/nn/tapped_linear.h"
 #include "kappascope/train/checkpoint.h"
 #include "support/catch.h"
-#include "train/batch_pass.h"
+#include "kappascope/train/batch_pass.h"
 
 using namespace kappascope;
 using testing::values;

@@ -22,7 +22,7 @@ struct WarningOptions {
   std::int64_t horizon = 50;  ///< steps before a spike in which an alarm counts as its warning
   /// The rules that anybody has: what leads must come before all of them.
   std::vector<std::string> plain{};
-  int resamples = 1000;  ///< of the trainings, for the intervals
+  int resamples = 4000;  ///< of the trainings, for the intervals
   std::uint64_t seed = 1;
 };
 
@@ -49,6 +49,9 @@ struct WarningRecord {
   /// Share of the spikes that it announces before any plain rule does (in the horizon), and the
   /// same less what chance gives. Of a plain rule: before the other ones.
   WarningNumber ahead{}, ahead_of_chance{};
+  /// The lower end of the last, at a level shared among all rules but the plain ones (Bonferroni):
+  /// of many rules that know nothing, one would seem to lead.
+  double ahead_at_least = 0;
 };
 
 /// One record a rule, in the order of their names. Costs, a training, its steps times its spikes
@@ -56,8 +59,9 @@ struct WarningRecord {
 std::vector<WarningRecord> judge_warnings(const std::vector<WatchedTraining>& trainings,
                                           const WarningOptions& options);
 
-/// Whether the rule leads the plain ones: what it announces before them beyond chance has an
-/// interval above zero, and it is wrong no more often than the best of them, by their values.
+/// Whether the rule leads the plain ones: what it announces before them beyond chance is above
+/// zero, corrected for the number of rules, and it is wrong no more often than the best of them, by
+/// their values.
 bool leads(const WarningRecord& record,
            const std::vector<WarningRecord>& all,
            const std::vector<std::string>& plain);
