@@ -68,8 +68,8 @@ std::string table(const WarningGroup& group, const WarningStudy& study) {
 std::string side(const WarningNumber& number, const char* does) {
   if (std::isnan(number.lower)) return fmt::format("whether it {}s cannot be told", does);
   if (number.lower > 0) return fmt::format("it {}s", does);
-  return fmt::format(number.upper < 0 ? "it {}s less often than chance" : "it is not shown to {}",
-                     does);
+  if (number.upper < 0) return fmt::format("it {}s less often than chance", does);
+  return fmt::format("it is not shown to {}", does);
 }
 
 std::string of_kappa(const WarningGroup& group, const WarningRecord& record) {

@@ -19,8 +19,8 @@
 #include "kappascope/data/sampler.h"
 #include "kappascope/nn/random_states.h"
 #include "kappascope/tensor/allocations.h"
-#include "kappascope/train/checkpoint.h"
 #include "kappascope/train/batch_pass.h"
+#include "kappascope/train/checkpoint.h"
 
 namespace kappascope::train {
 namespace {

@@ -11,8 +11,8 @@
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/tensor/allocations.h"
-#include "support/catch.h"
 #include "kappascope/train/batch_pass.h"
+#include "support/catch.h"
 
 using namespace kappascope;
 

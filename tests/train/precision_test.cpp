@@ -13,9 +13,9 @@
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/nn/autocast.h"
 #include "kappascope/nn/tapped_linear.h"
+#include "kappascope/train/batch_pass.h"
 #include "kappascope/train/checkpoint.h"
 #include "support/catch.h"
-#include "kappascope/train/batch_pass.h"
 
 using namespace kappascope;
 using testing::values;
