@@ -156,8 +156,9 @@ std::string status_text(const store::Scalar& scalar) {
     const auto text = scalar.attributes.find(key);
     if (text != scalar.attributes.end()) return text->second;
   }
-  // A reader of the page would take "biased" for the arm that has a bias.
+  // In words of the page: "biased" would be taken for the arm that has a bias.
   if (scalar.status == store::Status::kBiased) return "the error of sampling dominates";
+  if (scalar.status == store::Status::kNotResolvable) return "too few rows";
   return std::string(scalar.status.text());
 }
 

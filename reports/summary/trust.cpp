@@ -27,10 +27,10 @@ Answer trust(const std::vector<Arm>& arms) {
               : share < 0.9 || damaged > 0 ? Grade::kWatch
                                            : Grade::kGood;
   if (all > 0) {
-    out.why = fmt::format(
-        "{} of {} condition numbers at the end are resolved; the others are drawn hollow. ",
-        resolved,
-        all);
+    out.why = fmt::format("{} of {} condition numbers at the end are resolved{}. ",
+                          resolved,
+                          all,
+                          resolved < all ? "; the others are drawn hollow" : "");
   }
   if (damaged > 0) {
     out.why += fmt::format("{} left out: `kappascope check` lists them. ",
@@ -40,7 +40,8 @@ Answer trust(const std::vector<Arm>& arms) {
                  ? "Differences between arms: not at all, as one run an arm may be luck; "
                    "`kappascope sweep` runs several seeds."
                  : "One run: another seed may differ.";
-  out.answer = out.grade == Grade::kGood    ? "as far as the intervals say"
+  out.answer = all == 0                     ? "no condition number yet"
+               : out.grade == Grade::kGood  ? "as far as the intervals say"
                : out.grade == Grade::kWatch ? "some numbers not at all"
                                             : "most numbers not at all";
   return out;

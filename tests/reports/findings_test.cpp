@@ -95,7 +95,7 @@ TEST_CASE("a ratio with an unresolved side is not invented", "[findings]") {
   auto above = sample::scalar("kappa/second_moment", "x", 400, 0.1);
   const auto found = find_findings(one_snapshot(folder, {below, above}));
   CHECK(text_of(found, "kappa_ratio").find("is not known") != std::string::npos);
-  CHECK(text_of(found, "unresolved").find("kappa/sigma of x: not_resolvable 1 of 1 times") !=
+  CHECK(text_of(found, "unresolved").find("kappa/sigma of x: too few rows 1 of 1 times") !=
         std::string::npos);
   CHECK(find(found, "unresolved")->warning);
 }

@@ -119,7 +119,7 @@ std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
       escape_html(summary.headline),
       summary.certainty.empty()
           ? ""
-          : " <span class=\"certainty\">" + escape_html(summary.certainty) + "</span>",
+          : " <span class=\"certainty\">" + explain(summary.certainty) + "</span>",
       escape_html(summary.facts),
       tiles,
       escape_html(trust.question),
