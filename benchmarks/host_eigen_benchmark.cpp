@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kappascope/linalg/lanczos.h"
+#include "kappascope/linalg/random.h"
 
 using namespace kappascope;
 using Eigen::Index;

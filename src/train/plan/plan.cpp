@@ -75,8 +75,8 @@ int64_t steps_of(const TrainConfig& config, int64_t rows) {
         "--plan-rows how many training rows there are",
         config.data));
   }
-  const auto whole = static_cast<double>(rows / config.batch);
-  return std::max<int64_t>(1, std::llround(config.epochs * whole));
+  const int64_t whole = rows / config.batch;  // batches of an epoch
+  return std::max<int64_t>(1, std::llround(config.epochs * static_cast<double>(whole)));
 }
 
 /// Bytes that a parameter has beside itself and its gradient.
@@ -237,6 +237,7 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
         known.begin(), known.end(), [&](const auto& one) { return one.name == options.device; });
     if (found == known.end()) {
       std::vector<std::string> names;
+      names.reserve(known.size());
       for (const auto& one : known) names.push_back(one.name);
       throw UsageError(fmt::format("the figures of '{}' are not known: --plan-device takes {}",
                                    options.device,
