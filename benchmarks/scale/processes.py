@@ -31,7 +31,7 @@ def seconds(folder: Path, processes: int, threads: int, steps: int) -> float:
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     words = [
         *[sys.executable, *(launcher if processes > 1 else []), "-m", "kappascope.train"],
-        *["--data", str(folder / "text.txt"), "--out", str(folder / "run"), "--force"],
+        *["--data", str(folder / "text.txt"), "--out", tempfile.mkdtemp(dir=folder)],
         *["--model.kind=language", "--model.layout=llama", "--model.width=256", "--model.hidden=768"],
         *["--model.blocks=4", "--model.heads=4", "--data.context=128", "--train.batch=8"],
         *[f"--train.steps={steps}", f"--train.threads={threads}", f"--train.eval-every={10 * steps}"],

@@ -13,7 +13,7 @@
 int main(int argc, char** argv) {
   namespace reports = kappascope::reports;
   namespace store = kappascope::store;
-  if (argc < 2) {
+  if (argc < 2 || argv[1][0] == '-') {
     std::fputs("usage: reports_sample DIR [RUN...]\n", stderr);
     return 2;
   }

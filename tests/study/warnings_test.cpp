@@ -53,6 +53,10 @@ TEST_CASE("a rule that comes first leads; its lead, its errors and chance are co
   CHECK(early.ahead_of_chance.lower > 0.9);
   CHECK(leads(early, records, options.plain));
   CHECK(early.ahead_at_least <= early.ahead_of_chance.lower);
+  // Of many rules one may seem to lead: what counts is the interval of all together.
+  auto by_luck = early;
+  by_luck.ahead_at_least = 0;
+  CHECK_FALSE(leads(by_luck, records, options.plain));
   // Of the plain rule, 100 is false, that before the spike right, and that within it counts
   // nowhere.
   const auto& plain = of(records, "plain");

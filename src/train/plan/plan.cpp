@@ -159,7 +159,7 @@ double timed_step(const ModelCost& cost, double flop, Plan& plan) {
   return flop / pace;
 }
 
-/// What products of matrices reach of a data sheet's peak in training of this size.
+/// Assumed, not measured: what products of matrices reach of a data sheet's peak in training.
 constexpr double kReached32 = 0.7, kReached16 = 0.4;
 
 double step_on(const DeviceFigures& device,
@@ -170,7 +170,7 @@ double step_on(const DeviceFigures& device,
   const bool low = low_precision(config.precision).has_value();
   const double peak = low ? device.sixteen_bit : device.float32;
   const double reached = low ? kReached16 : kReached32;
-  plan.basis = fmt::format("{} {} at {:.0f} % of {:.4g} TFLOP/s ({})",
+  plan.basis = fmt::format("{} {} at an assumed {:.0f} % of {:.4g} TFLOP/s ({})",
                            options.devices,
                            device.name,
                            100 * reached,

@@ -32,7 +32,7 @@ void add_beside(const StudyRuns& study,
   if (!beside.results.empty()) verdict.condition += "; beside it: " + in_words(beside.results);
 }
 
-/// "norm bias against no bias and both against no bias (2 of 6 comparisons)": of several arms one
+/// "norm bias against no bias, both against no bias (2 of 6 comparisons)": of several arms one
 /// may differ, and not the one that the document is about.
 std::string significant_ones(const std::vector<ContrastResult>& results) {
   std::vector<std::string> names;
