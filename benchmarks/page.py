@@ -72,7 +72,7 @@ def measure_report(program, run, folder, browser):
         longest.append(max([0, *tab.value("tasks")]) / 1000)
         tab.close()
     line(statistics.median(ready), 1.5, "s", f"until the first screen is drawn and answers ({SLOWER} times slower)")
-    line(statistics.median(longest), None, "s", "longest pause while the figures below are drawn after that")
+    line(statistics.median(longest), None, "s", "longest pause after that, in which plotly starts (as slow)")
 
 
 def measure_watch(program, writer, run, rows, browser, shots):

@@ -146,6 +146,10 @@ std::optional<Series> series_of(const std::vector<Arm>& arms,
   const Arm::Points& points = arms[arm].series(name, layer);
   if (points.empty()) return std::nullopt;
   Series series{.arm = arm, .layer = layer, .quantity = quantity};
+  for (auto* values : {&series.x, &series.y, &series.lower, &series.upper})
+    values->reserve(points.size());
+  series.hollow.reserve(points.size());
+  series.hover.reserve(points.size());
   bool any_band = false;
   bool any_hover = false;
   for (const auto& [step, scalar] : points) {

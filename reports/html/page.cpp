@@ -124,6 +124,7 @@ std::string page_of(const Page& page,
                         {"data", escape_json_for_script(figures_json(arms, page.figures))},
                         {"plotly", plotly_js()},
                         {"figures_js", figures_js()},
+                        {"sketch_js", sketch_js()},
                         {"js", page_js()},
                         {"live_js", live ? live_js() : ""}});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the figures from the JSON in #data as they come into view. Nothing is fetched; what a served page
+// Draws the figures from the JSON in #data as they come into view; before plotly is there, the first screen has a sketch. Nothing is fetched; what a served page
 // is sent, live.js puts into the model. The page writes what a test wants to know into <html data-...>: figures drawn, errors, resources requested.
 "use strict";
 (() => {
@@ -20,8 +20,27 @@
   // `stale` ones are drawn, but not with the points of now; `near` ones are in sight or almost.
   const drawn = new Set(), stale = new Set(), near = new Set();
 
+  // Of plotly's 49 kinds of traces, bars and heat maps are used here beside lines; to start with all of them takes three
+  // times as long.
+  const isReady = () => typeof Plotly !== "undefined";
+  function startPlotly() {
+    if (isReady()) return;
+    const script = document.createElement("script");
+    script.textContent = document.getElementById("plotly").textContent
+      .replace(/\.register\(\[(\w+\(\)),\w+\(\),(\w+\(\)),[\w$(),]+\]\)/, ".register([$1,$2])");
+    document.head.append(script);
+    for (const figure of model.figures) if (waiting(figure) && (figure === view.lead || near.has(figure))) draw(figure);
+  }
+
+  function sketchLead() {
+    if (!view.lead || isReady()) return;
+    kappascopeSketch(plotOf(view.lead), tracesOf(view.lead), layoutOf(view.lead));
+    drawKey(view.lead);
+  }
+
   function draw(figure) {
     const div = plotOf(figure);
+    if (!drawn.has(figure)) div.querySelector(".sketch")?.remove();
     const first = !drawn.has(figure);
     drawn.add(figure);
     stale.delete(figure);
@@ -53,7 +72,7 @@
       const figure = model.figures.find((one) => plotOf(one) === entry.target);
       if (!figure) continue;
       if (entry.isIntersecting) near.add(figure); else near.delete(figure);
-      if (entry.isIntersecting && waiting(figure)) draw(figure);
+      if (entry.isIntersecting && isReady() && waiting(figure)) draw(figure);
     }
   }, { rootMargin: "400px" });
 
@@ -71,10 +90,12 @@
 
   function redraw() {
     for (const figure of drawn) draw(figure);
+    sketchLead();
     drawArms();
   }
 
   function drawAll() {
+    startPlotly();
     for (const figure of model.figures) if (waiting(figure)) draw(figure);
   }
 
@@ -126,6 +147,7 @@
       const mine = div.data.flatMap((trace, i) => (trace.meta === arm ? [i] : []));
       if (mine.length) Plotly.restyle(div, { visible: !view.hidden.has(arm) }, mine);
     }
+    sketchLead();
     drawArms();
   }
 
@@ -145,6 +167,7 @@
   function pickLayer(layer) {
     if (!view.layers.delete(layer)) view.layers.add(layer);
     for (const figure of drawn) if (figure.panels.some((panel) => panel.layer)) draw(figure);
+    sketchLead();
     listLayers();
   }
 
@@ -167,7 +190,7 @@
     root.dataset.page = page;
     if (!changed) return;
     if (target) target.scrollIntoView();
-    setTimeout(drawWhenIdle, 30);
+    if (isReady()) setTimeout(drawWhenIdle, 30);
   }
 
   // The model has changed: `changed` figures have other points, `added` ones are new on the page. One is
@@ -187,10 +210,11 @@
     for (const figure of added) watch(figure);
     for (const figure of changed) if (drawn.has(figure)) stale.add(figure);
     for (const figure of drawn) if (!model.figures.includes(figure)) drawn.delete(figure);
+    sketchLead();
     catchUp();
   }
   function catchUp() {
-    const next = !resting && !held && model.figures.find((figure) => near.has(figure) && waiting(figure));
+    const next = isReady() && !resting && !held && model.figures.find((figure) => near.has(figure) && waiting(figure));
     if (!next) return;
     resting = true;
     requestAnimationFrame(() => {
@@ -207,7 +231,7 @@
   let chosen = forced;
   const current = () => chosen || (system.matches ? "dark" : "light");
   const report = () => {
-    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg")).length);
+    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg.main-svg")).length);
     root.dataset.problems = problems.join("; ");
     root.dataset.requests = String(performance.getEntriesByType("resource").length);
   };
@@ -215,10 +239,12 @@
   showPage();
   if (innerWidth < 1088) document.getElementById("contents").open = false;
   setTheme(current());
-  if (view.lead) draw(view.lead);
   listLayers();
   for (const figure of model.figures) watch(figure);
-  addEventListener("load", () => { report(); setTimeout(drawWhenIdle, 200); });
+  addEventListener("load", () => {
+    report();
+    setTimeout(() => { startPlotly(); setTimeout(drawWhenIdle, 200); }, 100);  // what stands there is shown before
+  });
   addEventListener("hashchange", showPage);
   system.addEventListener("change", () => setTheme(current()));
   document.getElementById("theme").addEventListener("click", () => {
