@@ -30,31 +30,38 @@ std::optional<double> number(const SQLite::Column& column) {
   return column.getDouble();
 }
 
-/// One search a key, where DISTINCT would pass over every row. A key that is no text any more is
-/// that of a damaged row; SQLite orders it behind every text, whatever it says.
+/// Two searches a key, where DISTINCT would pass over every row, and (name, layer) > (?, ?) over
+/// all rows of the key. A key that is no text any more is that of a damaged row; SQLite orders it
+/// behind every text, whatever it says.
 std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
   // The keys of one moment.
   const SQLite::Transaction transaction(sql);
   const auto search = [&](const char* behind) {
-    return fmt::format(
-        "SELECT name, layer FROM {} WHERE typeof(name) = 'text' AND typeof(layer) = 'text'{} "
-        "ORDER BY name, layer LIMIT 1",
-        table,
-        behind);
+    return SQLite::Statement(
+        sql,
+        fmt::format(
+            "SELECT name, layer FROM {} WHERE typeof(name) = 'text' AND typeof(layer) = 'text'{} "
+            "ORDER BY name, layer LIMIT 1",
+            table,
+            behind));
   };
-  SQLite::Statement first(sql, search(""));
-  SQLite::Statement next(sql, search(" AND (name, layer) > (?, ?)"));
+  auto first = search("");
+  auto next_layer = search(" AND name = ? AND layer > ?");
+  auto next_name = search(" AND name > ?");
   std::vector<SeriesKey> keys;
-  for (auto* query = &first; query->executeStep(); query = &next) {
-    SeriesKey key{query->getColumn(0).getString(), query->getColumn(1).getString()};
+  for (auto* found = first.executeStep() ? &first : nullptr; found != nullptr;) {
+    SeriesKey key{found->getColumn(0).getString(), found->getColumn(1).getString()};
     // Of a database in another encoding, or with an order of its own, the search might never end.
     require(keys.empty() || keys.back() < key,
             "the names in its table {} are in no order that a run has: it is damaged",
             table);
     keys.push_back(std::move(key));
-    next.reset();
-    next.bind(1, keys.back().name);
-    next.bind(2, keys.back().layer);
+    next_layer.reset();
+    next_layer.bind(1, keys.back().name);
+    next_layer.bind(2, keys.back().layer);
+    next_name.reset();
+    next_name.bind(1, keys.back().name);
+    found = next_layer.executeStep() ? &next_layer : next_name.executeStep() ? &next_name : nullptr;
   }
   return keys;
 }
