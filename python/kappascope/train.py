@@ -23,8 +23,8 @@ def _load() -> None:
     path = path or str(Path(__file__).with_name("libkappascope_train_python.so"))
     if not Path(path).exists():
         raise Error(
-            f"this installation has no trainer ({path} is missing): build the project with "
-            "./quickstart and set KAPPASCOPE_TRAINER to build/release/lib/libkappascope_train_python.so"
+            f"this installation has no trainer ({path} is missing): install the package again with "
+            "KAPPASCOPE_WITH_TRAINER=1 in the environment, or with ./quickstart, which builds it too"
         )
     torch.ops.load_library(path)  # type: ignore[no-untyped-call]
 
@@ -38,7 +38,10 @@ def main(arguments: list[str]) -> int:
         return 1
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return int(call("train", arguments, ""))
-    dist.init_process_group("gloo")
+    with_devices = torch.cuda.is_available()
+    if with_devices:  # "cuda" and "auto" are then this process's own device
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+    dist.init_process_group("cpu:gloo,cuda:nccl" if with_devices else "gloo")
     try:
         return int(call("train", arguments, name_of(dist.group.WORLD)))
     finally:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/device.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -26,7 +27,9 @@ c10::Device device_named(const std::string& name) {
   require_device_name(name);
   if (name == "cpu") return {torch::kCPU};
   const auto& [count, missing] = tensor::cuda_devices();
-  if (name == "auto") return count > 0 ? c10::Device(torch::kCUDA, 0) : c10::Device(torch::kCPU);
+  if (name == "auto" && count == 0) return {torch::kCPU};
+  if (count > 0 && (name == "auto" || name == "cuda"))
+    return c10::impl::VirtualGuardImpl(torch::kCUDA).getDevice();
   const c10::Device wanted(name == "cuda" ? "cuda:0" : name);
   require(wanted.index() < count,
           "train.device is {}, but {}; use --device cpu, or auto",

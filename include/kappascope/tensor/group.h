@@ -24,7 +24,8 @@ class Group {
   virtual void receive(at::Tensor& values, int from) = 0;
   /// Those of process 0, to all.
   virtual void broadcast(at::Tensor& values) = 0;
-  /// Their sum over the processes, of the same bits in each.
+  /// Their sum over the processes, of the same bits in each. On the host, or on a device for which
+  /// the group has a backend.
   virtual void add_up(at::Tensor& values) = 0;
 
   void send_bytes(const std::string& bytes, int to);
@@ -33,9 +34,9 @@ class Group {
   [[nodiscard]] std::string broadcast_bytes(const std::string& bytes);
 };
 
-/// The process group of torch.distributed (or c10d) that is registered under this name, whose
-/// collectives must run on the host (Gloo). Throws Error where there is none, or LibTorch was built
-/// without it.
+/// The process group of torch.distributed (or c10d) that is registered under this name. It must
+/// have a backend for the host (Gloo) and, where gradients are on devices, one for those (NCCL).
+/// Throws Error where there is none, or LibTorch was built without it.
 std::shared_ptr<Group> process_group(const std::string& name);
 
 }  // namespace kappascope::tensor

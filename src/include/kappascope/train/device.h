@@ -10,8 +10,9 @@ namespace kappascope::train {
 /// Throws UsageError unless `name` is cpu, cuda, cuda:0, cuda:1, ... or auto.
 void require_device_name(const std::string& name);
 
-/// The device of that name; auto: the first CUDA device, or the host where there is none. Throws
-/// Error where the device is not there.
+/// The device of that name; cuda: the current one of this thread, which is the first one unless the
+/// caller has set another, as each process under torchrun does; auto: the same, or the host where
+/// there is none. Throws Error where the device is not there.
 c10::Device device_named(const std::string& name);
 
 }  // namespace kappascope::train
