@@ -4,7 +4,8 @@
 A source distribution holds the C++ sources in its folder `library`.
 
 KAPPASCOPE_LIBRARY names one that is built already (quickstart's). KAPPASCOPE_TORCH_DIR names the
-folder of another torch.
+folder of another torch. With KAPPASCOPE_WITH_TRAINER=1 the trainer of `torchrun -m kappascope.train`
+is built too; KAPPASCOPE_TRAINER names one that is.
 """
 
 import importlib.util
@@ -25,6 +26,7 @@ PACKED = HERE / "library"  # in a source distribution
 ROOT = PACKED if PACKED.is_dir() else HERE.parent
 BUILD = ROOT / "build" / "pip"
 LIBRARY = "libkappascope_python.so"
+TRAINER = "libkappascope_train_python.so"
 
 
 def version() -> str:
@@ -33,10 +35,10 @@ def version() -> str:
     return found[1]
 
 
-def built_library() -> Path:
-    given = os.environ.get("KAPPASCOPE_LIBRARY")
-    if given:
-        return Path(given)
+def built_libraries() -> list[Path]:
+    given = [os.environ.get(name) for name in ("KAPPASCOPE_LIBRARY", "KAPPASCOPE_TRAINER")]
+    if given[0]:
+        return [Path(one) for one in given if one]
     # pip hides the environment's packages from a build, but not where they lie.
     torch = os.environ.get("KAPPASCOPE_TORCH_DIR") or Path(sysconfig.get_path("purelib"), "torch")
     if not Path(torch, "lib", "libtorch_cpu.so").exists():
@@ -55,16 +57,22 @@ def built_library() -> Path:
         "-DKAPPASCOPE_UNITY=ON",
         f"-DKAPPASCOPE_TORCH_DIR={torch}",
     ]
+    libraries = [LIBRARY]
+    if os.environ.get("KAPPASCOPE_WITH_TRAINER") == "1":
+        libraries.append(TRAINER)
+    options.append(f"-DKAPPASCOPE_PYTHON_TRAINER={'ON' if TRAINER in libraries else 'OFF'}")
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, *options], check=True)
-    subprocess.run(["cmake", "--build", BUILD, "--target", "kappascope_python"], check=True)
-    return BUILD / "lib" / LIBRARY
+    targets = [name.removeprefix("lib").removesuffix(".so") for name in libraries]
+    subprocess.run(["cmake", "--build", BUILD, "--target", *targets], check=True)
+    return [BUILD / "lib" / name for name in libraries]
 
 
 class BuildWithLibrary(build_py):
     def run(self) -> None:
         shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
         super().run()
-        shutil.copy2(built_library(), Path(self.build_lib, "kappascope", LIBRARY))
+        for library in built_libraries():
+            shutil.copy2(library, Path(self.build_lib, "kappascope", library.name))
 
 
 class SourceWithLibrary(sdist):

@@ -36,7 +36,8 @@ class Package(unittest.TestCase):
             subprocess.run(pip, check=True)
             self.assertTrue(Path(folder, "kappascope", "py.typed").exists())
             environment = {**os.environ, "PYTHONPATH": folder}
-            del environment["KAPPASCOPE_LIBRARY"]
+            for name in ("KAPPASCOPE_LIBRARY", "KAPPASCOPE_TRAINER"):
+                del environment[name]
             out = subprocess.run(
                 [sys.executable, "-B", "-c", PROGRAM],
                 env=environment,
@@ -48,6 +49,11 @@ class Package(unittest.TestCase):
             version = re.search(r"VERSION ([0-9.]+) LANG", (ROOT / "CMakeLists.txt").read_text())
             assert version is not None
             self.assertEqual(out.strip(), f"{version[1]} [12.0]")
+            helps = [sys.executable, "-B", "-m", "kappascope.train", "--help"]
+            out = subprocess.run(
+                helps, env=environment, cwd=folder, check=True, capture_output=True, text=True
+            ).stdout
+            self.assertIn("kappascope train --config FILE", out)
             self.assertTrue(list(Path(folder).glob(f"kappascope-{version[1]}.dist-info")))
 
     @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
@@ -68,6 +74,7 @@ class Package(unittest.TestCase):
                 f"-DKAPPASCOPE_TORCH_DIR={Path(torch.__file__).parent}",
                 f"-DKAPPASCOPE_PLOTLY_JS={ROOT / 'LICENSE'}",
                 "-DKAPPASCOPE_PYTHON_ONLY=ON",
+                "-DKAPPASCOPE_PYTHON_TRAINER=ON",
             ]
             configure = ["cmake", "-G", "Ninja", "-S", unpacked / "library", "-B", f"{folder}/build"]
             done = subprocess.run([*configure, *options], capture_output=True, text=True)
