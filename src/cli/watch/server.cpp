@@ -193,7 +193,7 @@ struct WatchServer::Impl {
       news.wait(lock, [&] { return stopping || pages > 0; });
       const double begin = processor_seconds();
       if (!stopping && report.look()) news.notify_all();
-      const Seconds pause(std::max(options.seconds, 3 * (processor_seconds() - begin)));
+      const Seconds pause(std::max(options.seconds, 2 * (processor_seconds() - begin)));
       news.wait_for(lock, pause, [&] { return stopping; });
     }
   }

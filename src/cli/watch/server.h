@@ -12,7 +12,7 @@ namespace kappascope::cli {
 struct WatchOptions {
   int port = 0;  ///< of the loopback address; 0: any that is free
   /// How long a row may be stored before it is looked for. A look that finds rows costs more with
-  /// the length of a run: the pause after it is at least three times the processor time that it
+  /// the length of a run: the pause after it is at least twice the processor time that it
   /// took.
   double seconds = 0.25;
 };
