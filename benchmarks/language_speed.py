@@ -132,8 +132,9 @@ def main() -> None:
             print(f"round {turn + 1}: speed {ratios[-1]:.3f}, memory {memories[-1]:.3f}", file=sys.stderr)
     fastest = {side: min(longs[side]) - min(shorts[side]) for side in shorts}
     other = "torch.compile" if options.compile else "PyTorch eager"
+    limit = "" if options.compile else " (at least 1)"
     print(
-        f"speed here / {other}: {fastest['there'] / fastest['here']:.3f}{'' if options.compile else ' (at least 1)'}; rounds "
+        f"speed here / {other}: {fastest['there'] / fastest['here']:.3f}{limit}; rounds "
         f"{min(ratios):.3f} to {max(ratios):.3f}, median {statistics.median(ratios):.3f}; a step takes "
         f"{1e3 * fastest['here'] / options.steps:.0f} ms here, {1e3 * fastest['there'] / options.steps:.0f} ms there"
     )

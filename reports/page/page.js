@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the figures from the JSON in #data as they come into view; before plotly is there, the first screen has a sketch. Nothing is fetched; what a served page
-// is sent, live.js puts into the model. The page writes what a test wants to know into <html data-...>: figures drawn, errors, resources requested.
+// Draws the figures from the JSON in #data as they come into view; before plotly is there, the first screen has a sketch.
+// Nothing is fetched; what a served page is sent, live.js puts into the model. The page writes what a test wants to know
+// into <html data-...>: figures drawn, errors, resources requested.
 "use strict";
 (() => {
   const root = document.documentElement;
