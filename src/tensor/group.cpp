@@ -26,6 +26,11 @@ at::Tensor length_of(std::size_t length) {
 
 }  // namespace
 
+std::function<void()> Group::begin_add_up(std::vector<at::Tensor> values) {
+  for (auto& each : values) add_up(each);
+  return [] {};
+}
+
 void Group::send_bytes(const std::string& bytes, int to) {
   send(length_of(bytes.size()), to);
   if (!bytes.empty()) send(tensor_of(bytes), to);

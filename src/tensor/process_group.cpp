@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/types.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,18 @@ namespace kappascope::tensor {
 
 #ifdef KAPPASCOPE_C10D
 namespace {
+
+/// What `call` returns; a process that is lost is told so.
+template <typename Call>
+auto named(const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const c10::Error*>(&error);
+    throw Error(std::string("the processes lost each other: ") +
+                (known != nullptr ? known->what_without_backtrace() : error.what()));
+  }
+}
 
 class ProcessGroup final : public Group {
  public:
@@ -36,18 +49,17 @@ class ProcessGroup final : public Group {
   void add_up(at::Tensor& values) override {
     run([&](auto& tensors) { return group_->allreduce(tensors); }, values);
   }
+  std::function<void()> begin_add_up(std::vector<at::Tensor> values) override {
+    return named([&]() -> std::function<void()> {
+      return [work = group_->allreduce_coalesced(values)] { named([&] { work->wait(); }); };
+    });
+  }
 
  private:
   template <typename Call>
   void run(const Call& call, const at::Tensor& values) {
     std::vector<at::Tensor> tensors = {values};
-    try {
-      call(tensors)->wait();
-    } catch (const std::exception& error) {
-      const auto* known = dynamic_cast<const c10::Error*>(&error);
-      throw Error(std::string("the processes lost each other: ") +
-                  (known != nullptr ? known->what_without_backtrace() : error.what()));
-    }
+    named([&] { call(tensors)->wait(); });
   }
 
   c10::intrusive_ptr<c10d::ProcessGroup> group_;

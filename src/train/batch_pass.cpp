@@ -15,6 +15,7 @@
 #include "kappascope/nn/autocast.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
+#include "train/gradient_sums.h"
 #include "train/share.h"
 
 namespace kappascope::train {
@@ -24,6 +25,20 @@ bool is_out_of_memory(const c10::Error& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
   // The host's allocator has no type of error of its own.
   return std::string(error.what_without_backtrace()).find("allocate memory") != std::string::npos;
+}
+
+/// How many forward and backward passes it takes.
+std::int64_t passes_of(const at::Tensor& rows, const PassOptions& options) {
+  if (options.micro_batch == 0) return 1;
+  return (rows.numel() + options.micro_batch - 1) / options.micro_batch;
+}
+
+/// The mean loss over the rows of all processes.
+double mean_of_all(double loss, const Share& share, tensor::Group* group) {
+  if (group == nullptr) return loss;
+  auto sum = torch::full({1}, loss * share.of_all(), torch::kDouble);
+  group->add_up(sum);
+  return sum.item<double>();
 }
 
 /// The loss, or why there was no memory for it.
@@ -83,12 +98,12 @@ double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions
     const nn::Autocast cast(device, options.autocast);
     return problem.mean_loss(data::Split::kTrain, some);
   };
-  const auto all = rows.numel();
-  if (options.micro_batch == 0 || options.micro_batch >= all) {
+  if (passes_of(rows, options) == 1) {
     const auto loss = loss_of(rows);
     (options.scale == 1 ? loss : loss * options.scale).backward();
     return loss.item<double>();
   }
+  const auto all = rows.numel();
   double sum = 0;
   for (const auto& some : rows.split(options.micro_batch)) {
     const double share = static_cast<double>(some.numel()) / static_cast<double>(all);
@@ -101,15 +116,21 @@ double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions
 
 double take_gradient(Task& task, const at::Tensor& rows, session::Session& session) {
   auto& problem = *task.problem;
-  const Share share(rows, session.group());
+  auto* const group = session.group();
+  const auto parameters = problem.model().parameters();
+  const Share share(rows, group);
   PassOptions options{task.config.micro_batch, low_precision(task.config.precision)};
   for (;;) {
     options.scale = task.loss_scale.value() * share.of_all();
+    std::optional<GradientSums> sums;
+    if (group != nullptr) sums.emplace(parameters, passes_of(share.rows(), options), *group);
     const auto found = attempt(problem, share.rows(), options);
+    if (!found.loss) sums.reset();
     if (!found.loss) say_what_fits(problem, share.rows(), options, session, found.why);
     session.passes()->loss_was_scaled_by(options.scale);
-    const double loss = share.add_up(*found.loss, problem.model().parameters());
-    const bool finite = task.loss_scale.unscale(problem.model().parameters());
+    if (sums) sums->finish();
+    const double loss = mean_of_all(*found.loss, share, group);
+    const bool finite = task.loss_scale.unscale(parameters);
     if (finite || !std::isfinite(loss) || !task.loss_scale.lower()) return loss;
     begin_anew(problem, session);
   }

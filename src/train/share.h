@@ -3,8 +3,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <vector>
-
 #include "kappascope/tensor/group.h"
 
 namespace kappascope::train {
@@ -15,20 +13,15 @@ class Share {
  public:
   /// `rows`: [n] of the whole batch, the same in each process; `group`: null for this alone. Throws
   /// UsageError where there are fewer rows than processes.
-  Share(const at::Tensor& rows, tensor::Group* group);
+  Share(const at::Tensor& rows, const tensor::Group* group);
 
   [[nodiscard]] const at::Tensor& rows() const { return rows_; }
   /// Its part of the batch, in (0, 1].
   [[nodiscard]] double of_all() const { return of_all_; }
 
-  /// Collective. Adds up the gradients of these parameters, each of a loss that was scaled by
-  /// of_all(), and returns the mean loss of the batch. `loss`: the mean over rows().
-  [[nodiscard]] double add_up(double loss, const std::vector<at::Tensor>& parameters) const;
-
  private:
   at::Tensor rows_;
   double of_all_ = 1;
-  tensor::Group* group_;
 };
 
 }  // namespace kappascope::train

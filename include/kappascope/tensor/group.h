@@ -3,8 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace kappascope::tensor {
 
@@ -27,6 +29,9 @@ class Group {
   /// Their sum over the processes, of the same bits in each. On the host, or on a device for which
   /// the group has a backend.
   virtual void add_up(at::Tensor& values) = 0;
+  /// Begins to add up these tensors of one type and device, which nobody else touches until the
+  /// function that it returns has waited for the sums. Here they are there at once.
+  [[nodiscard]] virtual std::function<void()> begin_add_up(std::vector<at::Tensor> values);
 
   void send_bytes(const std::string& bytes, int to);
   [[nodiscard]] std::string receive_bytes(int from);

@@ -21,7 +21,7 @@ namespace kappascope::train {
 namespace {
 
 /// A forward pass of some rows, whose gradient is taken of the mean of what it returns.
-using Forward = std::function<at::Tensor(std::int64_t rows)>;
+using PassOfRows = std::function<at::Tensor(std::int64_t rows)>;
 
 struct Measured {
   Affine kept, workspace;
@@ -66,7 +66,7 @@ void add_layers(torch::nn::Module& module, std::int64_t rows, std::vector<LayerS
 
 /// Gradients are not counted: those of the parameters are allocated before, and the rest is what a
 /// backward pass works with.
-Measured measure(torch::nn::Module& module, const TrainConfig& config, const Forward& forward) {
+Measured measure(torch::nn::Module& module, const TrainConfig& config, const PassOfRows& forward) {
   const auto pass = [&](std::int64_t rows) {
     const tensor::Allocations counted;
     const auto y = [&] {
@@ -97,7 +97,7 @@ void add_blocks(ModelCost& cost,
   const auto tokens = options.attention().fused() ? std::min(cost.tokens, kFew) : cost.tokens;
   const auto longer = static_cast<double>(cost.tokens) / static_cast<double>(tokens);
   nn::TransformerBlock block(options);
-  const Forward forward = [block, tokens, width](std::int64_t some) mutable {
+  const PassOfRows forward = [block, tokens, width](std::int64_t some) mutable {
     return block->forward(torch::randn({some, tokens, width}).requires_grad_());
   };
   auto found = measure(*block, config, forward);
@@ -190,7 +190,7 @@ ModelCost classifier_cost(const TrainConfig& config,
                           std::int64_t classes,
                           std::int64_t rows) {
   nn::MlpStack model(mlp_options(config, inputs, classes));
-  const Forward forward = [model, inputs, classes](std::int64_t count) mutable {
+  const PassOfRows forward = [model, inputs, classes](std::int64_t count) mutable {
     const auto labels = torch::randint(classes, {count}, torch::kLong);
     return torch::nn::functional::cross_entropy(model->forward(torch::rand({count, inputs})),
                                                 labels);
