@@ -99,7 +99,8 @@ def main():
     scale = run("scale", ".", 15)
     memory = scale_memory(f"{folder}/scale_benchmark")
     for name, what, time_limit, memory_limit in (
-            ("micro_batch", "micro-batches of a quarter / the batch", 1.10, 0.4),
+            ("micro_batch", "micro-batches of 256 tokens / 1,024 at once", 1.10, 0.4),
+            ("micro_batch_4096", "micro-batches of 1,024 tokens / 4,096 at once", 1.10, 0.4),
             ("recompute", "recomputed blocks / kept ones", 1.4, None),
             ("logits", "256 rows of logits at a time / all 4,096, 27,008 words", 1.1, 0.3)):
         add(f"time: {what}", scale[f"scale/{name}"], time_limit)

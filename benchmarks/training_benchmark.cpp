@@ -10,6 +10,7 @@
 #include <string>
 
 #include "compare.h"
+#include "kappascope/core/memory.h"
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/probes/attach.h"
 #include "kappascope/probes/feature_moments.h"
@@ -80,6 +81,7 @@ int print_memory(const std::string& model, const std::string& mode) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();  // as `kappascope train` does
   int status = 0;
   if (argc == 4 && std::string(argv[1]) == "--memory") {
     status = print_memory(argv[2], argv[3]);

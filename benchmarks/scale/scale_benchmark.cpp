@@ -14,6 +14,7 @@
 
 #include "benchmarks/compare.h"
 #include "kappascope/core/atomic_file.h"
+#include "kappascope/core/memory.h"
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/nn/linear_cross_entropy.h"
 #include "kappascope/tensor/allocations.h"
@@ -48,8 +49,9 @@ std::function<void()> gradient(const train::TrainConfig& config) {
   const auto task = std::make_shared<train::Task>(train::make_task(config));
   task->model().train();
   return [task] {
+    const auto& own = task->config;
     train::add_gradients(
-        *task->problem, torch::arange(8), {.micro_batch = task->config.micro_batch});
+        *task->problem, torch::arange(own.batch), {.micro_batch = own.micro_batch});
   };
 }
 
@@ -67,11 +69,14 @@ Pair of_head() {
 
 std::vector<Pair> pairs(const std::string& text) {
   const auto plain = language(text);
-  auto micro = plain, again = plain;
+  auto micro = plain, again = plain, large = plain, parted = plain;
   micro.micro_batch = 2;
   again.recompute = true;
+  large.batch = parted.batch = 32;
+  parted.micro_batch = 8;
   const auto base = gradient(plain);
   return {{"micro_batch", base, gradient(micro), 20},
+          {"micro_batch_4096", gradient(large), gradient(parted), 5},
           {"recompute", base, gradient(again), 20},
           of_head()};
 }
@@ -87,6 +92,7 @@ std::int64_t peak_of(const std::function<void()>& pass) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();  // as `kappascope train` does
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 20000; ++i) text.push_back(static_cast<char>('a' + i * i % 23));

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/memory.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -57,6 +61,15 @@ std::optional<std::int64_t> available_memory(const fs::path& root) {
   const auto kibibytes = number_after(root / "proc/meminfo", "MemAvailable:");
   if (!kibibytes) return left;
   return std::min(*kibibytes * 1024, left.value_or(*kibibytes * 1024));
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  // The largest that glibc takes. Without it a threshold for the top of the heap also ends glibc's
+  // own growth of this one, and blocks of 128 KiB would go back.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, -1);
+#endif
 }
 
 }  // namespace kappascope

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/memory.h"
 
+#include <sys/resource.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "kappascope/core/temporary_folder.h"
@@ -45,3 +49,30 @@ TEST_CASE("this machine has memory to give") {
   }
   CHECK(*available > 0);
 }
+
+#ifdef __GLIBC__
+namespace {
+
+/// Pages that the system was asked for while a block was taken, written and freed.
+long pages_for(std::size_t bytes) {
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  {
+    const std::unique_ptr<void, void (*)(void*)> block(std::malloc(bytes), std::free);
+    auto* const page = static_cast<volatile char*>(block.get());
+    for (std::size_t i = 0; i < bytes; i += 4096) page[i] = 1;
+  }
+  getrusage(RUSAGE_SELF, &after);
+  return after.ru_minflt - before.ru_minflt;
+}
+
+}  // namespace
+
+TEST_CASE("freed memory stays with the process, so that the next block costs no pages") {
+  constexpr std::size_t kBytes = 24 << 20, kPages = kBytes / 4096;
+  CHECK(pages_for(kBytes) > 0);
+  keep_freed_memory();
+  static_cast<void>(pages_for(kBytes));
+  CHECK(pages_for(kBytes) < static_cast<long>(kPages) / 100);
+}
+#endif

@@ -19,6 +19,7 @@
 #include "cli/settings.h"
 #include "cli/settings_options.h"
 #include "cli/study/processes.h"
+#include "kappascope/core/memory.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
@@ -260,6 +261,7 @@ int run_train(const Arguments& arguments) {
 int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group>& group) {
   if (arguments.empty()) return nothing_to_train();
   end_with_parent();
+  keep_freed_memory();
   Settings settings;
   std::string out, resume, data;
   PlanRequest plan;
