@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "kappascope/core/require.h"
 #include "kappascope/tensor/cuda_devices.h"
@@ -38,6 +39,21 @@ c10::Device device_named(const std::string& name) {
           : missing.empty() ? std::string("LibTorch finds no CUDA device")
                             : fmt::format("LibTorch's CUDA half is not there ({})", missing));
   return wanted;
+}
+
+std::vector<std::string> single_devices(std::int64_t count, const char* visible) {
+  std::vector<std::string> out;
+  std::istringstream names(visible == nullptr ? "" : visible);
+  for (std::string name; static_cast<std::int64_t>(out.size()) < count;) {
+    if (visible == nullptr) {
+      out.push_back(std::to_string(out.size()));
+    } else if (std::getline(names, name, ',')) {
+      out.push_back(name);
+    } else {
+      break;
+    }
+  }
+  return out;
 }
 
 }  // namespace kappascope::train

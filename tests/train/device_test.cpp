@@ -30,6 +30,15 @@ TEST_CASE("a device is known by its name, and one that is not there is said to b
   CHECK_THROWS_AS(config.validate(), UsageError);
 }
 
+TEST_CASE("a process can be shown one of the devices that this one sees") {
+  using Names = std::vector<std::string>;
+  CHECK(train::single_devices(3, nullptr) == Names{"0", "1", "2"});
+  CHECK(train::single_devices(2, "5,GPU-8932f937,7") == Names{"5", "GPU-8932f937"});
+  CHECK(train::single_devices(2, "3") == Names{"3"});
+  CHECK(train::single_devices(0, "").empty());
+  CHECK(train::single_devices(0, nullptr).empty());
+}
+
 TEST_CASE("LibTorch's CUDA half is loaded where a device is asked for") {
   const auto& devices = tensor::cuda_devices();
   INFO(devices.missing);

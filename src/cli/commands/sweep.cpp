@@ -94,7 +94,7 @@ int run_sweep(const Arguments& arguments) {
       "study", po::value(&file)->required(), "study file")(
       "jobs",
       po::value(&jobs)->default_value(1)->value_name("N"),
-      "number of runs trained in parallel")(
+      "number of runs trained in parallel, on different CUDA devices where there are several")(
       "seeds",
       po::value(&seeds)->value_name("S"),
       "use seeds 1 to S instead of the number in the study file")(

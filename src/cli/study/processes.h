@@ -14,6 +14,7 @@ namespace kappascope::cli {
 struct Job {
   std::vector<std::string> words;  ///< its arguments
   std::filesystem::path log;       ///< takes what it prints
+  bool any_device = false;         ///< it takes the CUDA device that it is shown
 };
 
 struct JobsProgress {
@@ -24,8 +25,11 @@ struct JobsProgress {
 /// status of each as it ends (128 + signal when killed). `watch` is called five times a second. On
 /// SIGINT, SIGTERM or SIGHUP no further job starts, the running ones get SIGINT, and run_jobs
 /// returns when they have ended; a second signal is passed on too. Returns whether a signal came.
+/// `devices`: values of CUDA_VISIBLE_DEVICES; those that take any device get them in turn, the one
+/// that fewest running jobs have. Empty: they see what this process sees.
 bool run_jobs(const std::vector<Job>& jobs,
               int at_once,
+              const std::vector<std::string>& devices,
               const std::function<void(std::size_t, int)>& ended,
               const std::function<void(const JobsProgress&)>& watch);
 

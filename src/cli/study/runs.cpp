@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -13,6 +14,8 @@
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
+#include "kappascope/tensor/cuda_devices.h"
+#include "kappascope/train/device.h"
 
 namespace kappascope::cli {
 namespace {
@@ -50,9 +53,16 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
     Job job{{"train", "--resume", run->dir.string()}, folder / "logs" / (run->name + ".txt")};
     if (run->progress == study::Progress::kMissing)
       job.words = {"train", "--config", file.string(), "--out", run->dir.string()};
+    job.any_device = settings.train.device == "cuda" || settings.train.device == "auto";
     jobs.push_back(std::move(job));
   }
   return jobs;
+}
+
+/// Empty where no job takes any device, so that the CUDA half is not loaded in vain.
+std::vector<std::string> devices_for(const std::vector<Job>& jobs) {
+  if (std::ranges::none_of(jobs, &Job::any_device)) return {};
+  return train::single_devices(tensor::cuda_devices().count, std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
 }  // namespace
@@ -123,6 +133,7 @@ TrainedRuns train_runs(const std::vector<study::StudyRun>& runs,
   out.interrupted = run_jobs(
       jobs,
       jobs_at_once,
+      devices_for(jobs),
       [&](std::size_t job, int status) {
         ++done;
         if (status != 0) out.failures.push_back({missing[job]->name, last_line(jobs[job].log)});
