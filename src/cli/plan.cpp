@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "kappascope/core/memory.h"
+
 namespace kappascope::cli {
 
 train::Plan plan_of(const Settings& settings, const PlanRequest& request) {
+  keep_freed_memory();  // the passes are timed as training takes them
   train::PlanOptions options;
   options.device = request.device;
   options.devices = request.devices;

@@ -191,6 +191,11 @@ void ImageFolder::hold_out(const fs::path& dir, bool testing) {
 }
 
 at::Tensor ImageFolder::images(const at::Tensor& indices) const {
+  auto found = ahead_.find(indices);
+  return found ? *found : decoded(indices);
+}
+
+at::Tensor ImageFolder::decoded(const at::Tensor& indices) const {
   const auto wanted = indices.contiguous();
   const auto* index = wanted.data_ptr<int64_t>();
   auto out = torch::empty({wanted.size(0), 3, size_, size_});

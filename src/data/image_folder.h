@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/read_ahead.h"
 #include "kappascope/data/images.h"
 
 namespace kappascope::data {
@@ -19,6 +20,7 @@ class ImageFolder final : public ImageSource {
   [[nodiscard]] ImageShape shape() const override { return {3, size_, size_}; }
   [[nodiscard]] int64_t classes() const override { return classes_; }
   [[nodiscard]] at::Tensor images(const at::Tensor& indices) const override;
+  void expect(const at::Tensor& indices) override { ahead_.begin(indices); }
   [[nodiscard]] at::Tensor labels(const at::Tensor& indices) const override;
 
  private:
@@ -27,10 +29,12 @@ class ImageFolder final : public ImageSource {
     int64_t label = 0;
   };
 
+  [[nodiscard]] at::Tensor decoded(const at::Tensor& indices) const;
   void hold_out(const std::filesystem::path& dir, bool testing);
 
   std::vector<File> files_;
   int64_t size_, classes_ = 0;
+  ReadAhead ahead_{[this](const at::Tensor& indices) { return decoded(indices); }};
 };
 
 }  // namespace kappascope::data

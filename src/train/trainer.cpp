@@ -21,6 +21,7 @@
 #include "kappascope/tensor/allocations.h"
 #include "kappascope/train/batch_pass.h"
 #include "kappascope/train/checkpoint.h"
+#include "train/share.h"
 
 namespace kappascope::train {
 namespace {
@@ -125,7 +126,9 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     set_learning_rate(*task.optimizer, rate);
     memory.begin_step();
     task.optimizer->zero_grad();
-    result.loss = take_gradient(task, sampler.indices(step), session);
+    const auto rows = sampler.indices(step);
+    if (step + 1 < task.steps) problem.expect(Share(sampler.indices(step + 1), group).rows());
+    result.loss = take_gradient(task, rows, session);
     try {
       session.step(result.loss, rate, gradient_norm(task.model()));
     } catch (const Error&) {

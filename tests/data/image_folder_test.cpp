@@ -55,6 +55,9 @@ TEST_CASE(
   const auto all = torch::arange(3);
   CHECK(torch::equal(set->labels(all), torch::tensor({0, 0, 1})));
   const auto images = set->images(all);
+  set->expect(all);
+  CHECK(torch::equal(set->images(torch::tensor({2, 0})),
+                     images.index_select(0, torch::tensor({2, 0}))));
   CHECK(images[0][0][5][1].item<float>() == 1);  // red on the left of the cut square
   CHECK(images[0][0][5][8].item<float>() == 0);
   CHECK(images[0][1][5][5].item<float>() == Approx(100.0 / 255));

@@ -72,6 +72,9 @@ class Autoencoder final : public Problem {
         "the loss of a ViT-VAE is the root of a mean square and a length, and Gauss-Newton takes "
         "cross entropy or squared loss: use --operator hessian");
   }
+  void expect(const at::Tensor& indices) override {
+    if (!device_.is_cpu()) train_->expect(indices);
+  }
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const auto rows = evaluated_rows(config_, test_->size());
     return {{.name = store::id::kLossTest,

@@ -65,6 +65,9 @@ class Classification final : public Problem {
     return forward(images(split, indices));
   }
 
+  void expect(const at::Tensor& indices) override {
+    if (!device_.is_cpu()) train_->expect(indices);
+  }
   [[nodiscard]] std::vector<store::Scalar> evaluate() override {
     const torch::NoGradGuard no_grad;
     const nn::EvaluationMode evaluation(*model_);

@@ -26,6 +26,8 @@ class ImageSource {
   /// indices: [k] int64 -> [k, channels, height, width], float in [0, 1]. Throws Error naming the
   /// file that cannot be decoded.
   [[nodiscard]] virtual at::Tensor images(const at::Tensor& indices) const = 0;
+  /// Says which images will be asked for soon: those that must be decoded are, in another thread.
+  virtual void expect(const at::Tensor& /*indices*/) {}
   /// indices: [k] int64 -> [k] int64; undefined when classes() is 0.
   [[nodiscard]] virtual at::Tensor labels(const at::Tensor& indices) const = 0;
 };

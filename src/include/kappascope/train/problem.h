@@ -40,6 +40,9 @@ class Problem {
   /// Outputs [terms, classes] from which the loss's terms are made by cross entropy or by squared
   /// distance, for Gauss-Newton. Throws UsageError where the loss is of another kind.
   [[nodiscard]] virtual at::Tensor outputs(data::Split split, const at::Tensor& indices) = 0;
+  /// Says which training rows the next step takes, while this one's are in use. Where the model is
+  /// on a device, the host reads them meanwhile.
+  virtual void expect(const at::Tensor& /*indices*/) {}
   /// What is measured on the test part, in evaluation mode: `loss/test` first. The mode is
   /// restored.
   [[nodiscard]] virtual std::vector<store::Scalar> evaluate() = 0;
