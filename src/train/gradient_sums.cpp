@@ -5,7 +5,6 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <memory>
-#include <ranges>
 #include <utility>
 
 #include "kappascope/core/error.h"
@@ -27,7 +26,8 @@ GradientSums::GradientSums(const std::vector<at::Tensor>& parameters,
                            tensor::Group& group,
                            std::int64_t bucket_bytes)
     : group_(group) {
-  for (const auto& parameter : std::views::reverse(parameters)) {
+  for (auto each = parameters.rbegin(); each != parameters.rend(); ++each) {
+    const auto& parameter = *each;
     if (!parameter.requires_grad()) continue;
     const auto bytes = static_cast<std::int64_t>(parameter.nbytes());
     const bool fits = !buckets_.empty() && buckets_.back().bytes + bytes <= bucket_bytes &&
