@@ -259,8 +259,8 @@ void MomentAccumulator::load(const State& state) {
   shift_ = state.tensor("shift", type, {dimension_});
   sums_.shift = to_vector(shift_);
   const auto packed = triangle_->zeros(torch::dtype(torch::kDouble));
-  cross_ = state.tensor("cross", torch::kDouble, packed.sizes()).clone();
-  if (!in_double) block_ = state.tensor("block", type, packed.sizes()).clone();
+  cross_ = state.tensor("cross", torch::kDouble, packed.sizes());
+  if (!in_double) block_ = state.tensor("block", type, packed.sizes());
 }
 
 }  // namespace kappascope::tensor

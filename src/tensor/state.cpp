@@ -109,7 +109,7 @@ at::Tensor State::tensor(const std::string& name,
           shape_text(tensor.sizes()),
           c10::toString(type),
           shape_text(shape));
-  return tensor;
+  return tensor.clone();
 }
 
 at::Tensor State::floating_tensor(const std::string& name, at::IntArrayRef shape) const {

@@ -10,6 +10,7 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
+#include "kappascope/tensor/allocations.h"
 #include "kappascope/train/state_file.h"
 #include "support/catch.h"
 #include "support/mutations.h"
@@ -58,6 +59,17 @@ TEST_CASE("a checkpoint does not make the folder of a run that was taken away") 
   CHECK_THROWS_WITH(train::save_checkpoint(absent, 7, task.model(), *task.optimizer, session),
                     Catch::Contains("there is no directory " + absent.string()));
   CHECK_FALSE(fs::exists(absent));
+}
+
+TEST_CASE("a checkpoint that is read lies in its file until it is loaded") {
+  Trained trained;
+  const auto before = testing::weights(trained.task);
+  const tensor::Allocations counted;
+  const auto checkpoint = train::read_checkpoint(trained.second);
+  CHECK(counted.peak() < before.numel());  // bytes; the model alone has four a weight
+  CHECK(checkpoint.state.inner("model").tensors().size() > 1);
+  trained.load(checkpoint);
+  CHECK(torch::equal(testing::weights(trained.task), before));
 }
 
 TEST_CASE("checkpoints are found by step, and other files are not taken for one") {

@@ -14,7 +14,8 @@ namespace kappascope::tensor {
 /// its own name and a "/".
 ///
 /// Tensors are shared with the object that gave them, not copied: write them before it goes on.
-/// Those of a file lie on the host; whoever takes them over moves them to its device.
+/// Those of a file lie on the host, in the mapped file; whoever takes them over gets copies, and
+/// moves them to its device.
 /// A state that was read may come from anywhere, so each reader says what it expects, and throws
 /// Error with the name and what is there where that is something else.
 class State {
@@ -31,7 +32,7 @@ class State {
   [[nodiscard]] std::int64_t integer(const std::string& name) const;
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] const std::string& text(const std::string& name) const;
-  /// A tensor of this type and shape; an extent of -1 may be any.
+  /// A copy of a tensor of this type and shape; an extent of -1 may be any.
   [[nodiscard]] at::Tensor tensor(const std::string& name,
                                   at::ScalarType type,
                                   at::IntArrayRef shape) const;

@@ -202,20 +202,21 @@ const Entry& SafetensorsFile::entry(const std::string& name) const {
   return found->second;
 }
 
-/// On the mapped bytes; to be read only, and not longer than this object lives.
-at::Tensor SafetensorsFile::view(const Entry& entry) const {
-  auto* start = const_cast<std::byte*>(numbers_.get() + entry.begin);
-  const auto bytes = static_cast<std::int64_t>(entry.end - entry.begin);
-  const auto size = c10::elementSize(entry.type);
+at::Tensor SafetensorsFile::mapped(const std::string& name) const {
+  const auto& one = entry(name);
+  auto* start = const_cast<std::byte*>(numbers_.get() + one.begin);
+  const auto bytes = static_cast<std::int64_t>(one.end - one.begin);
+  const auto size = c10::elementSize(one.type);
   if (reinterpret_cast<std::uintptr_t>(start) % size == 0) {
-    return torch::from_blob(start, entry.shape, entry.type);
+    return torch::from_blob(
+        start, one.shape, [file = file_](void*) {}, one.type);
   }
   // The format does not promise aligned numbers; this tensor alone is copied.
-  return torch::from_blob(start, {bytes}, at::kByte).clone().view(entry.type).view(entry.shape);
+  return torch::from_blob(start, {bytes}, at::kByte).clone().view(one.type).view(one.shape);
 }
 
 at::Tensor SafetensorsFile::read(const std::string& name) const {
-  return view(entry(name)).clone();
+  return mapped(name).clone();
 }
 
 void SafetensorsFile::read_into(const std::string& name, const at::Tensor& target) const {
@@ -227,7 +228,7 @@ void SafetensorsFile::read_into(const std::string& name, const at::Tensor& targe
           at::IntArrayRef(one.shape),
           target.sizes());
   const torch::NoGradGuard no_grad;
-  target.copy_(view(one));
+  target.copy_(mapped(name));
 }
 
 }  // namespace kappascope::data

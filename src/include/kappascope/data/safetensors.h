@@ -43,12 +43,14 @@ class SafetensorsFile {
   void require_whole() const;
   /// A tensor of its own, on the host, in the file's type. Throws Error when there is no such name.
   [[nodiscard]] at::Tensor read(const std::string& name) const;
+  /// A tensor whose numbers are those of the mapped file, which stays mapped for as long as the
+  /// tensor lives; to be read only.
+  [[nodiscard]] at::Tensor mapped(const std::string& name) const;
   /// Writes the numbers into `target` of the same shape, converting type and device.
   void read_into(const std::string& name, const at::Tensor& target) const;
 
  private:
   [[nodiscard]] const Entry& entry(const std::string& name) const;
-  [[nodiscard]] at::Tensor view(const Entry& entry) const;
 
   std::filesystem::path path_;
   std::shared_ptr<const std::byte> file_;     ///< mapped

@@ -12,7 +12,8 @@ namespace kappascope::train {
 void write_state(const std::filesystem::path& file, const tensor::State& state);
 
 /// Reads it back. Nothing in the file is run, and nothing is read before the checksum has been
-/// found right. Throws Error with the path and what is wrong.
+/// found right. Its tensors lie in the mapped file, so that a model's state is not held twice.
+/// Throws Error with the path and what is wrong.
 tensor::State read_state(const std::filesystem::path& file);
 
 }  // namespace kappascope::train

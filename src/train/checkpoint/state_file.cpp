@@ -31,7 +31,7 @@ tensor::State read_state(const std::filesystem::path& path) {
   for (const auto& [name, text] : file.metadata()) {
     if (name.starts_with(kEntry)) state.set(name.substr(kEntry.size()), text);
   }
-  for (const auto& [name, entry] : file.entries()) state.set(name, file.read(name));
+  for (const auto& [name, entry] : file.entries()) state.set(name, file.mapped(name));
   return state;
 }
 

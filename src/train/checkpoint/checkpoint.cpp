@@ -16,8 +16,8 @@
 #include "kappascope/session/session.h"
 #include "kappascope/train/state_file.h"
 #include "kappascope/train/task.h"
+#include "train/checkpoint/process_states.h"
 #include "train/optimizer.h"
-#include "train/process_states.h"
 
 namespace kappascope::train {
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/process_states.h"
+#include "train/checkpoint/process_states.h"
 
 #include <fmt/format.h>
 #include <torch/nn/module.h>
