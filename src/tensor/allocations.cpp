@@ -11,19 +11,30 @@
 namespace kappascope::tensor {
 
 struct Allocations::Counter final : c10::MemoryReportingInfoBase {
+  /// Any thread may add to it.
+  struct Count {
+    void add(std::int64_t bytes) {
+      const auto now = live += bytes;
+      auto most = peak.load();
+      while (now > most && !peak.compare_exchange_weak(most, now)) {
+      }
+    }
+    void forget_peak() { peak = live.load(); }
+
+    std::atomic<std::int64_t> live{0}, peak{0};
+  };
+
   void reportMemoryUsage(void* /*place*/,
                          std::int64_t bytes,
                          std::size_t /*allocated*/,
                          std::size_t /*reserved*/,
-                         c10::Device /*device*/) override {
-    const auto now = live += bytes;
-    auto most = peak.load();
-    while (now > most && !peak.compare_exchange_weak(most, now)) {
-    }
+                         c10::Device device) override {
+    all.add(bytes);
+    (device.is_cpu() ? host : devices).add(bytes);
   }
   [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
 
-  std::atomic<std::int64_t> live{0}, peak{0};
+  Count all, host, devices;
 };
 
 struct Allocations::Guard {
@@ -38,15 +49,23 @@ Allocations::Allocations()
 Allocations::~Allocations() = default;
 
 std::int64_t Allocations::live() const {
-  return counter_->live;
+  return counter_->all.live;
 }
 
 std::int64_t Allocations::peak() const {
-  return counter_->peak;
+  return counter_->all.peak;
+}
+
+std::int64_t Allocations::peak_on_host() const {
+  return counter_->host.peak;
+}
+
+std::int64_t Allocations::peak_on_devices() const {
+  return counter_->devices.peak;
 }
 
 void Allocations::forget_peak() {
-  counter_->peak = counter_->live.load();
+  for (auto* count : {&counter_->all, &counter_->host, &counter_->devices}) count->forget_peak();
 }
 
 }  // namespace kappascope::tensor

@@ -18,10 +18,10 @@
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
 #include "kappascope/nn/random_states.h"
-#include "kappascope/tensor/allocations.h"
 #include "kappascope/train/batch_pass.h"
 #include "kappascope/train/checkpoint.h"
 #include "train/share.h"
+#include "train/step_figures.h"
 
 namespace kappascope::train {
 namespace {
@@ -46,27 +46,6 @@ double gradient_norm(const torch::nn::Module& model) {
   const auto norms = torch::stack(at::_foreach_norm(gradients)).to(torch::kDouble);
   return torch::linalg_vector_norm(norms).item<double>();
 }
-
-/// What the tensors of training steps take beyond what was held before the first, on any device:
-/// gradients, the optimiser's state, what the graph keeps, the probes' sums. What the allocators
-/// and the process hold beside that would hide it in a small model.
-class MemoryOfTraining {
- public:
-  void begin_step() { counted_.forget_peak(); }
-  void end_step() { most_ = std::max(most_, counted_.peak()); }
-  /// A run that was resumed has had steps before: its peak is that of the rest.
-  void record(session::Session& session, bool whole) const {
-    store::Scalar scalar;
-    scalar.name = store::id::kMemoryTraining;
-    scalar.value = static_cast<double>(most_);
-    if (!whole) scalar.status = store::Status::kResumed;
-    session.record(std::move(scalar));
-  }
-
- private:
-  tensor::Allocations counted_;
-  std::int64_t most_ = 0;
-};
 
 /// Whether it is so in one of the processes.
 bool any_of(tensor::Group* group, bool here) {
@@ -119,12 +98,12 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
 
   // The weights are drawn alike in all processes, what dropout leaves out is not.
   if (!leads && first == 0) nn::draw_apart(task.model().parameters().at(0).device(), group->rank());
-  MemoryOfTraining memory;
+  StepFigures figures(problem);
   task.model().train();
   for (int64_t step = first; step < task.steps; ++step) {
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
-    memory.begin_step();
+    figures.begin_step();
     task.optimizer->zero_grad();
     const auto rows = sampler.indices(step);
     if (step + 1 < task.steps) problem.expect(Share(sampler.indices(step + 1), group).rows());
@@ -146,7 +125,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       return result;
     }
     update(task);
-    memory.end_step();
+    figures.end_step(rows.numel());
     result.steps = step + 1;
     if (leads && (result.steps % eval_every == 0 || result.steps == task.steps))
       record_evaluation(task, session);
@@ -170,7 +149,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       break;
     }
   }
-  if (leads && result.state == "finished") memory.record(session, first == 0);
+  if (leads && result.state == "finished") figures.record(session, first == 0);
   session.close(result.state);
   return result;
 }

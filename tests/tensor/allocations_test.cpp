@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/tensor/allocations.h"
 
+#include <c10/core/Allocator.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
 
@@ -32,6 +33,18 @@ TEST_CASE("bytes of tensors are counted as they come and go, backward passes inc
   y.reset();
   CHECK(counted.live() == kBytes);
   CHECK(before.grad().defined());
+}
+
+TEST_CASE("the host and the other devices have a peak of their own") {
+  const tensor::Allocations counted;
+  int place = 0;
+  // As the allocator of a device tells of its tensors.
+  c10::reportMemoryUsageToProfiler(&place, 300, 300, 300, c10::Device(torch::kCUDA, 0));
+  c10::reportMemoryUsageToProfiler(&place, -300, 0, 0, c10::Device(torch::kCUDA, 0));
+  const auto a = torch::zeros({100}, torch::kByte);
+  CHECK(counted.peak_on_host() == 100);
+  CHECK(counted.peak_on_devices() == 300);
+  CHECK(counted.peak() == 300);
 }
 
 TEST_CASE("the peak begins anew where it is forgotten, and nothing is counted afterwards") {

@@ -104,6 +104,23 @@ TEST_CASE("training with every probe attached is bit-identical to training witho
   CHECK(a.arrays({"hessian/density", ""}).size() == 4);
 }
 
+TEST_CASE("the facts of a run say how long its steps waited for rows, and where their memory was") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  const auto config = testing::small_config(folder.path() / "data");
+  auto task = train::make_task(config);
+  train::TappedSession session(task.model(), store::RunWriter::create(folder / "run", {}), {});
+  train::train(task, session);
+  CHECK(task.problem->input().rows == config.batch * config.steps);  // test rows are not counted
+  CHECK(task.problem->input().seconds > 0);
+  const store::RunReader run(folder / "run");
+  CHECK_THAT(run.fact("input"),
+             Catch::Contains("images a second read") && Catch::Contains("trained; steps wait"));
+  const auto memory = run.fact("memory of training");
+  CHECK_THAT(memory, Catch::EndsWith(" MiB on the host"));
+  CHECK_THAT(memory, !Catch::Contains("device"));
+}
+
 TEST_CASE("every step has the norm of its gradients, the last one the memory of training") {
   const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");

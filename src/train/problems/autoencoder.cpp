@@ -64,7 +64,9 @@ class Autoencoder final : public Problem {
   /// the test loss is the mean over batches of train.batch rows, and the gradient that probes call
   /// a token's is the batch's, times its tokens: its scale means nothing by itself.
   [[nodiscard]] at::Tensor losses(data::Split split, const at::Tensor& indices) override {
-    return model_->loss(source(split).images(indices).to(device_)).view({1});
+    const auto images =
+        timed(split, indices, [&] { return source(split).images(indices).to(device_); });
+    return model_->loss(images).view({1});
   }
   [[nodiscard]] bool is_mean_over_rows() const override { return false; }
   [[nodiscard]] at::Tensor outputs(data::Split /*split*/, const at::Tensor& /*rows*/) override {

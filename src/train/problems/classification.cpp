@@ -117,8 +117,8 @@ class Classification final : public Problem {
     deviation_ = scale.to(torch::kFloat).view({1, channels, 1, 1}).to(device_);
   }
 
-  [[nodiscard]] at::Tensor images(data::Split split, const at::Tensor& indices) const {
-    return source(split).images(indices).to(device_);
+  [[nodiscard]] at::Tensor images(data::Split split, const at::Tensor& indices) {
+    return timed(split, indices, [&] { return source(split).images(indices).to(device_); });
   }
   [[nodiscard]] at::Tensor labels(data::Split split, const at::Tensor& indices) const {
     return source(split).labels(indices).to(device_);

@@ -138,8 +138,8 @@ class Language final : public Problem {
   [[nodiscard]] const data::TokenSource& source(data::Split split) const {
     return split == data::Split::kTrain ? train_ : test_;
   }
-  [[nodiscard]] at::Tensor windows(data::Split split, const at::Tensor& indices) const {
-    return source(split).windows(indices).to(device_);
+  [[nodiscard]] at::Tensor windows(data::Split split, const at::Tensor& indices) {
+    return timed(split, indices, [&] { return source(split).windows(indices).to(device_); });
   }
   /// Of the token that follows each: [k · tokens, vocabulary].
   [[nodiscard]] at::Tensor logits(const at::Tensor& ids) {

@@ -21,6 +21,9 @@ class Allocations {
   [[nodiscard]] std::int64_t live() const;
   /// The most of that, since the start or the last forget_peak().
   [[nodiscard]] std::int64_t peak() const;
+  /// The most on the host alone, and on the other devices alone: at different moments, perhaps.
+  [[nodiscard]] std::int64_t peak_on_host() const;
+  [[nodiscard]] std::int64_t peak_on_devices() const;
   void forget_peak();
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/core/time.h"
 #include "kappascope/data/images.h"
 #include "kappascope/store/run.h"
 #include "kappascope/train/config.h"
@@ -17,6 +18,12 @@ class Module;
 }
 
 namespace kappascope::train {
+
+/// What reading training rows took: the time that their passes waited, and how many they were.
+struct InputTime {
+  double seconds = 0;
+  int64_t rows = 0;
+};
 
 /// A model and its data. Rows (images, windows of text) are selected by index; the model evaluates
 /// them in its current mode, training or evaluation.
@@ -46,6 +53,22 @@ class Problem {
   /// What is measured on the test part, in evaluation mode: `loss/test` first. The mode is
   /// restored.
   [[nodiscard]] virtual std::vector<store::Scalar> evaluate() = 0;
+  [[nodiscard]] const InputTime& input() const { return input_; }
+
+ protected:
+  /// What `read` makes of the rows; its time counts where they are training rows.
+  template <typename Read>
+  at::Tensor timed(data::Split split, const at::Tensor& indices, Read read) {
+    if (split != data::Split::kTrain) return read();
+    const auto start = monotonic_seconds();
+    auto values = read();
+    input_.seconds += monotonic_seconds() - start;
+    input_.rows += indices.numel();
+    return values;
+  }
+
+ private:
+  InputTime input_;
 };
 
 /// Opens the data and builds the model of `config`, its weights drawn from the global random state.
