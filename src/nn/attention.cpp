@@ -93,7 +93,9 @@ void AttentionImpl::update_positions(const torch::Tensor& q) {
   const auto fits = [&](const torch::Tensor& table) {
     return !table.defined() || table.device() == q.device();
   };
+  const bool masked = (options.causal() || options.window() > 0) && !kernel_masks(tokens);
   if (tokens == tokens_ && fits(positions_.cosine) && fits(positions_.hidden) &&
+      masked == positions_.hidden.defined() &&
       (!positions_.cosine.defined() || positions_.cosine.scalar_type() == q.scalar_type())) {
     return;
   }
@@ -111,14 +113,19 @@ void AttentionImpl::update_positions(const torch::Tensor& q) {
     positions_.cosine = angles.cos().to(q.scalar_type());
     positions_.sine = angles.sin().to(q.scalar_type());
   }
-  if (options.causal() || options.window() > 0) {
-    const auto position =
-        torch::arange(tokens, torch::TensorOptions(torch::kLong).device(q.device()));
-    const auto distance = position.unsqueeze(1) - position;  // n - i
-    positions_.hidden = torch::zeros_like(distance, torch::kBool);
-    if (options.causal()) positions_.hidden |= distance.lt(0);
-    if (options.window() > 0) positions_.hidden |= distance.abs().ge(options.window());
-  }
+  if (!masked) return;
+  // Compared without their differences, which would take eight times the table's memory.
+  const auto i = torch::arange(tokens, torch::TensorOptions(torch::kLong).device(q.device()));
+  const auto n = i.unsqueeze(1);
+  const auto window = options.window();
+  const auto later = n < (options.causal() ? i : i - (window - 1));
+  positions_.hidden = window > 0 ? later | (n - window >= i) : later;
+}
+
+/// Whether the fused kernel needs no table of what is hidden: a causal mask alone is its own.
+bool AttentionImpl::kernel_masks(int64_t tokens) const {
+  return options.fused() && options.causal() &&
+         (options.window() == 0 || options.window() >= tokens);
 }
 
 /// x: [..., tokens, d], token n turned by n steps. Coordinates i and i + d/2 form plane i.
@@ -158,16 +165,14 @@ torch::Tensor AttentionImpl::fused_attention(const torch::Tensor& q,
                                              const torch::Tensor& k,
                                              const torch::Tensor& v) {
   check_fused(options);
-  // A causal mask alone is the kernel's own; it takes no other beside it.
-  const bool causal = options.causal() && (options.window() == 0 || options.window() >= tokens_);
   std::optional<torch::Tensor> sees;
-  if (!causal && positions_.hidden.defined()) sees = positions_.hidden.logical_not();
+  if (positions_.hidden.defined()) sees = positions_.hidden.logical_not();
   return torch::scaled_dot_product_attention(q,
                                              k,
                                              v,
                                              sees,
                                              is_training() ? options.dropout() : 0.0,
-                                             causal,
+                                             /*is_causal=*/kernel_masks(tokens_),
                                              options.scale(),
                                              /*enable_gqa=*/options.kv_heads() < options.heads());
 }

@@ -245,6 +245,32 @@ TEST_CASE("keys and values are not copied for the heads that share them") {
   for (const bool fused : {true, false}) CHECK(peak(fused, 1) <= peak(fused, kHeads) - kSaved);
 }
 
+TEST_CASE("no table of hidden tokens is made where the fused kernel knows them") {
+  torch::manual_seed(13);
+  const torch::NoGradGuard no_grad;
+  constexpr int64_t kLong = 512;
+  const auto x = torch::randn({1, kLong, 8});
+  const auto kept = [&](bool fused, int64_t window) {
+    nn::Attention layer(nn::AttentionOptions(8, 1).window(window).fused(fused));
+    const tensor::Allocations counted;
+    layer->forward(x);
+    return counted.live();
+  };
+  for (const int64_t window : {int64_t{0}, kLong}) {
+    CHECK(kept(true, window) == 0);
+    CHECK(kept(false, window) == kLong * kLong);
+  }
+  CHECK(kept(true, 16) == kLong * kLong);
+
+  // A layer that is switched makes and drops it.
+  nn::Attention layer(nn::AttentionOptions(8, 1).fused(true));
+  const auto fused = layer->forward(x);
+  nn::set_fused_attention(*layer, false);
+  CHECK(torch::allclose(fused, layer->forward(x), 1e-4, 1e-5));
+  nn::set_fused_attention(*layer, true);
+  CHECK(torch::equal(fused, layer->forward(x)));
+}
+
 TEST_CASE("attention has a second derivative") {
   torch::manual_seed(5);
   auto layer = drawn(with_biases().qk_norm(true).soft_cap(2).rotary_base(10000).sink(true));

@@ -52,9 +52,10 @@ struct AttentionOptions {
 /// Self-attention with grouped queries. Input and output [batch, tokens, width]; positions count
 /// from 0. Parameters as Hugging Face names them: `q_proj`, `k_proj`, `v_proj` or `qkv_proj`, then
 /// `o_proj`, and where asked `q_norm`, `k_norm`, `sinks` [heads]. Biases start at zero and draw no
-/// random number. Written out unless `fused`: O(tokens²) memory per head. Tables of positions are
-/// kept between calls and made anew when the number of tokens, the type or the device changes; one
-/// layer must not run in two threads at once.
+/// random number. Written out unless `fused`: O(tokens²) memory per head. A window shorter than the
+/// tokens takes a table of tokens² bytes where fused, too: LibTorch's kernels know no window.
+/// Tables of positions are kept between calls and made anew when the number of tokens, the type or
+/// the device changes; one layer must not run in two threads at once.
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
  public:
   explicit AttentionImpl(const AttentionOptions& options);
@@ -71,9 +72,12 @@ class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
  private:
   struct Positions {
     torch::Tensor cosine, sine;  ///< of the rotary angles: [tokens, head_width/2]
-    torch::Tensor hidden;        ///< [tokens, tokens], true where row does not see column
+    /// [tokens, tokens], true where row does not see column; undefined where nothing is hidden, or
+    /// where the kernel knows it.
+    torch::Tensor hidden;
   };
   void update_positions(const torch::Tensor& q);
+  [[nodiscard]] bool kernel_masks(int64_t tokens) const;
   [[nodiscard]] torch::Tensor rotate(const torch::Tensor& x) const;
   [[nodiscard]] torch::Tensor by_group(const torch::Tensor& left, const torch::Tensor& right) const;
   torch::Tensor weights(const torch::Tensor& q, const torch::Tensor& k);
