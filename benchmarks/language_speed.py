@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training speed and peak memory of a language model here and in PyTorch (Python, eager), in one run.
 
-    .venv/bin/python benchmarks/language_speed.py [--rounds 5] [--steps 40] [--compile]
+    .venv/bin/python benchmarks/language_speed.py [--rounds 10] [--steps 40] [--compile]
 
 The model is the benchmarks' own: Llama's layout, 4 layers, d 256, d_ff 768, 4 heads, 128 tokens x 8, bytes, Adam; the
 other side is the package transformers with the same shape, its fused attention and torch.optim.Adam. Each side is a
-process of its own that trains for N and for 2N steps; the difference is N steps without the start. Both sides take turns.
-With --compile the other side's model goes through torch.compile, whose time falls into the start.
-What else a machine does can only make a run slower, so the result is that of each side's fastest short and fastest long
-run; the rounds' own ratios tell how far they spread.
+process of its own, which says what its steps took; both take turns. With --compile the other side's model goes through
+torch.compile, and its time begins after the second step, so that no compiling is in it.
+What else a machine does can only make a process slower, so the result is that of each side's fastest one; the rounds'
+own ratios tell how far they spread.
 """
 
 import argparse
 import os
 import pathlib
+import re
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -51,7 +53,10 @@ def train_in_pytorch(text: pathlib.Path, steps: int, compiled: bool) -> None:
     forward = torch.compile(model) if compiled else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     data = torch.frombuffer(bytearray(text.read_bytes()), dtype=torch.uint8)
-    for _ in range(steps):
+    untimed = 2 if compiled else 0
+    for step in range(untimed + steps):
+        if step == untimed:
+            begin = time.perf_counter()
         starts = torch.randint(len(data) - CONTEXT - 1, (BATCH,))
         windows = torch.stack([data[s : s + CONTEXT + 1] for s in starts]).long()
         optimizer.zero_grad()
@@ -60,20 +65,29 @@ def train_in_pytorch(text: pathlib.Path, steps: int, compiled: bool) -> None:
         loss.backward()
         optimizer.step()
         loss.item()
+    print(time.perf_counter() - begin)
 
 
-def run(command: list[str]) -> tuple[float, int]:
-    """Seconds and peak resident bytes of a process."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        sys.exit(f"{command[0]} failed: {errors.decode()[-2000:]}")
-    return time.perf_counter() - begin, usage.ru_maxrss * 1024
+def run(command: list[str]) -> tuple[str, int]:
+    """What a process prints, and its peak resident bytes."""
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        if status != 0:
+            errors.seek(0)
+            sys.exit(f"{command[0]} failed: {errors.read()[-2000:]}")
+    return printed, usage.ru_maxrss * 1024
 
 
-def ours(program: pathlib.Path, text: pathlib.Path, folder: pathlib.Path, steps: int) -> list[str]:
+def seconds_of_steps(run_folder: pathlib.Path, steps: int) -> float:
+    """By the run's fact "input", which counts windows."""
+    with sqlite3.connect(run_folder / "run.sqlite") as database:
+        (fact,) = database.execute("select value from facts where key = 'input'").fetchone()
+    return steps * BATCH / float(re.search(r"([\d.]+) trained", fact)[1])
+
+
+def ours(program: pathlib.Path, text: pathlib.Path, run_folder: pathlib.Path, steps: int) -> list[str]:
     settings = {
         "data.path": text,
         "data.context": CONTEXT,
@@ -96,12 +110,12 @@ def ours(program: pathlib.Path, text: pathlib.Path, folder: pathlib.Path, steps:
         "probes.hessian": "false",
     }
     words = [f"--{name}={value}" for name, value in settings.items()]
-    return [str(program), "train", "--out", str(folder / f"run-{time.monotonic_ns()}"), *words]
+    return [str(program), "train", "--out", str(run_folder), *words]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/kappascope")
     parser.add_argument("--text", type=pathlib.Path, help="default: the program's own random bytes")
@@ -116,21 +130,28 @@ def main() -> None:
         text = options.text or folder / "text.txt"
         if options.text is None:
             text.write_bytes(os.urandom(1 << 20))
-        here = lambda steps: ours(options.program, text, folder, steps)
         how = ["--compile"] if options.compile else []
-        there = lambda steps: [sys.executable, __file__, "--text", str(text), "--in-pytorch", str(steps), *how]
-        shorts, longs = {"here": [], "there": []}, {"here": [], "there": []}
-        ratios, memories = [], []
+        there = [sys.executable, __file__, "--text", str(text), "--in-pytorch", str(options.steps), *how]
+        seconds, peaks = {"here": [], "there": []}, {"here": [], "there": []}
+
+        def train_here(turn: int) -> None:
+            out = folder / f"run-{turn}"
+            peaks["here"].append(run(ours(options.program, text, out, options.steps))[1])
+            seconds["here"].append(seconds_of_steps(out, options.steps))
+
+        def train_there(_: int) -> None:
+            printed, peak = run(there)
+            peaks["there"].append(peak)
+            seconds["there"].append(float(printed))
+
         for turn in range(options.rounds):
-            peaks = {}
-            for side, command in [("here", here), ("there", there)][:: 1 if turn % 2 == 0 else -1]:
-                shorts[side].append(run(command(options.steps))[0])
-                seconds, peaks[side] = run(command(2 * options.steps))
-                longs[side].append(seconds)
-            ratios.append((longs["there"][-1] - shorts["there"][-1]) / (longs["here"][-1] - shorts["here"][-1]))
-            memories.append(peaks["here"] / peaks["there"])
-            print(f"round {turn + 1}: speed {ratios[-1]:.3f}, memory {memories[-1]:.3f}", file=sys.stderr)
-    fastest = {side: min(longs[side]) - min(shorts[side]) for side in shorts}
+            for train in (train_here, train_there)[:: 1 if turn % 2 == 0 else -1]:
+                train(turn)
+            ratio = seconds["there"][-1] / seconds["here"][-1]
+            print(f"round {turn + 1}: speed {ratio:.3f}, memory {peaks['here'][-1] / peaks['there'][-1]:.3f}", file=sys.stderr)
+    ratios = [there / here for here, there in zip(seconds["here"], seconds["there"])]
+    memories = [here / there for here, there in zip(peaks["here"], peaks["there"])]
+    fastest = {side: min(taken) for side, taken in seconds.items()}
     other = "torch.compile" if options.compile else "PyTorch eager"
     limit = "" if options.compile else " (at least 1)"
     print(
