@@ -187,8 +187,9 @@ def rows_of(database):
 
     with sqlite3.connect(database) as sql:
         timed = "(name LIKE 'cost/%' OR name = 'memory/training' OR name LIKE '%seconds')"
+        others = "'created', 'command', 'data', 'input', 'memory of training'"
         queries = (
-            "SELECT key, value FROM facts WHERE key NOT IN ('created', 'command', 'data') ORDER BY 1",
+            f"SELECT key, value FROM facts WHERE key NOT IN ({others}) ORDER BY 1",
             "SELECT name, layer, step, value, lower, upper, n, n_effective, status, attributes "
             f"FROM scalars WHERE NOT {timed} ORDER BY 1, 2, 3",
             "SELECT name, layer, step, dtype, shape, data FROM arrays ORDER BY 1, 2, 3",
