@@ -53,7 +53,7 @@ struct AttentionOptions {
 /// from 0. Parameters as Hugging Face names them: `q_proj`, `k_proj`, `v_proj` or `qkv_proj`, then
 /// `o_proj`, and where asked `q_norm`, `k_norm`, `sinks` [heads]. Biases start at zero and draw no
 /// random number. Written out unless `fused`: O(tokens²) memory per head. A window shorter than the
-/// tokens takes a table of tokens² bytes where fused, too: LibTorch's kernels know no window.
+/// tokens takes a table of tokens² bytes where fused, too: scaled_dot_product_attention has none.
 /// Tables of positions are kept between calls and made anew when the number of tokens, the type or
 /// the device changes; one layer must not run in two threads at once.
 class AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
