@@ -3,22 +3,19 @@
 #include <fmt/ranges.h>
 #include <torch/types.h>
 
-#include <atomic>
 #include <cctype>
 #include <cmath>
-#include <csignal>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/alarms/names.h"
 #include "cli/command.h"
-#include "cli/curvature_task.h"
-#include "cli/plan.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
-#include "cli/settings_options.h"
 #include "cli/study/processes.h"
+#include "cli/train/curvature_task.h"
+#include "cli/train/stop_request.h"
+#include "cli/train/usage.h"
 #include "kappascope/core/memory.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/require.h"
@@ -34,29 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Group = std::shared_ptr<tensor::Group>;
-
-std::atomic<bool> stop_requested{false};
-std::atomic<std::time_t> stop_requested_at{0};
-
-// A second Ctrl-C ends the program at once, but only one that a person had time to press: timeout
-// and batch systems send the same signal to the program and to its group.
-void ask_to_stop(int /*signal*/) {
-  constexpr std::time_t kOneEvent = 2;  // seconds
-  const auto now = std::time(nullptr);
-  std::time_t first = 0;
-  if (stop_requested_at.compare_exchange_strong(first, now)) {
-    stop_requested = true;
-  } else if (now - first >= kOneEvent) {
-    std::_Exit(130);
-  }
-}
-
-/// Whether a stop was asked for so long ago that a measurement must not hold it up: one that ends
-/// by then leaves nothing out, and the resumed run has what an uninterrupted one has.
-bool is_overdue() {
-  constexpr std::time_t kGrace = 2;  // seconds
-  return stop_requested && std::time(nullptr) - stop_requested_at.load() > kGrace;
-}
 
 std::string progress_text(const std::string& label, const train::Progress& progress) {
   double worst = 0;
@@ -118,65 +92,6 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
         dir.string());
   }
   return exit_status(result);
-}
-
-Usage usage_of(Settings& settings,
-               std::string& data,
-               std::string& out,
-               std::string& resume,
-               PlanRequest& plan) {
-  Usage usage;
-  usage.synopsis =
-      "kappascope train --config FILE | --data PATH | --resume RUN [--out RUN] [settings]";
-  usage.text =
-      "Trains a gated MLP, a language model or a ViT-VAE with probes attached, and writes a run: "
-      "a\n"
-      "directory with a SQLite database (run.sqlite) and checkpoints. The loss is the same with "
-      "and\n"
-      "without probes. Ctrl-C saves the state; --resume continues to the same bits as an\n"
-      "uninterrupted run.\n\n"
-      "Alarms are events of the run, lines here, and marks on the page. --stop-on takes their "
-      "names:\n" +
-      alarms_in_words() +
-      "\nexample: kappascope train --config experiments/demo.ini --out runs/demo";
-  usage.options.add_options()("help,h", "show this text")(
-      "config", po::value<std::string>()->value_name("FILE"), "INI file of settings")(
-      "data",
-      po::value(&data)->value_name("PATH"),
-      "what to train on: an image set, a text, or token files (short for --data.path)")(
-      "init",
-      po::value<std::string>()->value_name("FILE"),
-      "start from the weights in a safetensors file, by name (short for --model.init)")(
-      "device",
-      po::value<std::string>()->value_name("NAME"),
-      "where to train: cpu, cuda, cuda:N or auto (short for --train.device)")(
-      "out", po::value(&out)->value_name("RUN"), "directory of the new run (default: runs/LABEL)")(
-      "resume", po::value(&resume)->value_name("RUN"), "continue a run that stopped")(
-      "save",
-      po::value<std::string>()->value_name("FILE"),
-      "also write the final weights as a safetensors file")(
-      "stop-on",
-      po::value<std::string>()->value_name("ALARMS"),
-      "stop with a checkpoint after the step that raises one of these alarms: names above, with "
-      "commas, or any")("json", po::bool_switch(), "print the result as JSON");
-  add_plan(usage.options, plan);
-  add_force(usage);
-  usage.groups = settings_groups(settings);
-  usage.common = common_settings();
-  usage.takes_config = true;
-  return usage;
-}
-
-/// What to pass, where nothing was: the status of wrong usage.
-int nothing_to_train() {
-  notice(
-      "usage: kappascope train --config FILE | --data PATH | --resume RUN [settings]\n\n"
-      "Say what to train:\n"
-      "  --config experiments/demo.ini   the settings in a file\n"
-      "  --data PATH                     the default model on your images or text\n"
-      "  --resume RUN                    continue a run that stopped\n\n"
-      "`kappascope train --help` lists the settings with their defaults.\n");
-  return 2;
 }
 
 store::Facts facts_of(const Settings& settings,
@@ -263,22 +178,21 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   end_with_parent();
   keep_freed_memory();
   Settings settings;
-  std::string out, resume, data;
-  PlanRequest plan;
+  TrainWords words;
   po::variables_map values;
-  if (!parse(arguments, usage_of(settings, data, out, resume, plan), values)) return 0;
+  if (!parse(arguments, train_usage(settings, words), values)) return 0;
 
   train::TrainOptions options;
   if (values.count("stop-on") != 0)
     options.stop_on = alarms_named(values["stop-on"].as<std::string>(), "--stop-on");
-  const bool resuming = !resume.empty();
+  const bool resuming = !words.resume.empty();
   if (values.count("save") != 0)
     check_output(values["save"].as<std::string>(), data::kSafetensorsMark, values);
   if (resuming) {
     refuse_changes(values);
-    settings = from_ini(store::RunReader(resume).fact("config"));
+    settings = from_ini(store::RunReader(words.resume).fact("config"));
   }
-  if (!data.empty()) settings.train.data = data;
+  if (!words.data.empty()) settings.train.data = words.data;
   if (values.count("device") != 0) settings.train.device = values["device"].as<std::string>();
   if (values.count("init") != 0) settings.train.init = values["init"].as<std::string>();
   ProgressLine line(!leads(group));
@@ -288,8 +202,8 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   }
   settings.train.label = label_of(settings.train);
   settings.train.validate();
-  if (plan.asked) {
-    print_plan(settings, plan, values["json"].as<bool>());
+  if (words.plan.asked) {
+    print_plan(settings, words.plan, values["json"].as<bool>());
     return 0;
   }
   line.note(fmt::format("{}: reading {}", settings.train.label, settings.train.data));
@@ -300,16 +214,15 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
         curvature_loss(task, own_rows(first_rows(task, settings.curvature_rows), group));
   settings.probes.spectrum.on_product = [&](int products) {
     line.show(fmt::format("{}: Hessian window, {} products", settings.train.label, products));
-    return !is_overdue();
+    return !stop_is_overdue();
   };
   settings.probes.spectrum.preconditioner = [&](const curvature::NamedParameters& parameters) {
     return train::preconditioner(*task.optimizer, parameters);
   };
   auto probes = probes::standard_probes(task.model(), settings.probes);
 
-  fs::path dir = resuming
-                     ? fs::path(resume)
-                     : fs::path(out.empty() ? "runs/" + folder_name(settings.train.label) : out);
+  fs::path dir = resuming ? words.resume : words.out;
+  if (dir.empty()) dir = fs::path("runs") / folder_name(settings.train.label);
   std::optional<train::Checkpoint> checkpoint;
   if (resuming) checkpoint = checkpoint_of(dir, group, line);
   require(resuming || !leads(group) || !store::RunWriter::holds_run(dir),
@@ -320,12 +233,7 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
     return resuming ? store::RunWriter::resume(dir, (checkpoint ? checkpoint->step : 0) - 1)
                     : store::RunWriter::create(dir, facts_of(settings, task, arguments, group));
   };
-  stop_requested = false;
-  stop_requested_at = 0;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // What is ignored stays so: nohup asks for that.
-    if (std::signal(signal, ask_to_stop) == SIG_IGN) std::signal(signal, SIG_IGN);
-  }
+  options.stop = &listen_for_stop();
   session::SessionOptions watching;
   watching.group = group;
   watching.rows = settings.kept_rows;
@@ -346,7 +254,6 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
                         settings.train.batch,
                         task.problem->unit(),
                         dir.string()));
-  options.stop = &stop_requested;
   options.on_progress = [&](const train::Progress& progress) {
     line.show(progress_text(settings.train.label, progress), progress.step == progress.steps);
   };

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/curvature_task.h"
+#include "cli/train/curvature_task.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/preconditioner.h"
 #include "kappascope/train/checkpoint.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/plan.h"
+#include "cli/train/plan.h"
 #include "kappascope/study/study.h"
 
 namespace kappascope::cli {

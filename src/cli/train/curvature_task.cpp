@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/curvature_task.h"
+#include "cli/train/curvature_task.h"
 
 #include <torch/types.h>
 

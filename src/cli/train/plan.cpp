@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan.h"
+#include "cli/train/plan.h"
 
 #include <fmt/format.h>
 
