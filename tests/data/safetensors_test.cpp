@@ -52,7 +52,7 @@ TEST_CASE("a file written by hand to the format's letter is read, aligned or not
                           bytes);
     const data::SafetensorsFile file(path);
     REQUIRE(file.entries().size() == 1);
-    CHECK(torch::equal(file.read("w"), torch::tensor({{1.5F, -2.F}, {3.F, 0.F}})));
+    CHECK(torch::equal(file.mapped("w"), torch::tensor({{1.5F, -2.F}, {3.F, 0.F}})));
   }
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("tensors of every type come back bit for bit, and their numbers start 
   CHECK(file.entries().size() == tensors.size());
   for (const auto& [name, tensor] : tensors) {
     CAPTURE(name);
-    const auto back = file.read(name);
+    const auto back = file.mapped(name);
     CHECK(back.scalar_type() == tensor.scalar_type());
     CHECK(torch::equal(back, tensor));
   }
@@ -99,12 +99,12 @@ TEST_CASE("a tensor read outlives its file, and half precision fills a float par
   at::Tensor kept;
   {
     const data::SafetensorsFile file(path);
-    kept = file.read("w");
+    kept = file.mapped("w");
     const auto target = torch::zeros({4});
     file.read_into("w", target);
     CHECK(torch::equal(target, half.to(torch::kFloat)));
     CHECK_THROWS_WITH(file.read_into("w", torch::zeros({2, 2})), Catch::Contains("goes into"));
-    CHECK_THROWS_WITH(file.read("v"), Catch::Contains("no tensor 'v'"));
+    CHECK_THROWS_WITH(file.mapped("v"), Catch::Contains("no tensor 'v'"));
   }
   CHECK(torch::equal(kept, half));
 }
@@ -184,7 +184,7 @@ TEST_CASE("a module is saved and filled by name, also from a folder of several f
   int part = 0;
   for (const auto& [name, entry] : file.entries()) {
     data::write_safetensors(folder / "parts" / (std::to_string(part++) + ".safetensors"),
-                            {{name, file.read(name)}});
+                            {{name, file.mapped(name)}});
   }
   std::ofstream(folder / "parts" / "model.index.json") << "{}";  // others put one beside them
   auto again = make();

@@ -215,10 +215,6 @@ at::Tensor SafetensorsFile::mapped(const std::string& name) const {
   return torch::from_blob(start, {bytes}, at::kByte).clone().view(one.type).view(one.shape);
 }
 
-at::Tensor SafetensorsFile::read(const std::string& name) const {
-  return mapped(name).clone();
-}
-
 void SafetensorsFile::read_into(const std::string& name, const at::Tensor& target) const {
   const auto& one = entry(name);
   require(target.sizes() == at::IntArrayRef(one.shape),

@@ -75,11 +75,11 @@ TEST_CASE("weights of transformers give its logits, and the taps see its feature
       CAPTURE(name, fused);
       nn::set_fused_attention(*model, fused);
       features.clear();
-      const auto logits = model->forward(seen.read("ids"));
-      CHECK(gap(logits, seen.read("logits")) < 1e-5);
+      const auto logits = model->forward(seen.mapped("ids"));
+      CHECK(gap(logits, seen.mapped("logits")) < 1e-5);
       REQUIRE(features.size() == 3);
       for (std::size_t i = 0; i < features.size(); ++i) {
-        CHECK(gap(features[i], seen.read("features." + std::to_string(i))) < 1e-5);
+        CHECK(gap(features[i], seen.mapped("features." + std::to_string(i))) < 1e-5);
       }
     }
   }

@@ -20,8 +20,8 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 using Metadata = std::map<std::string, std::string>;
 
 /// A file of named tensors in the format of the safetensors library: 8 bytes, little-endian, with
-/// the length of a JSON header, the header, and the numbers. The file is mapped: tensors
-/// that are not read cost nothing, and `read` holds no second copy.
+/// the length of a JSON header, the header, and the numbers. The file is mapped: tensors that are
+/// not read cost nothing.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -41,10 +41,9 @@ class SafetensorsFile {
   /// Reads the whole file and throws Error unless it is what write_safetensors wrote: its CRC-32 is
   /// among the metadata.
   void require_whole() const;
-  /// A tensor of its own, on the host, in the file's type. Throws Error when there is no such name.
-  [[nodiscard]] at::Tensor read(const std::string& name) const;
-  /// A tensor whose numbers are those of the mapped file, which stays mapped for as long as the
-  /// tensor lives; to be read only.
+  /// A tensor on the host, in the file's type, whose numbers are those of the mapped file, which
+  /// stays mapped for as long as the tensor lives; to be read only. Throws Error when there is no
+  /// such name.
   [[nodiscard]] at::Tensor mapped(const std::string& name) const;
   /// Writes the numbers into `target` of the same shape, converting type and device.
   void read_into(const std::string& name, const at::Tensor& target) const;
