@@ -29,8 +29,8 @@ void StepFigures::begin_step() {
 void StepFigures::end_step(std::int64_t rows) {
   seconds_ += monotonic_seconds() - step_began_;
   rows_ += rows;
-  waited_ += problem_.input().seconds - read_before_.seconds;
-  rows_read_ += problem_.input().rows - read_before_.rows;
+  read_.seconds += problem_.input().seconds - read_before_.seconds;
+  read_.rows += problem_.input().rows - read_before_.rows;
   peak_ = std::max(peak_, counted_.peak());
   peak_on_host_ = std::max(peak_on_host_, counted_.peak_on_host());
   peak_on_devices_ = std::max(peak_on_devices_, counted_.peak_on_devices());
@@ -57,10 +57,10 @@ void StepFigures::record(session::Session& session, bool whole) const {
   };
   run.set_fact("input",
                fmt::format("{} {} a second read, {} trained; steps wait {:.2g} % of their time",
-                           a_second(rows_read_, waited_),
+                           a_second(read_.rows, read_.seconds),
                            problem_.unit(),
                            a_second(rows_, seconds_),
-                           seconds_ > 0 ? 100 * waited_ / seconds_ : 0));
+                           seconds_ > 0 ? 100 * read_.seconds / seconds_ : 0));
 }
 
 }  // namespace kappascope::train

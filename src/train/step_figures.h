@@ -29,11 +29,11 @@ class StepFigures {
 
  private:
   const Problem& problem_;
-  InputTime read_before_;
   tensor::Allocations counted_;
   std::int64_t peak_ = 0, peak_on_host_ = 0, peak_on_devices_ = 0;  ///< bytes
-  double step_began_ = 0, seconds_ = 0, waited_ = 0;
-  std::int64_t rows_ = 0, rows_read_ = 0;
+  InputTime read_before_, read_;  ///< before this step; in all steps
+  double step_began_ = 0, seconds_ = 0;
+  std::int64_t rows_ = 0;
 };
 
 }  // namespace kappascope::train
