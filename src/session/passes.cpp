@@ -68,6 +68,7 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
     view.weight = seen.pass.weight;
     view.branch = seen.pass.branch;
     view.use = seen.use;
+    view.rows_of_step = rows.at(seen.pass.layer);
     view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;
     if (seen.pass.mask.defined()) view.mask = seen.pass.mask.reshape({-1});
     if (seen.gradient.defined()) {

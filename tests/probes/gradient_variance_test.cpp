@@ -206,14 +206,16 @@ TEST_CASE("the probe writes the critical batch of its window, with the rows of a
   const auto phi = torch::rand({400, 6}) + 0.5;
   const auto gamma = torch::randn({400, 3}) + 1;
   probes::GradientVarianceProbe probe;
-  for (int64_t i = 0; i < 4; ++i)
-    testing::observe(
-        probe, testing::view_of(phi.narrow(0, 100 * i, 100), {}, gamma.narrow(0, 100 * i, 100)), i);
+  for (int64_t i = 0; i < 4; ++i) {
+    auto view = testing::view_of(phi.narrow(0, 100 * i, 100), {}, gamma.narrow(0, 100 * i, 100));
+    view.rows_of_step = 1000;  // of which a hundred were kept
+    testing::observe(probe, view, i);
+  }
   store::Snapshot out;
   probe.emit(out);
   const auto* found = testing::find(out, "gradvar/critical_batch");
   REQUIRE(found != nullptr);
-  CHECK(*found->n == 100);
+  CHECK(*found->n == 1000);
   const double v = testing::value(out, "gradvar/measured"),
                m = testing::value(out, "gradvar/zero_mean");
   CHECK(found->value == Approx(v * 100 / 99 / (m - v / 99)));

@@ -134,6 +134,9 @@ TEST_CASE("several processes measure what one measures that sees all rows") {
     CHECK(run.state() == "finished");
     // The batches of the processes are a batch each.
     CHECK_FALSE(run.scalars({"gradvar/measured", "a"}).empty());
+    const auto batch = run.scalars({"gradvar/critical_batch", "a"});
+    REQUIRE_FALSE(batch.empty());
+    CHECK(batch.front().scalar.n == kRows);
   }
 }
 
@@ -152,6 +155,13 @@ TEST_CASE("a layer that one process did not see, and a process that saw none") {
         group);
   });
   check_same_features(folder / "whole", folder / "parts");
+  // All rows of the layer, however few of the processes had them.
+  for (const auto* layer : {"a", "b"}) {
+    const auto batch =
+        store::RunReader(folder / "parts").scalars({"gradvar/critical_batch", layer});
+    REQUIRE_FALSE(batch.empty());
+    CHECK(batch.front().scalar.n == kRows);
+  }
 }
 
 TEST_CASE("the Hessian of a group is that of the mean of the losses") {

@@ -49,6 +49,7 @@ TEST_CASE("passes beyond the rows that a step keeps are counted and not kept") {
     // The scale is that of the whole step.
     const double rows = view.name == "a" ? 12 : 24;
     CHECK(torch::equal(view.gradient, torch::full_like(view.gradient, rows)));
+    CHECK(view.rows_of_step == rows);
     if (view.name == "a") CHECK(torch::equal(view.features, features.at(seen++)));
   }
   CHECK(seen == 2);

@@ -34,7 +34,8 @@ struct LayerView {
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
   int use = 0;                 ///< counts the uses of a layer in one forward pass (shared weights)
   at::Tensor weight = {};      ///< W_d: [d_model, d_ff]; undefined where the front end does not say
-  int64_t branch = 0;  ///< so many features, the last, come of a branch beside the gated path
+  int64_t branch = 0;        ///< so many features, the last, come of a branch beside the gated path
+  int64_t rows_of_step = 0;  ///< that count, in all passes of this process, kept or not
 };
 
 /// A step between the backward pass and the optimiser's update.
