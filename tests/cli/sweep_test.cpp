@@ -277,6 +277,11 @@ TEST_CASE("a run goes down with its sweep, however that ends, and the next sweep
   }
   CHECK(state == "interrupted");
   CHECK(RunReader(run).last_step() < 3999);
+  // Where it goes on is what the study says now.
+  CHECK(work.run(sweep + "--device cuda:99").status != 0);
+  CHECK_THAT(
+      kappascope::testing::slurp(work.path() / "runs/study/logs/no-bias_dropout-0_seed-1.txt"),
+      Contains("cuda:99"));
 }
 
 TEST_CASE("what a kill leaves of a run that was being made is not in its sweep's way") {

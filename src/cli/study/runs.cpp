@@ -50,7 +50,9 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
     if (settings.train.threads == 0) settings.train.threads = threads;
     const auto file = folder / "settings" / (run->name + ".ini");
     write_text_atomically(file, to_ini(settings));
-    Job job{{"train", "--resume", run->dir.string()}, folder / "logs" / (run->name + ".txt")};
+    // Where it goes on is the study's to say: the run was perhaps begun on another device.
+    Job job{{"train", "--resume", run->dir.string(), "--device", settings.train.device},
+            folder / "logs" / (run->name + ".txt")};
     if (run->progress == study::Progress::kMissing)
       job.words = {"train", "--config", file.string(), "--out", run->dir.string()};
     job.any_device = settings.train.device == "cuda" || settings.train.device == "auto";
