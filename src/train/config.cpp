@@ -128,20 +128,33 @@ void refuse_without_effect(const TrainConfig& c) {
   }
 }
 
-/// Refuses micro-batches where their gradients do not add up to the batch's.
-void refuse_micro_batches(const TrainConfig& config) {
-  if (config.micro_batch == 0 || config.micro_batch == config.batch) return;
-  usage(
-      config.kind != "vit-vae",
-      "train.micro-batch needs a loss that is a mean over rows; that of a vit-vae has the root of "
-      "a mean over the batch");
-  usage(
-      config.transformer.norm != "batch",
-      "train.micro-batch does not go with model.norm = batch, which normalises over the rows of a "
-      "pass: the gradients would not be those of the batch");
+/// Refuses to part a batch where the parts' gradients do not add up to the batch's. `by`: who asks
+/// for it.
+void require_parts(const TrainConfig& config, const std::string& by) {
+  usage(config.kind != "vit-vae",
+        by +
+            " needs a loss that is a mean over rows; that of a vit-vae has the root of a mean over "
+            "the batch");
+  usage(config.transformer.norm != "batch",
+        by + " does not go with model.norm = batch, which normalises over the rows of a pass: the "
+             "gradients would not be those of the batch");
 }
 
 }  // namespace
+
+bool TrainConfig::can_be_parted() const {
+  return kind != "vit-vae" && transformer.norm != "batch";
+}
+
+void TrainConfig::require_shared_by(int64_t processes) const {
+  if (processes == 1) return;
+  usage(batch >= processes,
+        fmt::format("a batch of {0} does not reach for {1} processes: set train.batch to at least "
+                    "{1}, or start fewer",
+                    batch,
+                    processes));
+  require_parts(*this, "training in several processes");
+}
 
 void TrainConfig::validate() const {
   one_of("model.kind", kind, {"mlp", "language", "vit-vae"});
@@ -190,7 +203,7 @@ void TrainConfig::validate() const {
   usage(batch >= 1, fmt::format("train.batch must be at least 1, got {}", batch));
   usage(micro_batch >= 0 && micro_batch <= batch,
         fmt::format("train.micro-batch must be 0 to train.batch ({}), got {}", batch, micro_batch));
-  refuse_micro_batches(*this);
+  if (micro_batch != 0 && micro_batch != batch) require_parts(*this, "train.micro-batch");
   usage(logit_rows >= 0, fmt::format("train.logit-rows must not be negative, got {}", logit_rows));
   usage(!recompute || transformer.norm != "batch",
         "train.recompute does not go with model.norm = batch: a second run of a block would count "

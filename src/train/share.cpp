@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/share.h"
 
-#include <fmt/format.h>
 #include <torch/types.h>
 
 #include <cstddef>
-
-#include "kappascope/core/error.h"
 
 namespace kappascope::train {
 
 Share::Share(const at::Tensor& rows, const tensor::Group* group) : rows_(rows) {
   if (group == nullptr) return;
-  if (rows.numel() < group->size()) {
-    throw UsageError(
-        fmt::format("a batch of {} does not reach for {} processes: set train.batch to "
-                    "at least {}, or start fewer",
-                    rows.numel(),
-                    group->size(),
-                    group->size()));
-  }
   rows_ = rows.tensor_split(group->size()).at(static_cast<std::size_t>(group->rank()));
   of_all_ = static_cast<double>(rows_.numel()) / static_cast<double>(rows.numel());
 }

@@ -11,8 +11,8 @@ namespace kappascope::train {
 /// one more where the rows are not divided by the processes. Alone, all of it.
 class Share {
  public:
-  /// `rows`: [n] of the whole batch, the same in each process; `group`: null for this alone. Throws
-  /// UsageError where there are fewer rows than processes.
+  /// `rows`: [n] of the whole batch, the same in each process, as many as there are processes at
+  /// least (TrainConfig::require_shared_by); `group`: null for this alone.
   Share(const at::Tensor& rows, const tensor::Group* group);
 
   [[nodiscard]] const at::Tensor& rows() const { return rows_; }

@@ -158,9 +158,32 @@ TEST_CASE("a plan warns of what cannot work, with the size that would") {
              Catch::Contains(fmt::format("train.micro-batch = {} fits", plan.rows_that_fit)));
   config.micro_batch = plan.rows_that_fit;
   auto options = on_device();
-  options.moments = options.gradients = false;
   CHECK(train::make_plan(config, options).memory.total() <= 80e9);
+  ++config.micro_batch;
+  CHECK(train::make_plan(config, options).memory.total() > 80e9);
   CHECK_THAT(train::to_text(plan), Catch::Contains("logits") && Catch::Contains("warning"));
+  CHECK_THAT(said(plan), !Catch::Contains("a Hessian window"));
+  options.hessian_rows = 512;
+  options.hessian_vectors = 80;
+  CHECK_THAT(said(train::make_plan(config, options)),
+             Catch::Contains("the graph of 512 rows, and up to 80 vectors of"));
+  // Pieces of logits help no pass that is shorter than they are, nor a few rows of a wide
+  // vocabulary.
+  auto few = config;
+  few.batch = 1;
+  few.micro_batch = 0;
+  few.context = 512;
+  CHECK_THAT(said(train::make_plan(few, on_device())), !Catch::Contains("train.logit-rows"));
+  // The first devices have one row more.
+  few.batch = 9;
+  auto two = on_device();
+  two.devices = 2;
+  auto five = few;
+  five.batch = 5;
+  CHECK(train::make_plan(few, two).memory.activations ==
+        train::make_plan(five, on_device()).memory.activations);
+  few.batch = 1;
+  CHECK_THROWS_WITH(train::make_plan(few, two), Catch::Contains("for 2 processes"));
   config.steps = 0;
   CHECK_THROWS_WITH(train::make_plan(config, on_device()), Catch::Contains("--plan-rows"));
   options.rows = 1000;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -20,6 +21,7 @@ void print_plan(const std::vector<study::StudyRun>& runs,
                 const std::string& study,
                 const PlanRequest& request,
                 bool as_json) {
+  if (request.devices < 1) throw UsageError("--plan-devices must be at least 1");
   // Runs that differ in their seed alone take the same.
   std::map<std::pair<std::string, std::string>, std::pair<const study::StudyRun*, int>> kinds;
   std::vector<std::pair<std::string, std::string>> order;
@@ -32,15 +34,18 @@ void print_plan(const std::vector<study::StudyRun>& runs,
     }
     ++count;
   }
-  double hours = 0, bytes = 0;
+  double hours = 0, longest = 0, bytes = 0;
+  auto on_one = request;
+  on_one.devices = 1;
   std::set<std::string> warnings;
   std::string basis;
   bool at_least = false;
   auto list = nlohmann::ordered_json::array();
   for (const auto& key : order) {
     const auto& [run, count] = kinds.at(key);
-    const auto plan = plan_of(settings_of(*run, study), request);
+    const auto plan = plan_of(settings_of(*run, study), on_one);
     hours += count * plan.hours();
+    longest = std::max(longest, plan.hours());
     bytes += count * plan.checkpoint_bytes;
     warnings.insert(plan.warnings.begin(), plan.warnings.end());
     basis = plan.basis;
@@ -64,20 +69,24 @@ void print_plan(const std::vector<study::StudyRun>& runs,
           plan.hours());
     }
   }
+  hours = std::max(hours / request.devices, longest);
   if (as_json) {
     fmt::print("{}\n",
                nlohmann::ordered_json{{"study", study},
                                       {"runs", runs.size()},
+                                      {"devices", request.devices},
                                       {"hours", hours},
                                       {"checkpoint_bytes", bytes},
                                       {"plans", list}}
                    .dump());
     return;
   }
-  fmt::print("all {} runs: {}{:.3g} h one after another, {:.3g} GiB of checkpoints ({})\n",
+  fmt::print("all {} runs: {}{:.3g} h {}, {:.3g} GiB of checkpoints ({})\n",
              runs.size(),
              at_least ? "at least " : "",
              hours,
+             request.devices == 1 ? "one after another"
+                                  : fmt::format("on {} devices, a run each", request.devices),
              bytes / kGibibyte,
              basis);
   for (const auto& warning : warnings) fmt::print("warning: {}\n", warning);

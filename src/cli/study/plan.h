@@ -9,7 +9,8 @@
 
 namespace kappascope::cli {
 
-/// Prints what each arm of a study takes in each of its conditions, and all of its runs together.
+/// Prints what each arm of a study takes in each of its conditions, and all of its runs together,
+/// one run at a time on each of the devices.
 void print_plan(const std::vector<study::StudyRun>& runs,
                 const std::string& study,
                 const PlanRequest& request,

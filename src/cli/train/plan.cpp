@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "kappascope/core/memory.h"
+#include "kappascope/linalg/lanczos.h"
 
 namespace kappascope::cli {
 
@@ -16,6 +17,8 @@ train::Plan plan_of(const Settings& settings, const PlanRequest& request) {
   options.moments = settings.probes.features;
   options.kept_rows = settings.kept_rows;
   options.gradients = settings.probes.gradient_variance;
+  options.hessian_rows = settings.probes.hessian ? settings.curvature_rows : 0;
+  options.hessian_vectors = linalg::LanczosOptions().max_basis;
   return train::make_plan(settings.train, options);
 }
 
@@ -53,7 +56,7 @@ void add_plan(po::options_description& options, PlanRequest& request) {
       "plan for this device by its data sheet: h200, h100, a100, l40s, rtx4090 or v100")(
       "plan-devices",
       po::value(&request.devices)->value_name("N"),
-      "number of these devices, among which the batch is split")(
+      "number of these devices: the batch is split among them, or in a study each has a run")(
       "plan-rows",
       po::value(&request.rows)->value_name("N"),
       "number of training rows, where the data are not on this machine");

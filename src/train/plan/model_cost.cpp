@@ -155,13 +155,12 @@ ModelCost language_cost(const TrainConfig& config, std::int64_t vocabulary) {
   cost.flop += 3 * 2 * n * words * wide;
   // Logarithms of probabilities, their gradient, and that of the logits.
   const double a_token = 3 * 4 * words;
-  if (config.logit_rows == 0) {
-    cost.logits = {0, n * a_token};
-  } else {
-    // Both gradients are there from the forward pass on, and once more when they are scaled.
-    cost.logits = {static_cast<double>(config.logit_rows) * a_token + 2 * 4 * words * wide,
-                   2 * row};
-  }
+  // Both gradients are there from the forward pass on, and once more when they are scaled.
+  const auto in_pieces = [&](std::int64_t rows) {
+    return Affine{static_cast<double>(rows) * a_token + 2 * 4 * words * wide, 2 * row};
+  };
+  cost.logits = config.logit_rows == 0 ? Affine{0, n * a_token} : in_pieces(config.logit_rows);
+  cost.logits_in_pieces = in_pieces(kLogitRows);
   return cost;
 }
 

@@ -28,6 +28,9 @@ struct LayerSize {
   std::int64_t rows = 1;  ///< of features, for each row of the batch
 };
 
+/// What plans recommend for train.logit-rows.
+inline constexpr std::int64_t kLogitRows = 1024;
+
 /// What a model costs, by rows of a pass.
 struct ModelCost {
   std::int64_t parameters = 0;
@@ -37,6 +40,7 @@ struct ModelCost {
   Affine activations;       ///< bytes that a forward pass keeps
   Affine workspace;         ///< bytes more at the peak of the backward pass, without gradients
   Affine logits;            ///< bytes of logits and what is made of them
+  Affine logits_in_pieces;  ///< the same with train.logit-rows = kLogitRows
   std::vector<LayerSize> layers;
   std::function<void()> sample;  ///< a forward and backward pass of a part of the model
   double sample_flop = 0;        ///< of it

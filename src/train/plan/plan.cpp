@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "kappascope/core/error.h"
@@ -130,17 +131,20 @@ PlannedMemory memory_of(const ModelCost& cost,
   return memory;
 }
 
-/// Rows of a pass for which there is room, at most `most`.
+/// Rows of a pass, or of a batch that has no parts, for which there is room; at most `most`.
 int64_t rows_that_fit(const ModelCost& cost,
                       const TrainConfig& config,
                       const PlanOptions& options,
                       double room,
                       int64_t most) {
-  const auto left = room - memory_of(cost, config, options, 0).total();
-  const auto a_row =
-      cost.activations.per_row + std::max(cost.workspace.per_row, cost.logits.per_row);
-  if (left < a_row) return 0;
-  return std::min(most, static_cast<int64_t>(left / a_row));
+  const auto fits = [&](int64_t rows) {
+    auto smaller = config;
+    if (rows < most) (config.can_be_parted() ? smaller.micro_batch : smaller.batch) = rows;
+    return memory_of(cost, smaller, options, static_cast<double>(rows)).total() <= room;
+  };
+  if (fits(most)) return most;
+  const auto below = std::views::iota(int64_t{1}, most);  // each takes more than the one before
+  return std::ranges::partition_point(below, fits) - below.begin();
 }
 
 double timed_step(const ModelCost& cost, double flop, Plan& plan) {
@@ -180,27 +184,43 @@ double step_on(const DeviceFigures& device,
   return flop / (options.devices * peak * reached);
 }
 
-void warn(const ModelCost& cost, const TrainConfig& config, Plan& plan, int64_t rows) {
+void warn(const ModelCost& cost,
+          const TrainConfig& config,
+          const PlanOptions& options,
+          int64_t rows,
+          Plan& plan) {
   auto& warnings = plan.warnings;
   if (plan.room > 0 && plan.memory.total() > plan.room) {
     auto text = fmt::format("a step takes {:.3g} GiB, and there are {:.3g} GiB",
                             plan.memory.total() / kGibibyte,
                             plan.room / kGibibyte);
-    const bool splits = config.kind != "vit-vae" && config.transformer.norm != "batch";
     if (plan.rows_that_fit > 0 && plan.rows_that_fit < rows) {
-      text += splits ? fmt::format(": train.micro-batch = {} fits", plan.rows_that_fit)
-                     : fmt::format(": train.batch = {} fits", plan.rows_that_fit);
+      text += config.can_be_parted()
+                  ? fmt::format(": train.micro-batch = {} fits", plan.rows_that_fit)
+                  : fmt::format(": train.batch = {} fits", plan.rows_that_fit);
     } else if (plan.rows_that_fit == 0) {
       text += ": not even a pass of one row fits";
     }
     if (!config.recompute && config.kind != "mlp") text += "; train.recompute = true takes less";
     warnings.push_back(std::move(text));
   }
-  if (config.logit_rows == 0 && plan.memory.logits > 0.2 * plan.memory.total()) {
-    warnings.push_back(fmt::format(
-        "logits take {:.3g} GiB: train.logit-rows = 1024 makes it {:.3g} GiB",
-        plan.memory.logits / kGibibyte,
-        1024.0 / static_cast<double>(rows * cost.tokens) * plan.memory.logits / kGibibyte));
+  const double in_pieces = cost.logits_in_pieces.at(static_cast<double>(rows));
+  if (config.logit_rows == 0 && plan.memory.logits > 0.2 * plan.memory.total() &&
+      in_pieces < plan.memory.logits) {
+    warnings.push_back(
+        fmt::format("logits take {:.3g} GiB: train.logit-rows = {} makes it {:.3g} "
+                    "GiB",
+                    plan.memory.logits / kGibibyte,
+                    kLogitRows,
+                    in_pieces / kGibibyte));
+  }
+  if (options.hessian_rows > 0) {
+    warnings.push_back(
+        fmt::format("a Hessian window takes memory besides: the graph of {} rows, and up to {} "
+                    "vectors of {:.3g} GiB, as many as fit into a third of what is free",
+                    options.hessian_rows,
+                    options.hessian_vectors,
+                    4 * static_cast<double>(cost.parameters) / kGibibyte));
   }
   std::error_code unknown;
   const auto space = std::filesystem::space(".", unknown);
@@ -230,6 +250,7 @@ const std::vector<DeviceFigures>& known_devices() {
 Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   config.validate();
   if (options.devices < 1) throw UsageError("--plan-devices must be at least 1");
+  config.require_shared_by(options.devices);
   const DeviceFigures* device = nullptr;
   if (!options.device.empty()) {
     const auto& known = known_devices();
@@ -249,7 +270,8 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   Plan plan;
   const auto input = input_of(config, options, plan);
   plan.steps = steps_of(config, input.rows);
-  const auto rows = std::max<int64_t>(1, std::min(pass_of(config), config.batch / options.devices));
+  const auto share = (config.batch + options.devices - 1) / options.devices;
+  const auto rows = std::min(pass_of(config), share);
   const auto sample = std::min<int64_t>(rows, 64);
   const auto cost = config.kind == "language" ? language_cost(config, input.vocabulary)
                     : config.kind == "vit-vae"
@@ -267,7 +289,7 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   const double flop = static_cast<double>(config.batch) * (cost.flop + cost.flop_again);
   plan.seconds_per_step = device != nullptr ? step_on(*device, config, options, flop, plan)
                                             : timed_step(cost, flop, plan);
-  warn(cost, config, plan, rows);
+  warn(cost, config, options, rows, plan);
   return plan;
 }
 
@@ -294,7 +316,10 @@ std::string to_text(const Plan& plan) {
   if (plan.room > 0) line("memory there is", gibibytes(plan.room));
   line("checkpoints", gibibytes(plan.checkpoint_bytes));
   line("time",
-       fmt::format("{}{:.3g} h ({})", plan.at_least ? "at least " : "", plan.hours(), plan.basis));
+       fmt::format("{}{:.3g} h of steps, without evaluations and probes ({})",
+                   plan.at_least ? "at least " : "",
+                   plan.hours(),
+                   plan.basis));
   for (const auto& warning : plan.warnings) line("warning", warning);
   return text;
 }

@@ -103,6 +103,11 @@ struct TrainConfig {
 
   /// Throws UsageError that names the first invalid option.
   void validate() const;
+  /// Whether the gradients of a batch's parts add up to the batch's: a loss that is a mean over
+  /// rows, and no norm over them.
+  [[nodiscard]] bool can_be_parted() const;
+  /// Throws UsageError that says why so many processes cannot share each batch.
+  void require_shared_by(int64_t processes) const;
 };
 
 /// "gated MLP, swiglu, 3 blocks of 64 to 128": the model for a reader.
