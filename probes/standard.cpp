@@ -93,17 +93,8 @@ std::optional<store::RunWriter> new_run(const std::filesystem::path& dir,
   std::optional<store::RunWriter> run;
   auto all = facts;
   if (group != nullptr) all.emplace_back("processes", std::to_string(group->size()));
-  std::string failure;
-  if (group == nullptr || group->leads()) {
-    try {
-      run = store::RunWriter::create(free_directory(dir, existing), all);
-    } catch (const Error& error) {
-      if (group == nullptr) throw;
-      failure = error.what();
-    }
-  }
-  if (group != nullptr) failure = group->broadcast_bytes(failure);
-  if (!failure.empty()) throw Error(failure);
+  tensor::in_leader(group,
+                    [&] { run = store::RunWriter::create(free_directory(dir, existing), all); });
   return run;
 }
 

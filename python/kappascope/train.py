@@ -9,6 +9,7 @@ process 0 writes the run. Continued with --resume, the number of processes may b
 
 import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -41,7 +42,10 @@ def main(arguments: list[str]) -> int:
     with_devices = torch.cuda.is_available()
     if with_devices:  # "cuda" and "auto" are then this process's own device
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
-    dist.init_process_group("cpu:gloo,cuda:nccl" if with_devices else "gloo")
+    # Processes wait while another evaluates or writes a checkpoint, which takes what it takes; one that is
+    # lost closes its connections.
+    backend = "cpu:gloo,cuda:nccl" if with_devices else "gloo"
+    dist.init_process_group(backend, timeout=timedelta(days=1))
     try:
         return int(call("train", arguments, name_of(dist.group.WORLD)))
     finally:

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <exception>
+
+#include "kappascope/core/require.h"
 
 namespace kappascope::tensor {
 namespace {
@@ -51,6 +54,19 @@ std::string Group::broadcast_bytes(const std::string& bytes) {
       leads() ? tensor_of(bytes) : torch::empty({length.item<std::int64_t>()}, torch::kByte);
   if (values.numel() > 0) broadcast(values);
   return bytes_of(values);
+}
+
+void in_leader(Group* group, const std::function<void()>& work) {
+  if (group == nullptr || group->leads()) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      if (group != nullptr) static_cast<void>(group->broadcast_bytes(error.what()));
+      throw;
+    }
+  }
+  const auto failure = group == nullptr ? "" : group->broadcast_bytes("");
+  require(failure.empty(), "{}", failure);
 }
 
 }  // namespace kappascope::tensor

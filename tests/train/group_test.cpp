@@ -48,11 +48,11 @@ probes::ProbeOptions own_probes(train::Task& task, const Group& group) {
   return options;
 }
 
-/// One process of the group. `stop_after`: asked to stop once it has taken so many steps.
+/// One process of the group. `one_step`: it is asked to stop after the first.
 at::Tensor take_part(train::Task& task,
                      const fs::path& dir,
                      const Group& group,
-                     std::optional<int64_t> stop_after = {},
+                     bool one_step = false,
                      bool resuming = false) {
   const bool leads = !group || group->leads();
   std::optional<train::Checkpoint> checkpoint;
@@ -72,7 +72,7 @@ at::Tensor take_part(train::Task& task,
   options.stop = &stop;
   options.keep_checkpoints = 99;
   // Asked of one process, the last one.
-  if (stop_after && (!group || group->rank() + 1 == group->size()) && *stop_after == 0) stop = true;
+  if (one_step && (!group || group->rank() + 1 == group->size())) stop = true;
   train::train(task, session, options);
   return testing::weights(task);
 }
@@ -81,14 +81,14 @@ at::Tensor take_part(train::Task& task,
 std::vector<at::Tensor> train_in(int size,
                                  const train::TrainConfig& config,
                                  const fs::path& dir,
-                                 std::optional<int64_t> stop_after = {},
+                                 bool one_step = false,
                                  bool resuming = false) {
   std::vector<train::Task> tasks;
   for (int i = 0; i < size; ++i) tasks.push_back(train::make_task(config));
   std::vector<at::Tensor> weights(static_cast<std::size_t>(size));
   testing::in_threads(size, [&](const Group& group) {
     const auto rank = static_cast<std::size_t>(group->rank());
-    weights[rank] = take_part(tasks[rank], dir, group, stop_after, resuming);
+    weights[rank] = take_part(tasks[rank], dir, group, one_step, resuming);
   });
   return weights;
 }
@@ -134,11 +134,11 @@ TEST_CASE("a stop that one process is asked for stops all, and as many go on to 
   const auto whole = train_in(2, config, folder / "whole");
   // Stops after each step at which it is started again.
   const auto dir = folder / "stopped";
-  train_in(2, config, dir, 0);
-  for (int again = 0; again < 11; ++again) train_in(2, config, dir, 0, true);
+  train_in(2, config, dir, true);
+  for (int again = 0; again < 11; ++again) train_in(2, config, dir, true, true);
   CHECK(store::RunReader(dir).state() == "interrupted");
   CHECK(train::newest_checkpoint(dir)->step == 12);
-  const auto resumed = train_in(2, config, dir, {}, true);
+  const auto resumed = train_in(2, config, dir, false, true);
   CHECK(torch::equal(resumed[0], whole[0]));
   CHECK(torch::equal(resumed[1], whole[0]));
   const store::RunReader got(dir), want(folder / "whole");
@@ -156,8 +156,8 @@ TEST_CASE("another number of processes goes on, and measures from its next windo
   auto task = train::make_task(config);
   take_part(task, folder / "one", nullptr);
   const store::RunReader want(folder / "one");
-  train_in(2, config, folder / "two", 0);  // one step
-  train_in(3, config, folder / "two", {}, true);
+  train_in(2, config, folder / "two", true);
+  train_in(3, config, folder / "two", false, true);
   const store::RunReader got(folder / "two");
   CHECK(got.state() == "finished");
   check_near(values(got, {"loss/train", ""}), values(want, {"loss/train", ""}), 1e-4);
@@ -181,7 +181,4 @@ TEST_CASE("a batch is parted among the processes without a gap") {
   }
   CHECK(torch::equal(torch::cat(parts), rows));
   CHECK(sum == Approx(1));
-  testing::ThreadGroup many(0, 11, mail);
-  CHECK_THROWS_WITH(train::Share(rows, &many),
-                    Catch::Contains("a batch of 10 does not reach for 11 processes"));
 }

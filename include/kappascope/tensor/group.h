@@ -39,6 +39,10 @@ class Group {
   [[nodiscard]] std::string broadcast_bytes(const std::string& bytes);
 };
 
+/// Does `work` in process 0, or here where there is no group. Where it throws, all processes throw
+/// (collective): process 0 what it threw, the others an Error of the same words.
+void in_leader(Group* group, const std::function<void()>& work);
+
 /// The process group of torch.distributed (or c10d) that is registered under this name. It must
 /// have a backend for the host (Gloo) and, where gradients are on devices, one for those (NCCL).
 /// Throws Error where there is none, or LibTorch was built without it.

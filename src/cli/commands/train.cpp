@@ -120,6 +120,17 @@ store::Facts facts_of(const Settings& settings,
   return facts;
 }
 
+/// Writes "2, 4 from step 100" to the facts where a resumed run goes on in another number of
+/// processes.
+void note_processes(store::RunWriter& run, const fs::path& dir, const Group& group, int64_t taken) {
+  const auto now = std::to_string(group == nullptr ? 1 : group->size());
+  const auto told = store::RunReader(dir).fact("processes", "1");
+  const auto comma = told.rfind(", ");
+  const auto last = comma == std::string::npos ? told : told.substr(comma + 2);
+  if (last.substr(0, last.find(' ')) == now) return;
+  run.set_fact("processes", fmt::format("{}, {} from step {}", told, now, taken));
+}
+
 void refuse_changes(const po::variables_map& values) {
   for (const auto& [name, value] : values) {
     if (!value.defaulted() && name != "resume" && name != "data" && name != "save" &&
@@ -138,7 +149,7 @@ std::optional<train::Checkpoint> checkpoint_of(const fs::path& dir,
                                                const Group& group,
                                                ProgressLine& line) {
   std::optional<train::Checkpoint> found;
-  if (leads(group)) {
+  tensor::in_leader(group.get(), [&] {
     require(store::RunReader(dir).state() != "failed",
             "{} stopped because the loss became NaN or infinite; resuming would fail again: start "
             "a new run with --out and a lower train.learning-rate or a warm-up",
@@ -146,7 +157,7 @@ std::optional<train::Checkpoint> checkpoint_of(const fs::path& dir,
     found = train::newest_checkpoint(dir, {}, [&](const std::string& why) {
       line.note("kappascope: warning: " + why + "; looking for an older checkpoint");
     });
-  }
+  });
   if (group == nullptr) return found;
   auto step = torch::full({1}, found ? found->step : -1, torch::kLong);
   group->broadcast(step);
@@ -202,6 +213,7 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   }
   settings.train.label = label_of(settings.train);
   settings.train.validate();
+  if (group != nullptr) settings.train.require_shared_by(group->size());
   if (words.plan.asked) {
     print_plan(settings, words.plan, values["json"].as<bool>());
     return 0;
@@ -225,22 +237,28 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   if (dir.empty()) dir = fs::path("runs") / folder_name(settings.train.label);
   std::optional<train::Checkpoint> checkpoint;
   if (resuming) checkpoint = checkpoint_of(dir, group, line);
-  require(resuming || !leads(group) || !store::RunWriter::holds_run(dir),
-          "{0} already holds a run; choose another --out, or continue it with --resume {0}",
-          dir.string());
-  const auto make_run = [&]() -> std::optional<store::RunWriter> {
-    if (!leads(group)) return std::nullopt;
-    return resuming ? store::RunWriter::resume(dir, (checkpoint ? checkpoint->step : 0) - 1)
-                    : store::RunWriter::create(dir, facts_of(settings, task, arguments, group));
-  };
   options.stop = &listen_for_stop();
+  std::optional<store::RunWriter> run;
+  tensor::in_leader(group.get(), [&] {
+    if (resuming) {
+      const auto taken = checkpoint ? checkpoint->step : 0;
+      run = store::RunWriter::resume(dir, taken - 1);
+      note_processes(*run, dir, group, taken);
+      return;
+    }
+    require(!store::RunWriter::holds_run(dir),
+            "{0} already holds a run; choose another --out, or continue it with --resume {0}",
+            dir.string());
+    run = store::RunWriter::create(dir, facts_of(settings, task, arguments, group));
+  });
   session::SessionOptions watching;
   watching.group = group;
-  watching.rows = settings.kept_rows;
+  const int64_t processes = group == nullptr ? 1 : group->size();
+  watching.rows = (settings.kept_rows + processes - 1) / processes;  // of this process's part
   watching.alarms.on_alarm = [&](const std::vector<session::Alarm>& raised) {
     line.note(fmt::format("{}: {}", settings.train.label, session::in_words(raised)));
   };
-  train::TappedSession session(task.model(), make_run(), std::move(probes), watching);
+  train::TappedSession session(task.model(), std::move(run), std::move(probes), watching);
   if (checkpoint) {
     train::load_checkpoint(*checkpoint, task, session);
     line.note(fmt::format("resuming {} after {} steps", dir.string(), checkpoint->step));
