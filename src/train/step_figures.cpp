@@ -55,11 +55,13 @@ void StepFigures::record(session::Session& session, bool whole) const {
     if (!(seconds > 0)) return std::string("?");
     return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
   };
+  auto* const group = session.group();
   run.set_fact("input",
-               fmt::format("{} {} a second read, {} trained; steps wait {:.2g} % of their time",
+               fmt::format("{} {} a second read, {} trained{}; steps wait {:.2g} % of their time",
                            a_second(read_.rows, read_.seconds),
                            problem_.unit(),
                            a_second(rows_, seconds_),
+                           group == nullptr ? "" : fmt::format(" (process 0 of {})", group->size()),
                            seconds_ > 0 ? 100 * read_.seconds / seconds_ : 0));
 }
 

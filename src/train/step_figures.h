@@ -17,14 +17,14 @@ class StepFigures {
   explicit StepFigures(const Problem& problem);
 
   void begin_step();
-  /// A step of so many rows, those of all processes, has ended.
+  /// A step of so many rows, those of this process, has ended.
   void end_step(std::int64_t rows);
 
   /// Writes memory/training and the facts "input" and "memory of training". The memory is the peak
   /// within steps of what tensors take beyond those that were there before the first: gradients,
   /// the optimiser's state, what the graph keeps, the probes' sums. What the allocators and the
-  /// process hold besides would hide it in a small model. `whole` is false in a run that was
-  /// resumed, whose earlier steps were not seen.
+  /// process hold besides would hide it in a small model. In a group all is of process 0. `whole`
+  /// is false in a run that was resumed, whose earlier steps were not seen.
   void record(session::Session& session, bool whole) const;
 
  private:

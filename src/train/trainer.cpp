@@ -35,18 +35,6 @@ void update(Task& task) {
   task.loss_scale.taken();
 }
 
-/// ‖∇loss‖ over all parameters, before any clipping. The sums are of float (off by 1e-4 at four
-/// million elements), those over the tensors of double.
-double gradient_norm(const torch::nn::Module& model) {
-  std::vector<at::Tensor> gradients;
-  for (const auto& parameter : model.parameters()) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-  }
-  if (gradients.empty()) return 0;
-  const auto norms = torch::stack(at::_foreach_norm(gradients)).to(torch::kDouble);
-  return torch::linalg_vector_norm(norms).item<double>();
-}
-
 /// Whether it is so in one of the processes.
 bool any_of(tensor::Group* group, bool here) {
   if (group == nullptr) return here;
@@ -55,9 +43,9 @@ bool any_of(tensor::Group* group, bool here) {
   return count.item<int64_t>() > 0;
 }
 
-void record_evaluation(Task& task, session::Session& session) {
+void record_evaluation(Task& task, session::Session& session, int64_t share) {
   std::vector<store::Scalar> found;
-  session.outside([&] { found = task.problem->evaluate(); });
+  session.outside([&] { found = task.problem->evaluate(share); });
   for (auto& scalar : found) session.record(std::move(scalar));
 }
 
@@ -106,6 +94,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     figures.begin_step();
     task.optimizer->zero_grad();
     const auto rows = sampler.indices(step);
+    const auto share = Share(rows, group).rows().numel();
     if (step + 1 < task.steps) problem.expect(Share(sampler.indices(step + 1), group).rows());
     result.loss = take_gradient(task, rows, session);
     try {
@@ -125,10 +114,10 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       return result;
     }
     update(task);
-    figures.end_step(rows.numel());
+    figures.end_step(share);
     result.steps = step + 1;
     if (leads && (result.steps % eval_every == 0 || result.steps == task.steps))
-      record_evaluation(task, session);
+      record_evaluation(task, session, share);
     const auto alarm = std::ranges::find_if(session.alarms(), [&](const session::Alarm& raised) {
       return options.stop_on.contains(raised.id);
     });

@@ -30,13 +30,13 @@ TEST_CASE("a language model has one loss a token, the cross entropy of its outpu
   CHECK(losses[0][5].item<double>() == Approx(-log_p[target].item<double>()));
   CHECK(problem.unit() == "windows");
 
-  const auto before = problem.evaluate().front();
+  const auto before = problem.evaluate(16).front();
   CHECK(before.name == "loss/test");
   CHECK(before.value == Approx(std::log(256.0)).epsilon(0.1));
   train::TappedSession session(
       task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
   train::train(task, session);
-  CHECK(problem.evaluate().front().value < 2.5);
+  CHECK(problem.evaluate(16).front().value < 2.5);
 }
 
 TEST_CASE("each layout, bias configuration and feed-forward layer of a configuration is built") {
@@ -119,14 +119,14 @@ TEST_CASE("a ViT-VAE trains on images without labels, and says why it has no Gau
   config.eval_rows = 40;
   config.threads = 1;
   auto task = train::make_task(config);
-  const auto before = task.problem->evaluate().front().value;
+  const auto before = task.problem->evaluate(16).front().value;
   CHECK(task.problem->losses(Split::kTrain, torch::arange(5)).numel() == 1);
   CHECK_THROWS_WITH(task.problem->outputs(Split::kTrain, torch::arange(5)),
                     Catch::Contains("--operator hessian"));
   train::TappedSession session(
       task.model(), store::RunWriter::create(folder.path() / "run", {}), {});
   train::train(task, session);
-  CHECK(task.problem->evaluate().front().value < 0.8 * before);
+  CHECK(task.problem->evaluate(16).front().value < 0.8 * before);
 }
 
 TEST_CASE("attacks are part of a classifier's evaluation and leave training as it is") {

@@ -77,11 +77,11 @@ class Autoencoder final : public Problem {
   void expect(const at::Tensor& indices) override {
     if (!device_.is_cpu()) train_->expect(indices);
   }
-  [[nodiscard]] std::vector<store::Scalar> evaluate() override {
+  [[nodiscard]] std::vector<store::Scalar> evaluate(int64_t share) override {
     const auto rows = evaluated_rows(config_, test_->size());
     return {{.name = store::id::kLossTest,
              .layer = "",
-             .value = test_loss(*this, rows, rows_at_once(config_, config_.batch))}};
+             .value = test_loss(*this, rows, rows_at_once(config_, share))}};
   }
 
  private:

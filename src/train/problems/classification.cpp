@@ -68,7 +68,7 @@ class Classification final : public Problem {
   void expect(const at::Tensor& indices) override {
     if (!device_.is_cpu()) train_->expect(indices);
   }
-  [[nodiscard]] std::vector<store::Scalar> evaluate() override {
+  [[nodiscard]] std::vector<store::Scalar> evaluate(int64_t /*share*/) override {
     const torch::NoGradGuard no_grad;
     const nn::EvaluationMode evaluation(*model_);
     const auto chunk = rows_at_once(config_, 2000);

@@ -127,11 +127,11 @@ class Language final : public Problem {
   [[nodiscard]] at::Tensor outputs(data::Split split, const at::Tensor& indices) override {
     return logits(windows(split, indices));
   }
-  [[nodiscard]] std::vector<store::Scalar> evaluate() override {
+  [[nodiscard]] std::vector<store::Scalar> evaluate(int64_t share) override {
     const auto rows = evaluated_rows(config_, test_.size());
     return {{.name = store::id::kLossTest,
              .layer = "",
-             .value = test_loss(*this, rows, rows_at_once(config_, config_.batch))}};
+             .value = test_loss(*this, rows, rows_at_once(config_, share))}};
   }
 
  private:

@@ -29,7 +29,8 @@ inline int64_t evaluated_rows(const TrainConfig& config, int64_t rows) {
   return config.eval_rows > 0 ? std::min(config.eval_rows, rows) : rows;
 }
 
-/// Rows of a pass of an evaluation that takes at most `most` at once: no more than in training.
+/// Rows of a pass of an evaluation that takes at most `most` at once: no more than a pass of
+/// training where that is of micro-batches.
 inline int64_t rows_at_once(const TrainConfig& config, int64_t most) {
   return config.micro_batch > 0 ? std::min(config.micro_batch, most) : most;
 }

@@ -8,6 +8,9 @@
 
 #include "kappascope/train/task.h"
 
+namespace torch::nn {
+class Module;
+}
 namespace kappascope::session {
 class Session;
 }
@@ -35,5 +38,9 @@ double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions
 /// takes its part of `rows` (session.group()); loss and gradient are then those of all rows, of the
 /// same bits in each.
 double take_gradient(Task& task, const at::Tensor& rows, session::Session& session);
+
+/// ‖∇loss‖ over all parameters, before any clipping: float sums of pieces of the gradients, those
+/// over the pieces of double.
+double gradient_norm(const torch::nn::Module& model);
 
 }  // namespace kappascope::train

@@ -51,8 +51,9 @@ class Problem {
   /// on a device, the host reads them meanwhile.
   virtual void expect(const at::Tensor& /*indices*/) {}
   /// What is measured on the test part, in evaluation mode: `loss/test` first. The mode is
-  /// restored.
-  [[nodiscard]] virtual std::vector<store::Scalar> evaluate() = 0;
+  /// restored. `share`: rows of the batch that this process trains, more than which a large model
+  /// does not evaluate at once.
+  [[nodiscard]] virtual std::vector<store::Scalar> evaluate(int64_t share) = 0;
   [[nodiscard]] const InputTime& input() const { return input_; }
 
  protected:
