@@ -24,7 +24,7 @@ from pathlib import Path
 
 STEPS = 3
 # Blocks that are kept of a model that 24 GiB do not hold.
-CUT = {"pgb-phi3": 4}
+CUT = {"pgb-gemma3": 12, "pgb-phi3": 4}
 ROOM = 24 * 2**30
 
 
