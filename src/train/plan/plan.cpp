@@ -10,7 +10,6 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "kappascope/core/error.h"
@@ -143,8 +142,12 @@ int64_t rows_that_fit(const ModelCost& cost,
     return memory_of(cost, smaller, options, static_cast<double>(rows)).total() <= room;
   };
   if (fits(most)) return most;
-  const auto below = std::views::iota(int64_t{1}, most);  // each takes more than the one before
-  return std::ranges::partition_point(below, fits) - below.begin();
+  int64_t fitting = 0, too_many = most;  // each takes more than the one before
+  while (too_many - fitting > 1) {
+    const auto middle = fitting + (too_many - fitting) / 2;
+    (fits(middle) ? fitting : too_many) = middle;
+  }
+  return fitting;
 }
 
 double timed_step(const ModelCost& cost, double flop, Plan& plan) {
