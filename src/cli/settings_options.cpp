@@ -93,6 +93,9 @@ OptionGroup language_group(train::TransformerConfig& t) {
   auto made = group("language", "language models: layout, attention, norms");
   made.options.add_options()(
       "model.preset", name(t.preset), "a whole model by name, e.g. qwen3-134m")(
+      "model.preset-blocks",
+      number(t.preset_blocks),
+      "keep so many of the preset's blocks, the first (0: all)")(
       "model.layout", name(t.layout), "llama, phi3, qwen3 or gemma3")(
       "model.heads", number(t.heads), "attention heads (also of vit-vae)")(
       "model.kv-heads", number(t.kv_heads), "key and value heads (0: as many as heads)")(

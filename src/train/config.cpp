@@ -34,7 +34,14 @@ void one_of(const std::string& option,
 }
 
 void validate_transformer(const TransformerConfig& config) {
-  if (!config.preset.empty()) nn::language_model(config.preset);
+  if (!config.preset.empty()) {
+    const auto blocks = nn::language_model(config.preset).layers();
+    usage(config.preset_blocks >= 0 && config.preset_blocks <= blocks,
+          fmt::format("model.preset-blocks must be 0 (all) to {}, which {} has; got {}",
+                      blocks,
+                      config.preset,
+                      config.preset_blocks));
+  }
   one_of("model.layout", config.layout, {"llama", "phi3", "qwen3", "gemma3"});
   if (!config.norm.empty()) nn::parse_norm_kind(config.norm);
   if (!config.norm_order.empty()) nn::parse_norm_order(config.norm_order);
@@ -66,6 +73,7 @@ void refuse_without_effect(const TrainConfig& c) {
   };
   const Setting settings[] = {
       {"model.preset", t.preset != d.preset, language},
+      {"model.preset-blocks", t.preset_blocks != d.preset_blocks, language && !t.preset.empty()},
       {"model.layout", t.layout != d.layout, language && sized},
       {"model.width", c.width != plain.width, sized},
       {"model.hidden", c.hidden != plain.hidden, sized},
@@ -227,7 +235,12 @@ void TrainConfig::validate() const {
 std::string model_in_words(const TrainConfig& config) {
   const auto& transformer = config.transformer;
   const bool language = config.kind == "language";
-  if (language && !transformer.preset.empty()) return transformer.preset;
+  if (language && !transformer.preset.empty()) {
+    return transformer.preset_blocks == 0
+               ? transformer.preset
+               : fmt::format(
+                     "{}, the first {} blocks", transformer.preset, transformer.preset_blocks);
+  }
   const std::string kind = language ? "language model (" + transformer.layout + ")"
                            : config.kind == "vit-vae" ? "ViT-VAE"
                                                       : "gated MLP";

@@ -69,6 +69,19 @@ TEST_CASE("a setting that the configuration does not read is refused") {
     c.width = 96;
   };
   CHECK_THAT(told("language", "", preset), Catch::Contains("model.width has no effect"));
+  const auto cut = [](auto& c) { c.transformer.preset_blocks = 2; };
+  CHECK_THAT(told("language", "", cut), Catch::Contains("model.preset-blocks has no effect"));
+  const auto cut_preset = [](auto& c) {
+    c.transformer.preset = "qwen3-small";
+    c.transformer.preset_blocks = 2;
+  };
+  CHECK(told("language", "", cut_preset) == "accepted");
+  const auto too_many = [](auto& c) {
+    c.transformer.preset = "qwen3-small";
+    c.transformer.preset_blocks = 5;
+  };
+  CHECK_THAT(told("language", "", too_many),
+             Catch::Contains("0 (all) to 4, which qwen3-small has"));
   const auto squared = [](auto& c) { c.loss = "squared"; };
   CHECK_THAT(told("vit-vae", "", squared), Catch::Contains("train.loss has no effect"));
   CHECK(told("mlp", "", squared) == "accepted");
@@ -109,5 +122,7 @@ TEST_CASE("the model and the optimiser are told in a few words") {
   config.momentum = 0.9;
   config.transformer.preset = "qwen3-134m";
   CHECK(train::model_in_words(config) == "qwen3-134m");
+  config.transformer.preset_blocks = 2;
+  CHECK(train::model_in_words(config) == "qwen3-134m, the first 2 blocks");
   CHECK(train::optimizer_in_words(config) == "sgd, momentum 0.9");
 }

@@ -97,6 +97,10 @@ TEST_CASE("each layout, bias configuration and feed-forward layer of a configura
   changed.hidden = plain.hidden;
   changed.blocks = plain.blocks;
   CHECK(parameters(changed).at("model.embed_tokens.weight") == std::vector<int64_t>{256, 128});
+  CHECK(parameters(changed).contains("model.layers.3.mlp.down_proj.weight"));
+  changed.transformer.preset_blocks = 2;
+  CHECK(parameters(changed).contains("model.layers.1.mlp.down_proj.weight"));
+  CHECK_FALSE(parameters(changed).contains("model.layers.2.mlp.down_proj.weight"));
   changed.loss = "squared";
   CHECK_THROWS_AS(train::make_task(changed), UsageError);
 }

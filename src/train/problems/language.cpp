@@ -17,7 +17,10 @@ namespace {
 
 nn::CausalLmOptions layout_of(const TrainConfig& config, int64_t vocabulary) {
   const auto& t = config.transformer;
-  if (!t.preset.empty()) return nn::language_model(t.preset).vocabulary(vocabulary);
+  if (!t.preset.empty()) {
+    auto options = nn::language_model(t.preset).vocabulary(vocabulary);
+    return t.preset_blocks > 0 ? options.layers(t.preset_blocks) : options;
+  }
   const nn::LmSize size{.vocabulary = vocabulary,
                         .layers = config.blocks,
                         .width = config.width,

@@ -10,6 +10,7 @@ namespace kappascope::train {
 struct TransformerConfig {
   // of the language model
   std::string preset;            ///< a whole model by name (nn::language_model); or, if empty:
+  int64_t preset_blocks = 0;     ///< the first of the preset's blocks that are kept; 0: all
   std::string layout = "qwen3";  ///< llama | phi3 | qwen3 | gemma3
   int64_t heads = 4;
   int64_t kv_heads = 0;      ///< 0: as many as heads
