@@ -96,7 +96,7 @@ def main() -> None:
     settings.update({"train.eval-rows": 1, "probes.every": 2, "probes.window": 1, "probes.hessian-rows": 1})
     settings.update({"probes.hessian-top": 1, "probes.hessian-tolerance": 0.1, "probes.density": "false"})
     if options.study.stem in CUT:
-        settings["model.blocks"] = CUT[options.study.stem]
+        settings["model.preset-blocks"] = CUT[options.study.stem]
         print(f"{options.study.stem}: cut to {CUT[options.study.stem]} blocks")
     if settings.get("train.precision", "float32") != "float32" and not multiplies_in_16_bits():
         settings["train.precision"] = "float32"
@@ -107,7 +107,8 @@ def main() -> None:
         if settings.get("model.kind") == "language":
             bits = int(settings.get("data.token-bits", 16))
             write_tokens(folder, int(settings["data.vocabulary"]), int(settings["data.context"]), bits)
-            layers = int(settings["model.blocks"]) if "model.blocks" in settings else None  # a preset's number
+            kept = settings.get("model.blocks") or settings.get("model.preset-blocks")
+            layers = int(kept) if kept else None  # a preset's number
             settings["data.path"] = folder
         elif settings.get("model.kind") == "vit-vae":
             write_images(folder / "images.npy", int(settings["data.image-size"]), 40)
