@@ -67,7 +67,7 @@ void begin_anew(Problem& problem, session::Session& session) {
 /// What to change where there is no room for one row, or a batch has no parts.
 std::string what_takes_less(const TrainConfig& config) {
   std::string text;
-  if (!config.recompute && config.kind != "mlp") text += "train.recompute = true, ";
+  if (!config.recompute && config.can_recompute()) text += "train.recompute = true, ";
   if (config.logit_rows == 0 && config.kind == "language") text += "train.logit-rows = 256, ";
   if (!config.can_be_parted()) text += "a smaller train.batch, ";
   return text.empty() ? "a smaller model is needed" : text + "or a smaller model takes less";

@@ -154,6 +154,10 @@ bool TrainConfig::can_be_parted() const {
   return kind != "vit-vae" && transformer.norm != "batch";
 }
 
+bool TrainConfig::can_recompute() const {
+  return kind != "mlp" && transformer.norm != "batch";
+}
+
 void TrainConfig::require_shared_by(int64_t processes) const {
   if (processes == 1) return;
   usage(batch >= processes,

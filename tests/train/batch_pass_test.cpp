@@ -236,8 +236,8 @@ TEST_CASE("a batch that does not fit is named with the size that does") {
   // A batch without parts is not tried in parts, though some would fit.
   config.transformer.norm = "batch";
   CHECK_THROWS_WITH(take(3, 0, true),
-                    Catch::Contains("; train.recompute = true, train.logit-rows = "
-                                    "256, a smaller train.batch, or a smaller"));
+                    Catch::Contains("; train.logit-rows = 256, a smaller train.batch, or a smaller "
+                                    "model takes less"));
 }
 
 TEST_CASE("the gradient's norm is right for a matrix of many millions") {
@@ -265,6 +265,10 @@ TEST_CASE("what cannot be parted is shared by no processes") {
   config.kind = "language";
   config.transformer.norm = "batch";
   CHECK_THROWS_WITH(config.require_shared_by(2), Catch::Contains("model.norm = batch"));
+  // What is advised is what is accepted.
+  CHECK_FALSE(config.can_recompute());
+  config.recompute = true;
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("train.recompute does not go"));
 }
 
 TEST_CASE("micro-batches are refused where their gradients do not add up") {

@@ -204,7 +204,7 @@ void warn(const ModelCost& cost,
     } else if (plan.rows_that_fit == 0) {
       text += ": not even a pass of one row fits";
     }
-    if (!config.recompute && config.kind != "mlp") text += "; train.recompute = true takes less";
+    if (!config.recompute && config.can_recompute()) text += "; train.recompute = true takes less";
     warnings.push_back(std::move(text));
   }
   const double in_pieces = cost.logits_in_pieces.at(static_cast<double>(rows));

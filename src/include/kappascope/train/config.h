@@ -107,6 +107,8 @@ struct TrainConfig {
   /// Whether the gradients of a batch's parts add up to the batch's: a loss that is a mean over
   /// rows, and no norm over them.
   [[nodiscard]] bool can_be_parted() const;
+  /// Whether train.recompute may be set: transformer blocks without a norm over rows.
+  [[nodiscard]] bool can_recompute() const;
   /// Throws UsageError that says why so many processes cannot share each batch.
   void require_shared_by(int64_t processes) const;
 };
