@@ -36,6 +36,20 @@ TEST_CASE("a study at the paper's size is planned without its data and without t
   }
 }
 
+TEST_CASE("a study on several devices has a run on each") {
+  const Workplace work;
+  const auto plan = [&](const std::string& devices) {
+    const auto file = fs::path(KAPPASCOPE_EXPERIMENTS) / "paper/pgb-mlp-mnist-2x64.ini";
+    return work.run("sweep '" + file.string() + "' --plan --plan-device h100 --json " +
+                    "--plan-rows 60000 --plan-devices " + devices);
+  };
+  const auto one = nlohmann::json::parse(plan("1").out),
+             eight = nlohmann::json::parse(plan("8").out);
+  CHECK(eight["hours"].get<double>() == Approx(one["hours"].get<double>() / 8));
+  CHECK(eight["plans"][0]["memory"] == one["plans"][0]["memory"]);
+  CHECK_THAT(plan("0").err, Catch::Contains("--plan-devices must be at least 1"));
+}
+
 TEST_CASE("train --plan tells memory and hours and writes no run") {
   const Workplace work;
   const std::string model =

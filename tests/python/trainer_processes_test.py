@@ -96,7 +96,9 @@ class TrainerProcesses(unittest.TestCase):
         self.assertNotEqual(running.returncode, 0)
         self.train(1, *SETTINGS, "--train.batch=1024", "--out", str(self.folder / "straight"))
         self.train(PROCESSES + 1, "--resume", str(run))
-        self.assertEqual(kappascope.read(str(run)).facts["state"], "finished")
+        facts = kappascope.read(str(run)).facts
+        self.assertEqual(facts["state"], "finished")
+        self.assertRegex(facts["processes"], rf"^{PROCESSES}, {PROCESSES + 1} from step \d+$")
         self.check_same("killed", "straight")
 
     def processes_of(self, launcher: int) -> list[int]:
