@@ -296,3 +296,22 @@ TEST_CASE("products in half precision are right to their stated noise, and come 
     }
   }
 }
+
+TEST_CASE("finite differences find a scale that lies far below the parameters' length") {
+  // 1000 parameters of one, and one whose part of the loss looks like itself within 1e-3 only, as
+  // embeddings before a norm do: differences of larger steps see the tails of it.
+  const auto large = torch::ones({1000}, torch::requires_grad());
+  const auto small = torch::full({4}, 2e-4, torch::requires_grad());
+  const auto loss = [&] {
+    return 1e-6 * large.square().sum() + 1e-4 * (1 + (small / 1e-3).square()).log().sum();
+  };
+  const curvature::NamedParameters parameters = {{"large", large}, {"small", small}};
+  const auto exact = curvature::hessian(loss, parameters);
+  const auto rough = curvature::hessian(loss, parameters, by(ProductKind::kFiniteDifference));
+  const auto direction = torch::cat({torch::zeros({1000}), torch::ones({4}) / 2});
+  const double value = exact->apply(direction).norm().item<double>();
+  REQUIRE(value > 100);
+  CHECK((rough->apply(direction) - exact->apply(direction)).norm().item<double>() <
+        rough->product_noise() * value);
+  CHECK(rough->product_noise() < 1e-2);
+}

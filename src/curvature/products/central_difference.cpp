@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -69,34 +70,38 @@ void CentralDifference::choose_step(double first,
                                     double roundoff,
                                     const std::vector<at::Tensor>& directions) {
   constexpr int kSteps = 12;
-  double least = std::numeric_limits<double>::infinity(), largest = 0;
+  // Where steps reach beyond what the function looks like here, differences fall as 1/h, and two of
+  // them are apart by three quarters.
+  constexpr double kAgree = 0.1;
+  double least = std::numeric_limits<double>::infinity();
   std::vector<at::Tensor> before;
   for (int i = 0; i < kSteps; ++i) {
     const double step = first * std::pow(4.0, -i);
-    double gap = 0;
+    double apart = 0, largest = 0;
     std::vector<at::Tensor> now;
     now.reserve(directions.size());
-    for (const auto& direction : directions)
+    for (const auto& direction : directions) {
       now.push_back(difference(direction, step / length_of(direction)) / length_of(direction));
-    for (std::size_t j = 0; j < before.size(); ++j) {
-      // The larger of the two: a NaN gap stays one, and is no agreement.
-      const double each = length_of(now[j] - before[j]);
-      gap = each <= gap ? gap : each;
+      largest = std::max(largest, length_of(now.back()));
     }
-    if (!before.empty() && gap < least) {
-      least = gap;
+    for (std::size_t j = 0; j < before.size(); ++j) {
+      // The larger of the two: a NaN stays one, and is no agreement.
+      const double each = length_of(now[j] - before[j]);
+      apart = each <= apart ? apart : each;
+    }
+    if (apart != 0) apart /= largest;
+    if (!before.empty() && apart < least) {
+      least = apart;
       // Between the two that agree: their larger one has the truncation, their smaller one the
       // rounding.
       step_ = 2 * step;
-      largest = 0;
-      for (const auto& each : now) largest = std::max(largest, length_of(each));
-    } else if (std::isfinite(least)) {
+    } else if (least < kAgree) {
       break;
     }
     before = std::move(now);
   }
   require(std::isfinite(least), "no step of finite differences gives finite gradients");
-  noise_ = 16 * roundoff + (largest > 0 ? 2 * least / largest : 0);
+  noise_ = 16 * roundoff + 2 * least;
 }
 
 at::Tensor CentralDifference::difference(const at::Tensor& v, double step) const {

@@ -17,13 +17,14 @@ namespace kappascope::curvature {
 /// ε^⅔ at h = ε^⅓ (1 + ‖θ‖) / ‖v‖ (Andrei 2009, after Dembo and Steihaug 1983), which knows
 /// nothing of F. The constructor therefore goes down from there by factors of four along a few
 /// directions, compares each difference with the one before, and takes the step where they agree
-/// best; how well they agree there is the error. The parameters are displaced in place and put back
-/// bit for bit, also when F throws.
+/// best; how far they are apart there is the error. It goes on while they do not agree at all: what
+/// F looks like may be told by parameters far smaller than ‖θ‖. The parameters are displaced in
+/// place and put back bit for bit, also when F throws.
 class CentralDifference {
  public:
   /// `function` gives a tensor of one shape, without graph; `directions`: [size] each, not zero,
   /// the step is chosen for the worst of them. `roundoff` is the one of the coarsest type. Throws
-  /// when no step gives finite differences. Cost: about 6 evaluations a direction. Where the
+  /// when no step gives finite differences. Cost: 6 to 24 evaluations a direction. Where the
   /// processes of a `group` hold a part of the parameters each, so do `directions`, F and v, and
   /// lengths are those of the whole: every member is then collective.
   CentralDifference(std::vector<at::Tensor> parameters,

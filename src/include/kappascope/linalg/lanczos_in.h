@@ -98,6 +98,8 @@ class ThickRestartLanczos {
   /// Vectors of order n that know nothing of each other have |cos| < 2/sqrt(n) in 19 of 20 cases:
   /// 0.2 at n = 100, and sqrt(1.2) = 1.1.
   static constexpr double kMixedTerm = 1.1;
+  /// With errors of a tenth of the largest eigenvalue, what was found last says little of the ends.
+  static constexpr double kBlind = 0.1;
   /// Rounding of a projection where products are exact: 1e-16 in each step of a sum over n = 10⁶
   /// terms, which add up as their root.
   static constexpr double kProjectionRounding = 1e-13;
@@ -263,8 +265,9 @@ class ThickRestartLanczos {
     }
   }
 
-  /// Whether the products contradict each other by more than their noise.
+  /// Whether the products contradict each other by more than their noise, or it hides all else.
   [[nodiscard]] bool contradicts(const ExtremeEigenvalues& result, bool measured) const {
+    if (noise_ > kBlind) return true;
     const double noise = kContradiction * std::max(noise_, kProjectionRounding) * scale_;
     return space_.asymmetry() > noise ||
            (measured &&
