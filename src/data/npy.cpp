@@ -123,9 +123,7 @@ Pixels map_npy(const fs::path& file, Split split) {
           file.string(),
           bytes,
           header.offset + total);
-  auto values = torch::from_file(file.string(), /*shared=*/false, bytes, torch::kUInt8)
-                    .narrow(0, header.offset, total)
-                    .view(shape);
+  auto values = mapped_tensor(file, torch::kUInt8).narrow(0, header.offset, total).view(shape);
   if (grey) values = values.unsqueeze(1);
   if (last) values = values.permute({0, 3, 1, 2});
   // Every tenth is held out: views of the mapped file, so that nothing is read here.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/data/tokens.h"
 
+#include <fmt/format.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/mapped_file.h"
+#include "kappascope/core/error.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::data {
@@ -27,13 +30,13 @@ bool is_gzip(const fs::path& file) {
   return start[0] == '\x1f' && start[1] == '\x8b';
 }
 
-/// NAME.bin, or NAME-*.bin in the order of their names.
+/// NAME.bin, or NAME-*.bin in the order of their names; both where a folder has both.
 std::vector<fs::path> token_files(const fs::path& folder, const std::string& name) {
-  if (fs::exists(folder / (name + ".bin"))) return {folder / (name + ".bin")};
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto file = entry.path().filename().string();
-    if (file.starts_with(name + "-") && file.ends_with(".bin")) found.push_back(entry.path());
+    if (file == name + ".bin" || (file.starts_with(name + "-") && file.ends_with(".bin")))
+      found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -42,10 +45,45 @@ std::vector<fs::path> token_files(const fs::path& folder, const std::string& nam
 int64_t bytes_of(const fs::path& file) {
   const auto bytes = static_cast<int64_t>(fs::file_size(file));
   require(bytes > 0, "{} is empty", file.string());
-  require(!is_gzip(file),
-          "{} is packed, and a text is read piece by piece: unpack it first (gunzip --keep)",
-          file.string());
   return bytes;
+}
+
+/// Tokens [n] as they are, int64.
+at::Tensor numbers(const at::Tensor& stored) {
+  auto out = stored.to(torch::kLong);
+  if (stored.scalar_type() == torch::kInt16) out.bitwise_and_(0xFFFF);
+  return out;
+}
+
+/// Throws Error with the place of the first token outside the vocabulary; `first`: the place of the
+/// first of these.
+void require_in(int64_t vocabulary, const at::Tensor& tokens, const fs::path& file, int64_t first) {
+  const auto outside = tokens.lt(0).logical_or_(tokens.ge(vocabulary)).nonzero();
+  if (outside.size(0) == 0) return;
+  const auto at = outside[0][0].item<int64_t>();
+  throw Error(fmt::format(
+      "{} holds token {} at place {}, outside the vocabulary of {} (data.vocabulary), or its "
+      "tokens are of another size (data.token-bits)",
+      file.string(),
+      tokens[at].item<int64_t>(),
+      first + at,
+      vocabulary));
+}
+
+/// Looks at the start and the end of a file, before hours are spent on it: a token outside the
+/// vocabulary, or tokens of 32 bits that are taken for two of 16, the second of which is zero.
+void look_at(const fs::path& file, const at::Tensor& stored, int64_t vocabulary) {
+  constexpr int64_t kLook = 1 << 16, kTells = 16;
+  const auto count = std::min(stored.size(0), kLook);
+  for (const auto first : {int64_t{0}, stored.size(0) - count}) {
+    const auto seen = numbers(stored.narrow(0, first, count));
+    require_in(vocabulary, seen, file, first);
+    if (stored.scalar_type() != torch::kInt16 || count < kTells) continue;
+    const auto high = seen.slice(0, 1 - first % 2, {}, 2), low = seen.slice(0, first % 2, {}, 2);
+    require(high.any().item<bool>() || !low.any().item<bool>(),
+            "every second token of {} is 0, as in tokens of 32 bits: set data.token-bits = 32",
+            file.string());
+  }
 }
 
 }  // namespace
@@ -81,17 +119,27 @@ TokenSource::TokenSource(const fs::path& path, Split split, const TokenOptions& 
              : path.string());
   if (!binary) {
     const auto bytes = bytes_of(path);
+    require(!is_gzip(path),
+            "{} is packed, and a text is read piece by piece: unpack it first (gunzip --keep)",
+            path.string());
     require(vocabulary_ == 0 || vocabulary_ >= 256,
             "a text has 256 tokens, its bytes; the vocabulary is given as {}",
             vocabulary_);
     if (vocabulary_ == 0) vocabulary_ = 256;
-    const auto all = torch::from_file(path.string(), /*shared=*/false, bytes, torch::kUInt8);
+    const auto all = mapped_tensor(path, torch::kUInt8);
     const auto first_held_out = bytes - bytes / 10;
     add(path,
         split == Split::kTrain ? all.narrow(0, 0, first_held_out)
                                : all.narrow(0, first_held_out, bytes - first_held_out));
     return;
   }
+  const auto single = std::find_if(files.begin(), files.end(), [](const auto& file) {
+    return file.filename() == "train.bin" || file.filename() == "val.bin";
+  });
+  require(single == files.end() || files.size() == 1,
+          "{} is there, and so is {}: one of them is not meant",
+          files.front().string(),
+          files.back().string());
   const int64_t size = options.bits / 8, most = options.bits == 16 ? 65536 : INT32_MAX;
   for (const auto& file : files) {
     const auto bytes = bytes_of(file);
@@ -108,11 +156,8 @@ TokenSource::TokenSource(const fs::path& path, Split split, const TokenOptions& 
             file.string(),
             most,
             vocabulary_);
-    add(file,
-        torch::from_file(file.string(),
-                         /*shared=*/false,
-                         bytes / size,
-                         options.bits == 16 ? torch::kInt16 : torch::kInt32));
+    add(file, mapped_tensor(file, options.bits == 16 ? torch::kInt16 : torch::kInt32));
+    look_at(file, tokens_.back(), vocabulary_);
   }
 }
 
@@ -122,6 +167,7 @@ void TokenSource::add(const fs::path& file, at::Tensor tokens) {
           file.string(),
           tokens.size(0),
           length_);
+  files_.push_back(file);
   ends_.push_back((ends_.empty() ? 0 : ends_.back()) + (tokens.size(0) - 1) / length_);
   tokens_.push_back(std::move(tokens));
 }
@@ -133,29 +179,24 @@ int64_t TokenSource::tokens() const {
 }
 
 at::Tensor TokenSource::window(int64_t index) const {
-  const auto file = std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin();
-  require(index >= 0 && file < std::ssize(ends_),
+  const auto found = std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin();
+  require(index >= 0 && found < std::ssize(ends_),
           "{} has {} windows, and not number {}",
           path_.string(),
           size(),
           index);
-  const auto first = file == 0 ? 0 : ends_[static_cast<std::size_t>(file) - 1];
-  return tokens_[static_cast<std::size_t>(file)].narrow(0, (index - first) * length_, length_ + 1);
+  const auto file = static_cast<std::size_t>(found);
+  const auto first = (index - (file == 0 ? 0 : ends_[file - 1])) * length_;
+  const auto& stored = tokens_[file];
+  auto tokens = numbers(stored.narrow(0, first, length_ + 1));
+  if (stored.scalar_type() != torch::kUInt8) require_in(vocabulary_, tokens, files_[file], first);
+  return tokens;
 }
 
 at::Tensor TokenSource::windows(const at::Tensor& indices) const {
   std::vector<at::Tensor> rows;
   for (int64_t i = 0; i < indices.size(0); ++i) rows.push_back(window(indices[i].item<int64_t>()));
-  auto out = torch::stack(rows).to(torch::kLong);
-  if (tokens_.front().scalar_type() == torch::kUInt8) return out;
-  if (tokens_.front().scalar_type() == torch::kInt16) out.bitwise_and_(0xFFFF);
-  const auto top = out.max().item<int64_t>(), bottom = out.min().item<int64_t>();
-  require(top < vocabulary_ && bottom >= 0,
-          "{} holds token {}, outside the vocabulary of {}",
-          path_.string(),
-          bottom < 0 ? bottom : top,
-          vocabulary_);
-  return out;
+  return torch::stack(rows);
 }
 
 }  // namespace kappascope::data

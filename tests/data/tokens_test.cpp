@@ -3,6 +3,11 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
@@ -69,7 +74,7 @@ TEST_CASE(
   };
   CHECK(torch::equal(open(65536).windows(torch::tensor({0})),
                      torch::tensor({{5, 40000, 65535, 7, 8, 9}})));
-  CHECK_THROWS_WITH(open(40000).windows(torch::tensor({0})), Contains("token 65535"));
+  CHECK_THROWS_WITH(open(40000), Contains("train.bin holds token 40000 at place 1"));
   CHECK_THROWS_WITH(open(0), Contains("data.vocabulary"));
   CHECK_THROWS_WITH(open(65537), Contains("at most 65536"));
   CHECK_THROWS_WITH(open(100, 0), Contains("at least one token"));
@@ -83,22 +88,59 @@ TEST_CASE(
 TEST_CASE("tokens of 32 bits are read whole, and one of the wrong size is named") {
   const TemporaryFolder folder;
   std::string bytes;
-  for (const unsigned token : {5U, 100000U, 1U, 0x80000001U}) {
+  const auto add = [&](unsigned token) {
     for (int shift = 0; shift < 32; shift += 8)
       bytes.push_back(static_cast<char>(token >> shift & 0xFF));
-  }
+  };
+  // 35615 begins as a file of gzip does.
+  for (const unsigned token : {35615U, 100000U, 1U}) add(token);
   testing::write_bytes(folder.path() / "train.bin", bytes);
   const auto open = [&](int64_t vocabulary, int bits = 32) {
     return data::TokenSource(
         folder.path(), data::Split::kTrain, {.length = 1, .vocabulary = vocabulary, .bits = bits});
   };
   CHECK(torch::equal(open(100001).windows(torch::tensor({1})), torch::tensor({{100000, 1}})));
-  CHECK_THROWS_WITH(open(100000).windows(torch::tensor({0})), Contains("token 100000"));
-  CHECK_THROWS_WITH(open(100001).windows(torch::tensor({2})), Contains("token -2147483647"));
+  CHECK_THROWS_WITH(open(100000), Contains("token 100000 at place 1"));
   CHECK_THROWS_WITH(open(100001, 16), Contains("at most 65536"));
   CHECK_THROWS_WITH(open(100001, 8), Contains("16 or 32"));
   testing::write_bytes(folder.path() / "train.bin", bytes + "xy");
-  CHECK_THROWS_WITH(open(100001), Contains("18 bytes, and its tokens have 4"));
+  CHECK_THROWS_WITH(open(100001), Contains("14 bytes, and its tokens have 4"));
+  add(0x80000001U);
+  testing::write_bytes(folder.path() / "train.bin", bytes);
+  CHECK_THROWS_WITH(open(100001), Contains("token -2147483647 at place 3"));
+}
+
+TEST_CASE("tokens of 32 bits are not taken for two of 16, and a late token is named by its place") {
+  const TemporaryFolder folder;
+  constexpr int kCount = 300'000;
+  std::vector<std::uint16_t> tokens(kCount);
+  const auto write = [&](const std::string& name) {
+    std::string bytes(2 * tokens.size(), '\0');
+    std::memcpy(bytes.data(), tokens.data(), bytes.size());
+    testing::write_bytes(folder.path() / name, bytes);
+  };
+  const auto open = [&] {
+    return data::TokenSource(
+        folder.path(), data::Split::kTrain, {.length = 100, .vocabulary = 1000});
+  };
+  for (int i = 0; i < kCount; i += 2) tokens[i] = static_cast<std::uint16_t>(1 + i % 999);
+  write("train.bin");
+  CHECK_THROWS_WITH(open(), Contains("train.bin is 0") && Contains("data.token-bits = 32"));
+  tokens.pop_back();  // an end that begins at an odd place
+  for (auto& token : tokens) token = 7;
+  for (int i = kCount - 1 - 65536; i < kCount - 1; ++i) tokens[i] = i % 2 == 0 ? 7 : 0;
+  write("train.bin");
+  CHECK_THROWS_WITH(open(), Contains("data.token-bits = 32"));
+  // Not at the start and not at the end.
+  for (auto& token : tokens) token = 7;
+  tokens[150'030] = 1000;
+  write("train.bin");
+  const auto source = open();
+  CHECK(source.windows(torch::tensor({1499})).sum().item<int64_t>() == 101 * 7);
+  CHECK_THROWS_WITH(source.windows(torch::tensor({1499, 1500})),
+                    Contains("train.bin holds token 1000 at place 150030"));
+  write("train-0001.bin");
+  CHECK_THROWS_WITH(open(), Contains("train-0001.bin") && Contains("one of them is not meant"));
 }
 
 TEST_CASE("shards follow each other by name, and no window lies in two of them") {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -18,6 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "data/mapped_file.h"
 #include "data/safetensors/format.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
@@ -34,31 +30,6 @@ using Entry = SafetensorsFile::Entry;
 
 /// Longer headers are refused before anything is parsed, as the format's own library does.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
-
-struct Mapping {
-  std::shared_ptr<const std::byte> bytes;
-  std::size_t size = 0;
-};
-
-Mapping map_file(const fs::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  require(file >= 0, "cannot open {}: {}", path.string(), std::strerror(errno));
-  struct stat status {};
-  void* start = MAP_FAILED;
-  int error = fstat(file, &status) == 0 ? 0 : errno;
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (error == 0 && size > 0) {
-    start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (start == MAP_FAILED) error = errno;
-  }
-  close(file);
-  if (error == ENOMEM) throw std::bad_alloc();  // says nothing about the file
-  require(error == 0, "cannot read {}: {}", path.string(), std::strerror(error));
-  if (size == 0) return {};
-  return {{static_cast<const std::byte*>(start),
-           [size](const std::byte* p) { munmap(const_cast<std::byte*>(p), size); }},
-          size};
-}
 
 /// Product of `shape` and the type's size; refuses what does not fit 63 bits.
 std::size_t bytes_of(const Entry& entry) {

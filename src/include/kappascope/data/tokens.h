@@ -30,7 +30,8 @@ class TokenSource {
   /// `path`: a text file, whose tokens are its bytes and whose last tenth is held out for the test
   /// part; or a folder with train.bin or train-*.bin (in the order of their names) and val.bin or
   /// val-*.bin, tokens as little-endian integers of `bits` bits. Throws Error naming the file and
-  /// what is wrong with it: missing, empty, packed, a fraction of a token, shorter than one window.
+  /// what is wrong with it: missing, empty, packed, a fraction of a token, shorter than one window,
+  /// a token outside the vocabulary at its start or end, 32 bits taken for 16.
   TokenSource(const std::filesystem::path& path, Split split, const TokenOptions& options);
 
   /// Windows: window i of a file holds its tokens i·length to (i+1)·length, both included; those of
@@ -39,8 +40,8 @@ class TokenSource {
   [[nodiscard]] int64_t tokens() const;
   [[nodiscard]] int64_t vocabulary() const { return vocabulary_; }
   [[nodiscard]] int64_t length() const { return length_; }
-  /// indices: [k] int64 -> [k, length + 1] int64. Throws Error when a token lies outside the
-  /// vocabulary.
+  /// indices: [k] int64 -> [k, length + 1] int64. Throws Error with file and place when a token
+  /// lies outside the vocabulary.
   [[nodiscard]] at::Tensor windows(const at::Tensor& indices) const;
 
  private:
@@ -48,6 +49,7 @@ class TokenSource {
   [[nodiscard]] at::Tensor window(int64_t index) const;
 
   std::filesystem::path path_;
+  std::vector<std::filesystem::path> files_;
   // Of each file: [n], uint8, int16 (the bits of an unsigned one) or int32, mapped; and how many
   // windows there are in it and those before it.
   std::vector<at::Tensor> tokens_;
