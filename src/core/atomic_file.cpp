@@ -52,16 +52,12 @@ std::string temporary_prefix(const fs::path& file) {
   return '.' + file.filename().string() + '.';
 }
 
-bool is_temporary_of(const fs::path& file, const fs::path& candidate) {
-  const auto name = candidate.filename().string();
-  return name.starts_with(temporary_prefix(file)) && name.ends_with(kPartial);
-}
-
-/// Removes what killed writers of `file` have left; that of one at work is locked.
-void remove_leftovers(const fs::path& file, const fs::path& directory) {
+/// That of a writer at work is locked.
+void remove_unlocked(const fs::path& directory, std::string_view prefix) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    if (!is_temporary_of(file, entry.path())) continue;
+    const auto name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(kPartial)) continue;
     const Descriptor leftover(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (leftover.get() >= 0 && ::flock(leftover.get(), LOCK_EX | LOCK_NB) == 0)
       fs::remove(entry.path(), ignored);
@@ -108,7 +104,7 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
           file.string(),
           directory.string());
   regular_file_at(file);
-  remove_leftovers(file, directory);
+  remove_unlocked(directory, temporary_prefix(file));
   const Temporary temporary(file, directory);
   try {
     write(temporary.path);
@@ -137,6 +133,10 @@ void rename_durably(const fs::path& from, const fs::path& to) {
   fs::rename(from, to, error);
   require(!error, "cannot write {}: {}", to.string(), error.message());
   flush(directory_of(to), O_DIRECTORY);
+}
+
+void remove_leftovers(const fs::path& directory, std::string_view start) {
+  remove_unlocked(directory, fmt::format(".{}", start));
 }
 
 void write_text_atomically(const fs::path& file, const std::string& text) {

@@ -87,7 +87,12 @@ TEST_CASE("checkpoints are found by step, and other files are not taken for one"
   CHECK(train::newest_checkpoint(trained.run, 3)->file == trained.first);
   CHECK_FALSE(train::newest_checkpoint(trained.run, 4).has_value());
   CHECK_FALSE(train::newest_checkpoint(trained.folder / "absent").has_value());
+  // What a killed process left of a step that is not written again.
+  testing::write_bytes(dir / ".step-00000005.safetensors.0badcafe.partial", "x");
+  testing::write_bytes(dir / ".notes.safetensors.0badcafe.partial", "x");
   train::prune_checkpoints(trained.run, 1);
+  CHECK_FALSE(fs::exists(dir / ".step-00000005.safetensors.0badcafe.partial"));
+  CHECK(fs::exists(dir / ".notes.safetensors.0badcafe.partial"));
   CHECK_FALSE(fs::exists(trained.first));
   CHECK(fs::exists(trained.second));
   CHECK(fs::exists(dir / "notes.safetensors"));

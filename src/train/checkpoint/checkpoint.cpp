@@ -215,6 +215,7 @@ std::vector<fs::path> checkpoint_files(const fs::path& run_dir) {
 }
 
 void prune_checkpoints(const fs::path& run_dir, int keep) {
+  remove_leftovers(run_dir / "checkpoints", "step-");
   auto found = list(run_dir, kExtension);
   while (found.size() > static_cast<std::size_t>(std::max(keep, 0))) {
     fs::remove(found.begin()->second);

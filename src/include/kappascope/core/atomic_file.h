@@ -23,6 +23,10 @@ void write_atomically(const std::filesystem::path& file,
 /// The same with a text.
 void write_text_atomically(const std::filesystem::path& file, const std::string& text);
 
+/// Removes what killed processes have left of files in `directory` whose names begin with `start`,
+/// which may never be written again.
+void remove_leftovers(const std::filesystem::path& directory, std::string_view start);
+
 /// Makes `dir` and what is missing above it, each name flushed to the disk: what is written durably
 /// below would be lost with it. Throws Error with the path and the cause.
 void make_directories(const std::filesystem::path& dir);
