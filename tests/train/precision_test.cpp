@@ -159,3 +159,25 @@ TEST_CASE("the factor of the loss rises after steps without an overflow, and is 
   CHECK_THAT(train::precision_in_words("bf16"), Catch::Contains("8e+05"));
   CHECK(train::precision_in_words("float32") == "float32");
 }
+
+TEST_CASE("a squared loss of outputs in 16 bits is taken in float") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.loss = "squared";
+  for (const auto* precision : {"bf16", "fp16"}) {
+    CAPTURE(precision);
+    config.precision = precision;
+    auto task = train::make_task(config);
+    const nn::Autocast cast(torch::kCPU, train::low_precision(precision));
+    const auto rows = torch::arange(16);
+    REQUIRE(
+        at::isReducedFloatingType(task.problem->outputs(data::Split::kTrain, rows).scalar_type()));
+    const auto losses = task.problem->losses(data::Split::kTrain, rows).detach();
+    CHECK(losses.scalar_type() == torch::kFloat);
+    // None of sixteen is a number of 16 bits, but by chance.
+    CHECK(
+        losses.to(*train::low_precision(precision)).to(torch::kFloat).ne(losses).sum().item<int>() >
+        12);
+  }
+}

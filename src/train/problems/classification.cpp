@@ -135,8 +135,10 @@ class Classification final : public Problem {
   [[nodiscard]] at::Tensor losses_of(const at::Tensor& outputs, const at::Tensor& labels) const {
     if (squared_) {
       // One term a sample (summed over the outputs), so that a gradient scales back by the batch.
-      const auto targets = torch::one_hot(labels, outputs.size(-1)).to(outputs.dtype());
-      return (outputs - targets).square().sum(-1).mul(0.5);
+      const auto wide =
+          at::isReducedFloatingType(outputs.scalar_type()) ? outputs.to(torch::kFloat) : outputs;
+      const auto targets = torch::one_hot(labels, wide.size(-1)).to(wide.dtype());
+      return (wide - targets).square().sum(-1).mul(0.5);
     }
     return torch::nn::functional::cross_entropy(
         outputs, labels, torch::nn::CrossEntropyLossOptions().reduction(torch::kNone));
