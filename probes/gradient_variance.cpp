@@ -211,7 +211,8 @@ void GradientVarianceProbe::observe(const session::StepView& view) {
     auto& layer = layers_[seen.name];
     ++layer.batches;
     layer.rows += v.rows;
-    layer.rows_of_steps += static_cast<double>(seen.rows_of_step);
+    layer.rows_of_step += (static_cast<double>(seen.rows_of_step) - layer.rows_of_step) /
+                          static_cast<double>(layer.batches);
     for (int i = 0; i < kQuantities; ++i) {
       layer.values[i] += quantities[i].value;
       layer.variances[i] += quantities[i].error * quantities[i].error;
@@ -220,12 +221,7 @@ void GradientVarianceProbe::observe(const session::StepView& view) {
 }
 
 void GradientVarianceProbe::emit(store::Snapshot& out) {
-  average_rows();
   write(out);
-}
-
-void GradientVarianceProbe::average_rows() {
-  for (auto& [name, layer] : layers_) layer.rows_of_steps /= static_cast<double>(layer.batches);
 }
 
 void GradientVarianceProbe::write(store::Snapshot& out) {
@@ -248,7 +244,7 @@ void GradientVarianceProbe::write(store::Snapshot& out) {
                                       rows,
                                       normal_quantile(1 - 0.0125));
     add_scalar(out, id::kCriticalBatch, name, batch.value, batch.lower, batch.upper);
-    out.scalars.back().n = layer.rows_of_steps;
+    out.scalars.back().n = layer.rows_of_step;
   }
   layers_.clear();
 }
@@ -256,11 +252,10 @@ void GradientVarianceProbe::write(store::Snapshot& out) {
 void GradientVarianceProbe::emit_with(tensor::Group& group,
                                       double /*seconds*/,
                                       store::Snapshot& out) {
-  average_rows();
   share_layers(group, layers_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
     sum.batches += layer.batches;
     sum.rows += layer.rows;
-    sum.rows_of_steps += layer.rows_of_steps;
+    sum.rows_of_step += layer.rows_of_step;  // each process has its part of the step's rows
     for (int i = 0; i < kQuantities; ++i) {
       sum.values[i] += layer.values[i];
       sum.variances[i] += layer.variances[i];
@@ -273,7 +268,7 @@ tensor::State GradientVarianceProbe::state_of(const Layer& layer) {
   tensor::State out;
   out.set("batches", layer.batches);
   out.set("rows", layer.rows);
-  out.set("rows_of_steps", layer.rows_of_steps);
+  out.set("rows_of_step", layer.rows_of_step);
   out.set("values", torch::tensor(at::ArrayRef<double>(layer.values), torch::kDouble));
   out.set("variances", torch::tensor(at::ArrayRef<double>(layer.variances), torch::kDouble));
   return out;
@@ -284,8 +279,9 @@ GradientVarianceProbe::Layer GradientVarianceProbe::layer_of(const tensor::State
   layer.batches = inner.integer("batches");
   // A state of version 0.1 has none; its window goes without a critical batch.
   layer.rows = inner.has("rows") ? inner.integer("rows") : 0;
-  layer.rows_of_steps =
-      inner.has("rows_of_steps") ? inner.number("rows_of_steps") : static_cast<double>(layer.rows);
+  layer.rows_of_step = inner.has("rows_of_step")
+                           ? inner.number("rows_of_step")
+                           : static_cast<double>(layer.rows) / static_cast<double>(layer.batches);
   const auto read = [&](const char* name, auto& to) {
     const auto tensor = inner.tensor(name, torch::kDouble, {static_cast<int64_t>(to.size())});
     std::copy_n(tensor.template const_data_ptr<double>(), to.size(), to.begin());

@@ -80,13 +80,11 @@ class GradientVarianceProbe final : public session::Probe {
   struct Layer {
     std::array<double, kQuantities> values{}, variances{};
     int64_t batches = 0, rows = 0;
-    double rows_of_steps = 0;  // those of which no gradient was kept among them
+    double rows_of_step = 0;  // a mean; those of which no gradient was kept are among them
   };
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] static Layer layer_of(const tensor::State& inner);
 
-  /// Makes of each layer's rows_of_steps the rows of one step in this process.
-  void average_rows();
   void write(store::Snapshot& out);
 
   std::map<std::string, Layer> layers_;
