@@ -75,6 +75,11 @@ TEST_CASE("train starts from the weights of a safetensors file, and saves its ow
   // The second run begins where the first ended, below where that began.
   CHECK(loss("b").front().scalar.value < loss("a").front().scalar.value);
   CHECK_THAT(RunReader(work.path() / "b").fact("config"), Contains("init = a.safetensors"));
+  // What a run goes on from are its checkpoints: the file is needed once.
+  std::filesystem::rename(work.path() / "a.safetensors", work.path() / "elsewhere");
+  CHECK(work.run("train --resume b").status == 0);
+  CHECK(work.run("spectrum b --rows 50 --top 1").status == 0);
+  std::filesystem::rename(work.path() / "elsewhere", work.path() / "a.safetensors");
   const auto wrong =
       work.run("train --data data --model.width 7 --init a.safetensors --out c " + steps);
   CHECK(wrong.status == 1);

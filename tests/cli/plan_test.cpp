@@ -63,4 +63,11 @@ TEST_CASE("train --plan tells memory and hours and writes no run") {
   const auto refused = work.run(model + " --plan-device abacus");
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err, Catch::Contains("h100"));
+  // A word of a plan begins no training, and plans no part of what it names.
+  for (const char* word : {"--plan-device h100", "--plan-devices 2", "--plan-rows 9"}) {
+    const auto alone = work.run("train --data /nowhere/x " + std::string(word));
+    CHECK(alone.status == 2);
+    CHECK_THAT(alone.err, Catch::Contains("go with --plan"));
+  }
+  CHECK_THAT(work.run(model + " --plan-devices 2").err, Catch::Contains("needs --plan-device"));
 }

@@ -191,6 +191,7 @@ int run_spectrum(const Arguments& arguments) {
   auto settings = from_ini(reader.fact("config"));
   if (!data.empty()) settings.train.data = data;
   if (!device.empty()) settings.train.device = device;
+  settings.train.init.clear();  // the checkpoint has the weights
   // Fused attention has no second derivative; the written-out one has the same values.
   settings.train.transformer.fused_attention = false;
   auto task = train::make_task(settings.train);

@@ -139,7 +139,7 @@ int run_sweep(const Arguments& arguments) {
     print_list(runs, name, values["json"].as<bool>());
     return 0;
   }
-  if (plan.asked) {
+  if (asks_for_plan(plan)) {
     print_plan(runs, name, plan, values["json"].as<bool>());
     return 0;
   }

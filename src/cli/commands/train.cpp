@@ -214,10 +214,15 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   settings.train.label = label_of(settings.train);
   settings.train.validate();
   if (group != nullptr) settings.train.require_shared_by(group->size());
-  if (words.plan.asked) {
-    print_plan(settings, words.plan, values["json"].as<bool>());
+  if (asks_for_plan(words.plan)) {
+    if (leads(group)) print_plan(settings, words.plan, values["json"].as<bool>());
     return 0;
   }
+  fs::path dir = resuming ? words.resume : words.out;
+  if (dir.empty()) dir = fs::path("runs") / folder_name(settings.train.label);
+  std::optional<train::Checkpoint> checkpoint;
+  if (resuming) checkpoint = checkpoint_of(dir, group, line);
+  if (checkpoint) settings.train.init.clear();  // its weights are the run's, whatever they began as
   line.note(fmt::format("{}: reading {}", settings.train.label, settings.train.data));
   auto task = train::make_task(settings.train);
   settings.probes.last_step = task.steps - 1;
@@ -233,10 +238,6 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   };
   auto probes = probes::standard_probes(task.model(), settings.probes);
 
-  fs::path dir = resuming ? words.resume : words.out;
-  if (dir.empty()) dir = fs::path("runs") / folder_name(settings.train.label);
-  std::optional<train::Checkpoint> checkpoint;
-  if (resuming) checkpoint = checkpoint_of(dir, group, line);
   options.stop = &listen_for_stop();
   std::optional<store::RunWriter> run;
   tensor::in_leader(group.get(), [&] {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "kappascope/core/error.h"
 #include "kappascope/core/memory.h"
 #include "kappascope/linalg/lanczos.h"
 
@@ -40,6 +41,7 @@ nlohmann::ordered_json to_json(const train::Plan& plan) {
           {"room", plan.room},
           {"rows_that_fit", plan.rows_that_fit},
           {"checkpoint_bytes", plan.checkpoint_bytes},
+          {"checkpoint_peak", plan.checkpoint_peak},
           {"seconds_per_step", plan.seconds_per_step},
           {"hours", plan.hours()},
           {"at_least", plan.at_least},
@@ -60,6 +62,19 @@ void add_plan(po::options_description& options, PlanRequest& request) {
       "plan-rows",
       po::value(&request.rows)->value_name("N"),
       "number of training rows, where the data are not on this machine");
+}
+
+bool asks_for_plan(const PlanRequest& request) {
+  const PlanRequest plain;
+  const bool alone =
+      !request.asked && (request.device != plain.device || request.rows != plain.rows ||
+                         request.devices != plain.devices);
+  if (alone)
+    throw UsageError(
+        "--plan-device, --plan-devices and --plan-rows go with --plan, which is missing");
+  if (request.devices > 1 && request.device.empty())
+    throw UsageError("--plan-devices needs --plan-device, by whose data sheet the time is planned");
+  return request.asked;
 }
 
 void print_plan(const Settings& settings, const PlanRequest& request, bool as_json) {

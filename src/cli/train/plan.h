@@ -22,6 +22,10 @@ struct PlanRequest {
 /// Adds --plan, --plan-device, --plan-devices and --plan-rows.
 void add_plan(po::options_description& options, PlanRequest& request);
 
+/// Whether a plan is asked for. Throws UsageError where a word of it stands alone: the run would
+/// begin.
+bool asks_for_plan(const PlanRequest& request);
+
 train::Plan plan_of(const Settings& settings, const PlanRequest& request);
 
 /// As a program reads it: bytes, FLOP, seconds, hours.
