@@ -158,6 +158,12 @@ bool TrainConfig::can_recompute() const {
   return kind != "mlp" && transformer.norm != "batch";
 }
 
+int64_t TrainConfig::steps_with(int64_t training_rows) const {
+  if (steps > 0) return steps;
+  const int64_t batches = training_rows / batch;
+  return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(batches)));
+}
+
 void TrainConfig::require_shared_by(int64_t processes) const {
   if (processes == 1) return;
   usage(batch >= processes,

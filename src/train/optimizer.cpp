@@ -164,4 +164,10 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& confi
   return make(config, parameters);
 }
 
+double optimizer_bytes(const TrainConfig& config) {
+  constexpr double kFloat = 4;
+  if (config.optimizer != "sgd") return 2 * kFloat;
+  return config.momentum > 0 ? kFloat : 0;
+}
+
 }  // namespace kappascope::train

@@ -25,6 +25,9 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& confi
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainConfig& config,
                                                         const torch::nn::Module& model);
 
+/// Bytes that it holds for a parameter from its first step on.
+double optimizer_bytes(const TrainConfig& config);
+
 /// What `optimizer`, one of make_optimizer, has summed up: by the dotted name of each parameter,
 /// the moments and the number of steps.
 tensor::State optimizer_state(const torch::optim::Optimizer& optimizer,

@@ -5,9 +5,6 @@
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "kappascope/core/error.h"
 #include "kappascope/data/module_tensors.h"
 #include "kappascope/train/device.h"
@@ -33,11 +30,7 @@ Task make_task(const TrainConfig& config) {
                                  rows,
                                  task.problem->unit()));
   }
-  const int64_t whole_batches = rows / config.batch;
-  const auto steps_per_epoch = static_cast<double>(whole_batches);
-  task.steps = config.steps > 0
-                   ? config.steps
-                   : std::max<int64_t>(1, std::llround(config.epochs * steps_per_epoch));
+  task.steps = config.steps_with(rows);
   task.optimizer = make_optimizer(config, task.model());
   return task;
 }

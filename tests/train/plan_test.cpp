@@ -109,6 +109,7 @@ TEST_CASE("a plan counts operations, steps and bytes as the model has them") {
   CHECK(plan.steps == 60);
   CHECK(plan.memory.optimizer == 2 * plan.memory.weights);
   CHECK(plan.checkpoint_bytes == 3 * 3 * plan.memory.weights);
+  CHECK(plan.checkpoint_peak == 4 * 3 * plan.memory.weights);
   // On a device: 70 % of 19.5 TFLOP/s in float32, 40 % of 312 in 16 bits.
   CHECK(plan.seconds_per_step == Approx(plan.flop_per_step / (0.7 * 19.5e12)));
   CHECK(plan.room == 80e9);
@@ -192,4 +193,24 @@ TEST_CASE("a plan warns of what cannot work, with the size that would") {
   CHECK(train::make_plan(config, options).steps == 2);
   options.device = "abacus";
   CHECK_THROWS_WITH(train::make_plan(config, options), Catch::Contains("h200, h100, a100"));
+}
+
+TEST_CASE("a plan has the rows that training has") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.steps = 0;
+  config.epochs = 3;
+  for (const int64_t rows : {int64_t{0}, 2 * config.batch}) {
+    config.rows = rows;
+    CHECK(train::make_plan(config, on_device()).steps == train::make_task(config).steps);
+  }
+  config.rows = config.batch - 1;
+  CHECK_THROWS_WITH(train::make_plan(config, on_device()), Catch::Contains("training rows"));
+  config.rows = 0;
+  config.device = "cuda";
+  CHECK(train::make_plan(config, on_device()).warnings.empty());
+  const auto warnings = train::make_plan(config).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Catch::Contains("--plan-device"));
 }

@@ -2,12 +2,10 @@
 #include "kappascope/train/plan.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -17,7 +15,9 @@
 #include "kappascope/core/time.h"
 #include "kappascope/data/tokens.h"
 #include "kappascope/train/precision.h"
+#include "train/optimizer.h"
 #include "train/plan/model_cost.h"
+#include "train/plan/planned_memory.h"
 #include "train/problems/problems.h"
 
 namespace kappascope::train {
@@ -54,7 +54,8 @@ Input input_of(const TrainConfig& config, const PlanOptions& options, Plan& plan
       input.vocabulary = source.vocabulary();
     } else {
       const auto source = data::open_images(config.data, data::Split::kTrain, {config.image_size});
-      input = {source->size(), 0, std::max<int64_t>(source->classes(), 1), source->shape()};
+      const auto rows = config.rows > 0 ? std::min(config.rows, source->size()) : source->size();
+      input = {rows, 0, std::max<int64_t>(source->classes(), 1), source->shape()};
     }
   } else {
     plan.warnings.push_back(fmt::format("the data ({}) are not here", config.data));
@@ -68,86 +69,13 @@ Input input_of(const TrainConfig& config, const PlanOptions& options, Plan& plan
 }
 
 int64_t steps_of(const TrainConfig& config, int64_t rows) {
-  if (config.steps > 0) return config.steps;
-  if (rows == 0) {
+  if (config.steps == 0 && rows == 0) {
     throw UsageError(fmt::format(
         "train.epochs is a number of steps only with the data, and {} is not here: say with "
         "--plan-rows how many training rows there are",
         config.data));
   }
-  const int64_t whole = rows / config.batch;  // batches of an epoch
-  return std::max<int64_t>(1, std::llround(config.epochs * static_cast<double>(whole)));
-}
-
-/// Bytes that a parameter has beside itself and its gradient.
-double optimizer_bytes(const TrainConfig& config) {
-  if (config.optimizer != "sgd") return 8;
-  return config.momentum > 0 ? 4 : 0;
-}
-
-/// Rows of one pass.
-int64_t pass_of(const TrainConfig& config) {
-  return config.micro_batch > 0 ? config.micro_batch : config.batch;
-}
-
-/// In a window of the probes: sums of squares in double, and features and gradients of the passes
-/// of a step. Those of one pass are among its activations already.
-double probe_bytes(const ModelCost& cost,
-                   const TrainConfig& config,
-                   const PlanOptions& options,
-                   double share) {
-  double bytes = 0;
-  const double number = low_precision(config.precision) ? 2 : 4;
-  const auto rows = static_cast<double>(config.batch) * share;
-  for (const auto& layer : cost.layers) {
-    const auto features = static_cast<double>(layer.features),
-               outputs = static_cast<double>(layer.outputs);
-    const double a_pass = static_cast<double>(std::min(config.batch, pass_of(config)) * layer.rows);
-    double seen = rows * static_cast<double>(layer.rows);
-    if (options.kept_rows > 0)
-      seen = std::min(seen, a_pass + static_cast<double>(options.kept_rows));
-    if (options.moments) bytes += 8 * features * features;
-    if (config.micro_batch > 0 && (options.moments || options.gradients))
-      bytes += number * seen * features;
-    if (options.gradients) bytes += number * seen * outputs;
-  }
-  return bytes;
-}
-
-PlannedMemory memory_of(const ModelCost& cost,
-                        const TrainConfig& config,
-                        const PlanOptions& options,
-                        double rows) {
-  const auto parameters = static_cast<double>(cost.parameters);
-  PlannedMemory memory;
-  memory.weights = 4 * parameters;
-  memory.gradients = 4 * parameters;
-  memory.optimizer = optimizer_bytes(config) * parameters;
-  memory.activations = cost.activations.at(rows);
-  memory.workspace = cost.workspace.at(rows);
-  memory.logits = cost.logits.at(rows);
-  memory.probes = probe_bytes(cost, config, options, 1.0 / options.devices);
-  return memory;
-}
-
-/// Rows of a pass, or of a batch that has no parts, for which there is room; at most `most`.
-int64_t rows_that_fit(const ModelCost& cost,
-                      const TrainConfig& config,
-                      const PlanOptions& options,
-                      double room,
-                      int64_t most) {
-  const auto fits = [&](int64_t rows) {
-    auto smaller = config;
-    if (rows < most) (config.can_be_parted() ? smaller.micro_batch : smaller.batch) = rows;
-    return memory_of(cost, smaller, options, static_cast<double>(rows)).total() <= room;
-  };
-  if (fits(most)) return most;
-  int64_t fitting = 0, too_many = most;  // each takes more than the one before
-  while (too_many - fitting > 1) {
-    const auto middle = fitting + (too_many - fitting) / 2;
-    (fits(middle) ? fitting : too_many) = middle;
-  }
-  return fitting;
+  return config.steps_with(rows);
 }
 
 double timed_step(const ModelCost& cost, double flop, Plan& plan) {
@@ -227,9 +155,9 @@ void warn(const ModelCost& cost,
   }
   std::error_code unknown;
   const auto space = std::filesystem::space(".", unknown);
-  if (!unknown && plan.checkpoint_bytes > static_cast<double>(space.available)) {
+  if (!unknown && plan.checkpoint_peak > static_cast<double>(space.available)) {
     warnings.push_back(fmt::format("checkpoints take {:.3g} GiB, and the disk has {:.3g} GiB free",
-                                   plan.checkpoint_bytes / kGibibyte,
+                                   plan.checkpoint_peak / kGibibyte,
                                    static_cast<double>(space.available) / kGibibyte));
   }
   constexpr double kMonth = 30 * 24;
@@ -239,36 +167,12 @@ void warn(const ModelCost& cost,
 
 }  // namespace
 
-const std::vector<DeviceFigures>& known_devices() {
-  // Data sheets: NVIDIA H200 and H100 SXM, A100 80GB SXM, L40S, GeForce RTX 4090, V100 SXM2.
-  static const std::vector<DeviceFigures> devices = {{"h200", 67e12, 989e12, 141e9},
-                                                     {"h100", 67e12, 989e12, 80e9},
-                                                     {"a100", 19.5e12, 312e12, 80e9},
-                                                     {"l40s", 91.6e12, 362e12, 48e9},
-                                                     {"rtx4090", 82.6e12, 165e12, 24e9},
-                                                     {"v100", 15.7e12, 125e12, 32e9}};
-  return devices;
-}
-
 Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   config.validate();
   if (options.devices < 1) throw UsageError("--plan-devices must be at least 1");
   config.require_shared_by(options.devices);
-  const DeviceFigures* device = nullptr;
-  if (!options.device.empty()) {
-    const auto& known = known_devices();
-    const auto found = std::find_if(
-        known.begin(), known.end(), [&](const auto& one) { return one.name == options.device; });
-    if (found == known.end()) {
-      std::vector<std::string> names;
-      names.reserve(known.size());
-      for (const auto& one : known) names.push_back(one.name);
-      throw UsageError(fmt::format("the figures of '{}' are not known: --plan-device takes {}",
-                                   options.device,
-                                   fmt::join(names, ", ")));
-    }
-    device = &*found;
-  }
+  const DeviceFigures* const device =
+      options.device.empty() ? nullptr : &figures_of(options.device);
   if (config.threads > 0) at::set_num_threads(config.threads);
   Plan plan;
   const auto input = input_of(config, options, plan);
@@ -287,8 +191,15 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   plan.room =
       device != nullptr ? device->memory : static_cast<double>(available_memory().value_or(0));
   if (plan.room > 0) plan.rows_that_fit = rows_that_fit(cost, config, options, plan.room, rows);
-  plan.checkpoint_bytes = options.keep_checkpoints * (4 + optimizer_bytes(config)) *
-                          static_cast<double>(cost.parameters);
+  const double checkpoint = (4 + optimizer_bytes(config)) * static_cast<double>(cost.parameters);
+  plan.checkpoint_bytes = options.keep_checkpoints * checkpoint;
+  plan.checkpoint_peak = plan.checkpoint_bytes + checkpoint;
+  if (device == nullptr && config.device != "cpu") {
+    plan.warnings.push_back(fmt::format(
+        "memory and time are those of this machine's processor, and the run asks for {}: name the "
+        "device with --plan-device",
+        config.device));
+  }
   const double flop = static_cast<double>(config.batch) * (cost.flop + cost.flop_again);
   plan.seconds_per_step = device != nullptr ? step_on(*device, config, options, flop, plan)
                                             : timed_step(cost, flop, plan);
@@ -318,6 +229,7 @@ std::string to_text(const Plan& plan) {
   }
   if (plan.room > 0) line("memory there is", gibibytes(plan.room));
   line("checkpoints", gibibytes(plan.checkpoint_bytes));
+  line("  as one is written", gibibytes(plan.checkpoint_peak));
   line("time",
        fmt::format("{}{:.3g} h of steps, without evaluations and probes ({})",
                    plan.at_least ? "at least " : "",

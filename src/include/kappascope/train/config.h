@@ -109,6 +109,8 @@ struct TrainConfig {
   [[nodiscard]] bool can_be_parted() const;
   /// Whether train.recompute may be set: transformer blocks without a norm over rows.
   [[nodiscard]] bool can_recompute() const;
+  /// Steps of the whole run with so many training rows; an epoch has the whole batches in them.
+  [[nodiscard]] int64_t steps_with(int64_t training_rows) const;
   /// Throws UsageError that says why so many processes cannot share each batch.
   void require_shared_by(int64_t processes) const;
 };

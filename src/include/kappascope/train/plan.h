@@ -19,6 +19,8 @@ struct DeviceFigures {
 };
 /// Those that are known: h200, h100, a100, l40s, rtx4090, v100.
 const std::vector<DeviceFigures>& known_devices();
+/// Throws UsageError with the names that are known.
+const DeviceFigures& figures_of(const std::string& name);
 
 struct PlanOptions {
   std::string device;           ///< of known_devices(); empty: this machine, timed by three passes
@@ -55,6 +57,7 @@ struct Plan {
   double room = 0;                         ///< bytes there are; 0: not known
   int64_t rows_that_fit = 0;               ///< of one pass; 0: none, or room is not known
   double checkpoint_bytes = 0;             ///< of all that are kept
+  double checkpoint_peak = 0;              ///< with the next, before the oldest is removed
   double seconds_per_step = 0;
   std::string basis;  ///< of the seconds
   /// By a data sheet: what it takes to start small operations, and to add up gradients of several
