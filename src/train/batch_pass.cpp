@@ -16,6 +16,7 @@
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
 #include "train/gradient_sums.h"
+#include "train/optimizer.h"
 #include "train/share.h"
 
 namespace kappascope::train {
@@ -73,6 +74,17 @@ std::string what_takes_less(const TrainConfig& config) {
   return text.empty() ? "a smaller model is needed" : text + "or a smaller model takes less";
 }
 
+/// What passes that fit before the first step do not show.
+std::string what_is_to_come(const Task& task) {
+  double parameters = 0;
+  for (const auto& one : task.model().parameters()) parameters += static_cast<double>(one.numel());
+  const double bytes = optimizer_bytes(task.config) * parameters;
+  if (bytes == 0 || !task.optimizer->state().empty()) return "";
+  return fmt::format("; {} takes {:.3g} GiB more from the first step on",
+                     task.config.optimizer,
+                     bytes / (1024.0 * 1024 * 1024));
+}
+
 [[noreturn]] void say_what_fits(Task& task,
                                 const at::Tensor& rows,
                                 PassOptions options,
@@ -92,8 +104,9 @@ std::string what_takes_less(const TrainConfig& config) {
   begin_anew(problem, session);
   std::string advice = what_takes_less(task.config);
   if (fits) {
-    advice = fmt::format("passes of {0} do: start the run with train.micro-batch = {0}",
-                         options.micro_batch);
+    advice = fmt::format("passes of {0} do: start the run with train.micro-batch = {0}{1}",
+                         options.micro_batch,
+                         what_is_to_come(task));
   } else if (has_parts) {
     advice = fmt::format("not even one of the {} does: {}", problem.unit(), advice);
   }

@@ -126,3 +126,49 @@ TEST_CASE("the model and the optimiser are told in a few words") {
   CHECK(train::model_in_words(config) == "qwen3-134m, the first 2 blocks");
   CHECK(train::optimizer_in_words(config) == "sgd, momentum 0.9");
 }
+
+TEST_CASE("micro-batches are refused where their gradients do not add up") {
+  train::TrainConfig config;
+  config.micro_batch = 64;
+  REQUIRE_NOTHROW(config.validate());
+  config.micro_batch = config.batch + 1;
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("0 to train.batch"));
+  config.micro_batch = 64;
+  config.kind = "vit-vae";
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("mean over rows"));
+  config.kind = "language";
+  config.transformer.norm = "batch";
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("model.norm = batch"));
+}
+
+TEST_CASE("settings that save memory are refused where they do not apply") {
+  train::TrainConfig config;
+  config.recompute = true;
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("train.recompute has no effect"));
+  config.kind = "language";
+  REQUIRE_NOTHROW(config.validate());
+  config.transformer.norm = "batch";
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("model.norm = batch"));
+  config = {};
+  config.logit_rows = 10;
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("train.logit-rows has no effect"));
+}
+
+TEST_CASE("what cannot be parted is shared by no processes") {
+  train::TrainConfig config;
+  config.batch = 8;
+  REQUIRE_NOTHROW(config.require_shared_by(8));
+  CHECK_THROWS_WITH(config.require_shared_by(11),
+                    Catch::Contains("a batch of 8 does not reach for 11 processes"));
+  config.kind = "vit-vae";
+  REQUIRE_NOTHROW(config.require_shared_by(1));
+  CHECK_THROWS_WITH(config.require_shared_by(2),
+                    Catch::Contains("several processes needs a loss that is a mean over rows"));
+  config.kind = "language";
+  config.transformer.norm = "batch";
+  CHECK_THROWS_WITH(config.require_shared_by(2), Catch::Contains("model.norm = batch"));
+  // What is advised is what is accepted.
+  CHECK_FALSE(config.can_recompute());
+  config.recompute = true;
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("train.recompute does not go"));
+}
