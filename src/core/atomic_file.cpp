@@ -47,23 +47,6 @@ void flush(const fs::path& path, int flags) {
           std::strerror(errno));
 }
 
-/// What the names of the temporary files of `file` begin with.
-std::string temporary_prefix(const fs::path& file) {
-  return '.' + file.filename().string() + '.';
-}
-
-/// That of a writer at work is locked.
-void remove_unlocked(const fs::path& directory, std::string_view prefix) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    const auto name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || !name.ends_with(kPartial)) continue;
-    const Descriptor leftover(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (leftover.get() >= 0 && ::flock(leftover.get(), LOCK_EX | LOCK_NB) == 0)
-      fs::remove(entry.path(), ignored);
-  }
-}
-
 /// A file that nobody else has made, locked as long as the object lives.
 struct Temporary {
   fs::path path;
@@ -71,7 +54,8 @@ struct Temporary {
 
   Temporary(const fs::path& file, const fs::path& directory)
       : path(directory /
-             fmt::format("{}{:08x}{}", temporary_prefix(file), std::random_device()(), kPartial)),
+             fmt::format(
+                 ".{}.{:08x}{}", file.filename().string(), std::random_device()(), kPartial)),
         lock(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) {
     require(lock.get() >= 0, "cannot write {}: {}", file.string(), std::strerror(errno));
     ::flock(lock.get(), LOCK_EX | LOCK_NB);
@@ -104,7 +88,7 @@ void write_atomically(const fs::path& file, const std::function<void(const fs::p
           file.string(),
           directory.string());
   regular_file_at(file);
-  remove_unlocked(directory, temporary_prefix(file));
+  remove_leftovers(directory, file.filename().string() + '.');
   const Temporary temporary(file, directory);
   try {
     write(temporary.path);
@@ -136,7 +120,16 @@ void rename_durably(const fs::path& from, const fs::path& to) {
 }
 
 void remove_leftovers(const fs::path& directory, std::string_view start) {
-  remove_unlocked(directory, fmt::format(".{}", start));
+  const auto prefix = fmt::format(".{}", start);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const auto name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(kPartial)) continue;
+    // That of a writer at work is locked.
+    const Descriptor leftover(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (leftover.get() >= 0 && ::flock(leftover.get(), LOCK_EX | LOCK_NB) == 0)
+      fs::remove(entry.path(), ignored);
+  }
 }
 
 void write_text_atomically(const fs::path& file, const std::string& text) {
