@@ -11,19 +11,14 @@
 
 namespace kappascope::train {
 
-const std::vector<DeviceFigures>& known_devices() {
-  // Data sheets: NVIDIA H200 and H100 SXM, A100 80GB SXM, L40S, GeForce RTX 4090, V100 SXM2.
-  static const std::vector<DeviceFigures> devices = {{"h200", 67e12, 989e12, 141e9},
-                                                     {"h100", 67e12, 989e12, 80e9},
-                                                     {"a100", 19.5e12, 312e12, 80e9},
-                                                     {"l40s", 91.6e12, 362e12, 48e9},
-                                                     {"rtx4090", 82.6e12, 165e12, 24e9},
-                                                     {"v100", 15.7e12, 125e12, 32e9}};
-  return devices;
-}
-
 const DeviceFigures& figures_of(const std::string& name) {
-  const auto& known = known_devices();
+  // Data sheets: NVIDIA H200 and H100 SXM, A100 80GB SXM, L40S, GeForce RTX 4090, V100 SXM2.
+  static const std::vector<DeviceFigures> known = {{"h200", 67e12, 989e12, 141e9},
+                                                   {"h100", 67e12, 989e12, 80e9},
+                                                   {"a100", 19.5e12, 312e12, 80e9},
+                                                   {"l40s", 91.6e12, 362e12, 48e9},
+                                                   {"rtx4090", 82.6e12, 165e12, 24e9},
+                                                   {"v100", 15.7e12, 125e12, 32e9}};
   const auto found =
       std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
   if (found != known.end()) return *found;

@@ -17,19 +17,17 @@ struct DeviceFigures {
   double float32, sixteen_bit;  ///< FLOP/s; float32 as LibTorch takes it, not TF32
   double memory;                ///< bytes
 };
-/// Those that are known: h200, h100, a100, l40s, rtx4090, v100.
-const std::vector<DeviceFigures>& known_devices();
-/// Throws UsageError with the names that are known.
+/// Of h200, h100, a100, l40s, rtx4090 or v100. Throws UsageError with these names at another.
 const DeviceFigures& figures_of(const std::string& name);
 
 struct PlanOptions {
-  std::string device;           ///< of known_devices(); empty: this machine, timed by three passes
-  int devices = 1;              ///< of that kind, each with a part of the batch
-  int64_t rows = 0;             ///< training rows, where the data are not here
-  bool moments = true;          ///< probes sum the moments of features
-  bool gradients = true;        ///< and keep features and gradients of a step
-  int64_t kept_rows = 0;        ///< of features, a layer and step (session::SessionOptions::rows)
-  int64_t hessian_rows = 0;     ///< of the Hessian's windows; 0: there are none
+  std::string device;        ///< as figures_of takes it; empty: this machine, timed by three passes
+  int devices = 1;           ///< of that kind, each with a part of the batch
+  int64_t rows = 0;          ///< training rows, where the data are not here
+  bool moments = true;       ///< probes sum the moments of features
+  bool gradients = true;     ///< and keep features and gradients of a step
+  int64_t kept_rows = 0;     ///< of features, a layer and step (session::SessionOptions::rows)
+  int64_t hessian_rows = 0;  ///< of the Hessian's windows; 0: there are none
   int64_t hessian_vectors = 0;  ///< that one holds at most, of the parameters' size
   int keep_checkpoints = 3;
 };
