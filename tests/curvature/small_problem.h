@@ -90,4 +90,27 @@ inline double product_error(const curvature::CurvatureOperator& op, const Eigen:
   return worst;
 }
 
+inline curvature::OperatorOptions by(curvature::ProductKind kind) {
+  curvature::OperatorOptions options;
+  options.product = kind;
+  return options;
+}
+
+/// Each of them, of the whole model.
+inline std::vector<std::unique_ptr<curvature::CurvatureOperator>> every_operator(
+    Problem& p, curvature::ProductKind kind) {
+  const auto parameters = curvature::select_parameters(*p.model);
+  const auto outputs = [&p] { return p.model->forward(p.x); };
+  const auto losses = [&p] { return row_losses(p); };
+  std::vector<std::unique_ptr<curvature::CurvatureOperator>> all;
+  all.push_back(curvature::hessian([&p] { return cross_entropy(p); }, parameters, by(kind)));
+  all.push_back(
+      curvature::gauss_newton(outputs, curvature::OutputLoss::kCrossEntropy, parameters, by(kind)));
+  all.push_back(
+      curvature::gauss_newton(outputs, curvature::OutputLoss::kSquared, parameters, by(kind)));
+  all.push_back(curvature::empirical_fisher(losses, parameters, by(kind)));
+  all.push_back(curvature::gradient_covariance(losses, parameters, by(kind)));
+  return all;
+}
+
 }  // namespace kappascope::test
