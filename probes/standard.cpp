@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "kappascope/core/place.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/core/version.h"
@@ -80,6 +81,8 @@ std::vector<session::ScheduledProbe> standard_probes(
 store::Facts standard_facts(const std::string& device, std::int64_t parameters) {
   return {{"version", std::string(version())},
           {"created", utc_now()},
+          {"host", host_name()},
+          {"commit", commit_at(std::filesystem::current_path())},
           {"torch", TORCH_VERSION},
           {"device", device},
           {"threads", std::to_string(at::get_num_threads())},

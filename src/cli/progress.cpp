@@ -2,7 +2,10 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <limits>
 
 #include "kappascope/core/notice.h"
 #include "kappascope/core/time.h"
@@ -40,6 +43,12 @@ void ProgressLine::show(const std::string& text, bool last) {
   if (!last && now - shown_ < kLogSeconds) return;
   shown_ = now;
   notice("{}\n", text);
+}
+
+std::size_t terminal_width() {
+  struct winsize window {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+  return known ? window.ws_col : std::numeric_limits<std::size_t>::max();
 }
 
 }  // namespace kappascope::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace kappascope::cli {
@@ -24,5 +25,8 @@ class ProgressLine {
   bool silent_, terminal_, open_ = false;
   double shown_ = -1e9;
 };
+
+/// Columns of the terminal that standard output is; where it is none, no line is too long.
+std::size_t terminal_width();
 
 }  // namespace kappascope::cli
