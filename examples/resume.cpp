@@ -33,6 +33,7 @@ void train_until(int64_t last) {
   session->save("session.safetensors");
 }  // a session that is let go of leaves its run "interrupted"
 
-int main() {
-  train_until(250), train_until(500);
+int main() try { train_until(250), train_until(500); } catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
 }

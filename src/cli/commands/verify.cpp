@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/commands/expectations.h"
 #include "cli/progress.h"
+#include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/store/run.h"
@@ -57,13 +59,25 @@ std::vector<const theory::Claim*> select(const std::vector<std::string>& wanted)
   return selected;
 }
 
-void print_list(const std::vector<const theory::Claim*>& claims) {
+void print_list(const std::vector<const theory::Claim*>& claims, bool as_json) {
   for (const auto* claim : claims) {
-    const std::string needs = claim->needs_run      ? " (needs --run)"
+    const std::string needs = claim->needs_run      ? "--run"
                               : claim->check        ? ""
-                              : claim->open.empty() ? " (studies)"
-                                                    : " (undecided)";
-    fmt::print("{:<9} {} [{}]{}\n", claim->id, claim->statement, claim->source, needs);
+                              : claim->open.empty() ? "studies"
+                                                    : "undecided";
+    if (as_json) {
+      const nlohmann::ordered_json line = {{"claim", claim->id},
+                                           {"statement", claim->statement},
+                                           {"source", claim->source},
+                                           {"needs", needs}};
+      fmt::print("{}\n", line.dump());
+    } else {
+      fmt::print("{:<9} {} [{}]{}\n",
+                 claim->id,
+                 claim->statement,
+                 claim->source,
+                 needs.empty() ? "" : " (" + needs + ")");
+    }
   }
 }
 
@@ -171,7 +185,7 @@ int run_verify(const Arguments& arguments) {
   if (!parse(arguments, usage, values)) return 0;
   const auto claims = select(wanted);
   if (values["list"].as<bool>()) {
-    print_list(claims);
+    print_list(claims, values["json"].as<bool>());
     return 0;
   }
   // Opened first: what is wrong with the run is said before minutes of work.
