@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <torch/types.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,16 @@ std::vector<fs::path> token_files(const fs::path& folder, const std::string& nam
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+/// The text of a folder that holds nothing else; empty where that is not so.
+fs::path text_in(const fs::path& folder) {
+  fs::path found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!found.empty() || !entry.is_regular_file() || entry.path().extension() == ".bin") return {};
+    found = entry.path();
+  }
+  return !found.empty() && holds_text(found) ? found : fs::path();
 }
 
 int64_t bytes_of(const fs::path& file) {
@@ -89,24 +101,30 @@ void look_at(const fs::path& file, const at::Tensor& stored, int64_t vocabulary)
 }  // namespace
 
 bool holds_text(const fs::path& path) {
-  if (fs::is_directory(path))
-    return !token_files(path, "train").empty() && !token_files(path, "val").empty();
-  constexpr std::size_t kLook = 4096;
+  if (fs::is_directory(path)) {
+    return (!token_files(path, "train").empty() && !token_files(path, "val").empty()) ||
+           !text_in(path).empty();
+  }
+  if (!fs::is_regular_file(path)) return false;
+  constexpr unsigned kLook = 4096;
   std::string start(kLook, '\0');
-  std::ifstream in(path, std::ios::binary);
-  in.read(start.data(), kLook);
-  require(!in.bad(), "cannot read {}: {}", path.string(), std::strerror(errno));
-  start.resize(static_cast<std::size_t>(in.gcount()));
-  const bool packed = start.rfind("\x1f\x8b", 0) == 0, npy = start.rfind("\x93NUMPY", 0) == 0;
-  return !start.empty() && !packed && !npy && start.find('\0') == std::string::npos;
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> in(gzopen(path.c_str(), "rb"), gzclose);
+  require(in != nullptr, "cannot read {}: {}", path.string(), std::strerror(errno));
+  // A packed file is looked at unpacked: TokenSource says what to do with a packed text.
+  const int got = gzread(in.get(), start.data(), kLook);
+  start.resize(static_cast<std::size_t>(std::max(got, 0)));
+  return !start.empty() && !start.starts_with("\x93NUMPY") && start.find('\0') == std::string::npos;
 }
 
-TokenSource::TokenSource(const fs::path& path, Split split, const TokenOptions& options)
-    : path_(path), length_(options.length), vocabulary_(options.vocabulary) {
+TokenSource::TokenSource(const fs::path& given, Split split, const TokenOptions& options)
+    : path_(fs::is_directory(given) && !text_in(given).empty() ? text_in(given) : given),
+      length_(options.length),
+      vocabulary_(options.vocabulary) {
   require(length_ > 0, "a window must predict at least one token, got {}", length_);
   require(options.bits == 16 || options.bits == 32,
           "a token file has tokens of 16 or 32 bits, got {}",
           options.bits);
+  const auto& path = path_;
   const bool binary = fs::is_directory(path);
   const auto files = binary ? token_files(path, split == Split::kTrain ? "train" : "val")
                             : std::vector<fs::path>{path};

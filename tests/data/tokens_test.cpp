@@ -48,6 +48,15 @@ TEST_CASE("text is told from other files by its first bytes") {
   CHECK(holds("utf-8.txt", "Größe κ"));
   CHECK_FALSE(holds("empty", ""));
   CHECK_FALSE(holds("packed", "\x1f\x8b and more"));
+  // "In the beginning", by gzip.
+  const std::string packed(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcc\x53\x28\xc9\x48\x55\x48\x4a\x4d\xcf\xcc\xcb"
+      "\xcb\xcc\x4b\x07\x00\x14\x83\x7b\x5e\x10\x00\x00\x00",
+      36);
+  CHECK(holds("text.gz", packed));
+  CHECK_THROWS_WITH(
+      data::TokenSource(folder.path() / "text.gz", data::Split::kTrain, {.length = 2}),
+      Catch::Contains("is packed") && Catch::Contains("gunzip"));
   CHECK_FALSE(holds("array", "\x93NUMPY and more"));
   CHECK_FALSE(holds("binary", std::string("a\0b", 3)));
   CHECK_FALSE(data::holds_text(folder.path() / "nothing"));
@@ -56,6 +65,16 @@ TEST_CASE("text is told from other files by its first bytes") {
   CHECK_FALSE(data::holds_text(folder.path()));  // CIFAR-100 has a train.bin too
   testing::write_bytes(folder.path() / "val.bin", "ab");
   CHECK(data::holds_text(folder.path()));
+}
+
+TEST_CASE("a folder that holds a text and nothing else stands for it") {
+  const TemporaryFolder folder;
+  testing::write_bytes(folder.path() / "input.txt", std::string(400, 'a'));
+  CHECK(data::holds_text(folder.path()));
+  const data::TokenSource source(folder.path(), data::Split::kTrain, {.length = 10});
+  CHECK(source.tokens() == 360);
+  testing::write_bytes(folder.path() / "other.txt", "b");
+  CHECK_FALSE(data::holds_text(folder.path()));
 }
 
 TEST_CASE(
