@@ -184,7 +184,10 @@ OptionGroup train_group(train::TrainConfig& t) {
       "steps between evaluations (0: twenty evaluations in the run)")(
       "train.checkpoint-every",
       number(t.checkpoint_every),
-      "steps between checkpoints (0: ten checkpoints in the run)")(
+      "steps between checkpoints (0: a tenth of the run)")(
+      "train.keep-checkpoints",
+      number(t.keep_checkpoints),
+      "so many of the newest checkpoints stay (0: all)")(
       "train.precision",
       name(t.precision),
       "float32, bf16 or fp16: type of matrix products in training; weights stay float32")(

@@ -12,6 +12,7 @@
 #include <numbers>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/nn/gated_mlp.h"
 #include "kappascope/nn/transformers/language_models.h"
 #include "kappascope/train/adversarial.h"
@@ -164,6 +165,10 @@ int64_t TrainConfig::steps_with(int64_t training_rows) const {
   return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(batches)));
 }
 
+int64_t TrainConfig::steps_between_checkpoints(int64_t run_steps) const {
+  return checkpoint_every > 0 ? checkpoint_every : std::max<int64_t>(1, run_steps / 10);
+}
+
 void TrainConfig::require_shared_by(int64_t processes) const {
   if (processes == 1) return;
   usage(batch >= processes,
@@ -227,8 +232,11 @@ void TrainConfig::validate() const {
         "train.recompute does not go with model.norm = batch: a second run of a block would count "
         "its rows twice in the running means");
   usage(warmup >= 0, fmt::format("train.warmup must not be negative, got {}", warmup));
-  usage(eval_every >= 0 && checkpoint_every >= 0,
-        "train.eval-every and train.checkpoint-every must not be negative");
+  usage(label == printable(label),
+        fmt::format("label must be text on one line without control characters, got '{}'",
+                    printable(label)));
+  usage(eval_every >= 0 && checkpoint_every >= 0 && keep_checkpoints >= 0,
+        "train.eval-every, train.checkpoint-every and train.keep-checkpoints must not be negative");
   usage(attack_rows >= 0 && attack_start >= 0 && fgsm_radius >= 0 && pgd_radius >= 0 &&
             pgd_steps >= 0 && pgd_step_size >= 0,
         "attack.rows, attack.start, attack.*-radius and attack.pgd-steps must not be negative");

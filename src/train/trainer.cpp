@@ -56,8 +56,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   data::EpochSampler sampler(problem.rows(data::Split::kTrain), config.batch, config.seed);
   const auto eval_every =
       config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
-  const auto checkpoint_every =
-      config.checkpoint_every > 0 ? config.checkpoint_every : std::max<int64_t>(1, task.steps / 10);
+  const auto checkpoint_every = config.steps_between_checkpoints(task.steps);
   const int64_t first = session.next_step();
   const double start = monotonic_seconds();
   double told = start;
@@ -68,7 +67,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   const auto checkpoint = [&](int64_t taken) {
     session.flush();
     save_checkpoint(run_dir, taken, task, session);
-    if (leads) prune_checkpoints(run_dir, options.keep_checkpoints);
+    if (leads) prune_checkpoints(run_dir, config.keep_checkpoints);
   };
   const auto tell = [&](int64_t taken) {
     if (!options.on_progress) return;

@@ -204,3 +204,46 @@ TEST_CASE("a directory that holds a run is refused with the options that help") 
   CHECK(refused.status == 1);
   CHECK_THAT(refused.err, Contains("--out") && Contains("--resume run"));
 }
+
+TEST_CASE("checkpoints stay as they are asked to, and a finished run can be trained longer") {
+  const Workplace work;
+  const auto kept = [&](const std::string& run) {
+    const auto& dir = work.path() / run / "checkpoints";
+    return std::distance(fs::directory_iterator(dir), fs::directory_iterator());
+  };
+  const auto train = [&](const std::string& more) { return work.run(Workplace::train(more)); };
+  REQUIRE(train("--train.steps 20 --out few").status == 0);
+  CHECK(kept("few") == 3);
+  REQUIRE(train("--train.steps 20 --train.keep-checkpoints 0 --out all").status == 0);
+  CHECK(kept("all") == 10);
+  CHECK(train("--train.keep-checkpoints -1").status == 2);
+  CHECK(work.run("spectrum all --step 4 --top 1").status == 0);
+  const auto absent = work.run("spectrum few --step 4");
+  CHECK(absent.status == 1);
+  CHECK_THAT(absent.err, Contains("step 4; there are those of 16, 18, 20"));
+
+  const auto longer = work.run("train --resume few --train.steps 30");
+  INFO(longer.err);
+  REQUIRE(longer.status == 0);
+  const RunReader run(work.path() / "few");
+  CHECK(run.last_step() == 29);
+  CHECK(run.fact("steps") == "30");
+  CHECK_THAT(run.fact("config"), Contains("steps = 30"));
+  CHECK(run.scalars({"loss/train", ""}).size() == 30);
+  // Without a schedule it is what it would have been from the start.
+  const std::string constant = "--train.schedule constant --train.steps ";
+  REQUIRE(train(constant + "30 --out whole").status == 0);
+  REQUIRE(train(constant + "20 --out parts").status == 0);
+  REQUIRE(work.run("train --resume parts --train.steps 30").status == 0);
+  const auto losses = [&](const char* name) {
+    std::vector<double> out;
+    for (const auto& point : RunReader(work.path() / name).scalars({"loss/train", ""}))
+      out.push_back(point.scalar.value);
+    return out;
+  };
+  CHECK(losses("parts") == losses("whole"));
+  const auto shorter = work.run("train --resume few --train.steps 10");
+  CHECK(shorter.status == 2);
+  CHECK_THAT(shorter.err, Contains("has trained 30 steps already"));
+  CHECK(work.run("train --resume few --train.batch 10").status == 2);
+}

@@ -148,9 +148,8 @@ TEST_CASE("a run in passes resumes to the same bits, dropout on, and evaluates i
       train::load_checkpoint(*checkpoint, task, session);
       CHECK(checkpoint->step == 21);
     }
-    train::TrainOptions options;
-    options.keep_checkpoints = 99;
-    train::train(task, session, options);
+    task.config.keep_checkpoints = 0;
+    train::train(task, session);
     return testing::weights(task);
   };
   config.micro_batch = 7;

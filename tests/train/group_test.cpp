@@ -70,7 +70,7 @@ at::Tensor take_part(train::Task& task,
   std::atomic<bool> stop{false};
   train::TrainOptions options;
   options.stop = &stop;
-  options.keep_checkpoints = 99;
+  task.config.keep_checkpoints = 0;
   // Asked of one process, the last one.
   if (one_step && (!group || group->rank() + 1 == group->size())) stop = true;
   train::train(task, session, options);

@@ -44,9 +44,8 @@ Outcome run(const train::TrainConfig& config, const std::filesystem::path& dir, 
                                        : store::RunWriter::create(dir, {}),
                                probes::standard_probes(task.model(), options));
   if (checkpoint) train::load_checkpoint(*checkpoint, task, session);
-  train::TrainOptions kept;
-  kept.keep_checkpoints = 99;
-  train::train(task, session, kept);
+  task.config.keep_checkpoints = 0;
+  train::train(task, session);
   return {testing::weights(task), task.loss_scale.value()};
 }
 

@@ -27,9 +27,8 @@ Outcome run_once(const train::TrainConfig& config, const fs::path& dir, bool pro
   auto probes = probed ? probes::standard_probes(task.model(), testing::all_probes(task))
                        : std::vector<session::ScheduledProbe>();
   train::TappedSession session(task.model(), store::RunWriter::create(dir, {}), std::move(probes));
-  train::TrainOptions options;
-  options.keep_checkpoints = 99;
-  const auto result = train::train(task, session, options);
+  task.config.keep_checkpoints = 0;
+  const auto result = train::train(task, session);
   return {result, testing::weights(task)};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -85,6 +86,20 @@ std::string store_result(const SpectrumRequest& request, const SpectrumResult& r
     return error.what();
   }
   return {};
+}
+
+std::string why_no_checkpoint(const std::string& run, std::int64_t step) {
+  std::vector<std::int64_t> steps;
+  for (const auto& file : train::checkpoint_files(run))
+    if (const auto kept = train::checkpoint_step(file); kept >= 0) steps.push_back(kept);
+  if (steps.empty()) return run + " holds no checkpoint";
+  return fmt::format(
+      "{} holds no checkpoint of step {}; there are those of {} (train.keep-checkpoints says how "
+      "many "
+      "of the newest stay)",
+      run,
+      step,
+      fmt::join(steps, ", "));
 }
 
 }  // namespace
@@ -199,17 +214,10 @@ int run_spectrum(const Arguments& arguments) {
       request.run, step < 0 ? std::nullopt : std::optional(step), [](const std::string& why) {
         notice("kappascope: warning: {}; taking an older checkpoint\n", why);
       });
-  require(checkpoint.has_value(),
-          "{}{}",
-          request.run,
-          step < 0 ? " holds no checkpoint"
-                   : " holds no checkpoint of that step; see " +
-                         (fs::path(request.run) / "checkpoints").string());
+  require(checkpoint.has_value(), "{}", why_no_checkpoint(request.run, step));
   const auto result =
       measure_spectrum(request, task, *checkpoint, learning_rate_at(reader, checkpoint->step));
 
-  if (!request.density_out.empty())
-    write_text_atomically(request.density_out, density_csv(result.density->value));
   const auto refusal = keep ? store_result(request, result) : "--no-store";
   if (keep && !refusal.empty()) notice("kappascope: not stored: {}\n", refusal);
   if (values["json"].as<bool>()) {
@@ -220,6 +228,9 @@ int run_spectrum(const Arguments& arguments) {
   } else {
     print_text(request, result);
   }
+  // Last: a disk that is full takes nothing of what was computed.
+  if (!request.density_out.empty())
+    write_text_atomically(request.density_out, density_csv(result.density->value));
   return 0;
 }
 

@@ -131,11 +131,34 @@ void note_processes(store::RunWriter& run, const fs::path& dir, const Group& gro
   run.set_fact("processes", fmt::format("{}, {} from step {}", told, now, taken));
 }
 
+/// A run may be made longer, and shorter only down to what it has trained.
+void require_longer(const fs::path& dir, int64_t steps, int64_t taken) {
+  if (steps >= taken) return;
+  throw UsageError(fmt::format(
+      "{} has trained {} steps already, and is asked for {} in all", dir.string(), taken, steps));
+}
+
+/// Writes the new number of steps to the facts of a run that goes on to another.
+void note_length(store::RunWriter& run,
+                 const fs::path& dir,
+                 const Settings& settings,
+                 int64_t steps,
+                 int64_t taken) {
+  const auto before = store::RunReader(dir).fact("steps");
+  if (before == std::to_string(steps)) return;
+  run.set_fact("steps", std::to_string(steps));
+  run.set_fact("config", to_ini(settings));
+  run.write({.step = taken,
+             .events = {{"length", fmt::format("goes on to {} steps, not {}", steps, before)}}});
+}
+
 void refuse_changes(const po::variables_map& values) {
   for (const auto& [name, value] : values) {
     if (!value.defaulted() && name != "resume" && name != "data" && name != "save" &&
-        name != "json" && name != "force" && name != "device" && name != "stop-on") {
-      throw UsageError("--resume takes the settings of the run; " + name + " cannot be changed");
+        name != "json" && name != "force" && name != "device" && name != "stop-on" &&
+        name != "train.steps" && name != "train.epochs") {
+      throw UsageError("--resume takes the settings of the run; " + name +
+                       " cannot be changed (its length can: train.steps, train.epochs)");
     }
   }
 }
@@ -201,7 +224,13 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
     check_output(values["save"].as<std::string>(), data::kSafetensorsMark, values);
   if (resuming) {
     refuse_changes(values);
+    const auto asked = settings.train;
     settings = from_ini(store::RunReader(words.resume).fact("config"));
+    if (!values["train.steps"].defaulted()) settings.train.steps = asked.steps;
+    if (!values["train.epochs"].defaulted()) {
+      settings.train.epochs = asked.epochs;
+      if (values["train.steps"].defaulted()) settings.train.steps = 0;
+    }
   }
   if (!words.data.empty()) settings.train.data = words.data;
   if (values.count("device") != 0) settings.train.device = values["device"].as<std::string>();
@@ -243,8 +272,10 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   tensor::in_leader(group.get(), [&] {
     if (resuming) {
       const auto taken = checkpoint ? checkpoint->step : 0;
+      require_longer(dir, task.steps, taken);
       run = store::RunWriter::resume(dir, taken - 1);
       note_processes(*run, dir, group, taken);
+      note_length(*run, dir, settings, task.steps, taken);
       return;
     }
     require(!store::RunWriter::holds_run(dir),

@@ -34,7 +34,10 @@ Usage train_usage(Settings& settings, TrainWords& words) {
       "out",
       po::value(&words.out)->value_name("RUN"),
       "directory of the new run (default: runs/LABEL)")(
-      "resume", po::value(&words.resume)->value_name("RUN"), "continue a run that stopped")(
+      "resume",
+      po::value(&words.resume)->value_name("RUN"),
+      "continue a run that stopped, or train a finished one longer, to --train.steps in all (the "
+      "schedule is then that of the new length)")(
       "save",
       po::value<std::string>()->value_name("FILE"),
       "also write the final weights as a safetensors file")(

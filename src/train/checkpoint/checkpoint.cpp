@@ -214,10 +214,10 @@ std::vector<fs::path> checkpoint_files(const fs::path& run_dir) {
   return files;
 }
 
-void prune_checkpoints(const fs::path& run_dir, int keep) {
+void prune_checkpoints(const fs::path& run_dir, int64_t keep) {
   remove_leftovers(run_dir / "checkpoints", "step-");
   auto found = list(run_dir, kExtension);
-  while (found.size() > static_cast<std::size_t>(std::max(keep, 0))) {
+  while (keep > 0 && std::ssize(found) > keep) {
     fs::remove(found.begin()->second);
     found.erase(found.begin());
   }

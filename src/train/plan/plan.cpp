@@ -192,7 +192,11 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
       device != nullptr ? device->memory : static_cast<double>(available_memory().value_or(0));
   if (plan.room > 0) plan.rows_that_fit = rows_that_fit(cost, config, options, plan.room, rows);
   const double checkpoint = (4 + optimizer_bytes(config)) * static_cast<double>(cost.parameters);
-  plan.checkpoint_bytes = options.keep_checkpoints * checkpoint;
+  const auto every = config.steps_between_checkpoints(plan.steps);
+  const auto written = (plan.steps + every - 1) / every;  // the last step has one in any case
+  const auto kept =
+      config.keep_checkpoints == 0 ? written : std::min(written, config.keep_checkpoints);
+  plan.checkpoint_bytes = static_cast<double>(kept) * checkpoint;
   plan.checkpoint_peak = plan.checkpoint_bytes + checkpoint;
   if (device == nullptr && config.device != "cpu") {
     plan.warnings.push_back(fmt::format(

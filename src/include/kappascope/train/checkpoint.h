@@ -87,8 +87,8 @@ void load_optimizer(const Checkpoint& checkpoint,
 /// All checkpoints of a run by step, those of version 0.1 behind them.
 std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run_dir);
 
-/// Removes all but the newest `keep` checkpoints.
-void prune_checkpoints(const std::filesystem::path& run_dir, int keep);
+/// Removes all but the newest `keep` checkpoints; 0 keeps all.
+void prune_checkpoints(const std::filesystem::path& run_dir, int64_t keep);
 
 /// The step in a checkpoint's file name; -1 for any other name.
 int64_t checkpoint_step(const std::filesystem::path& file);

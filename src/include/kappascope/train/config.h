@@ -85,6 +85,7 @@ struct TrainConfig {
   int64_t eval_rows = 0;              ///< test rows of a test loss; 0 = all
   int64_t eval_every = 0;             ///< steps between test losses; 0 = twenty times in the run
   int64_t checkpoint_every = 0;       ///< steps between checkpoints; 0 = ten times in the run
+  int64_t keep_checkpoints = 3;       ///< so many of the newest stay; 0 = all
   std::string precision = "float32";  ///< float32 | bf16 | fp16, of products of matrices
   std::string device = "cpu";         ///< cpu | cuda | cuda:N | auto
   int threads = 0;                    ///< 0 = as LibTorch chooses
@@ -111,6 +112,8 @@ struct TrainConfig {
   [[nodiscard]] bool can_recompute() const;
   /// Steps of the whole run with so many training rows; an epoch has the whole batches in them.
   [[nodiscard]] int64_t steps_with(int64_t training_rows) const;
+  /// Of a run of so many steps.
+  [[nodiscard]] int64_t steps_between_checkpoints(int64_t run_steps) const;
   /// Throws UsageError that says why so many processes cannot share each batch.
   void require_shared_by(int64_t processes) const;
 };

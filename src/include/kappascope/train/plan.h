@@ -29,7 +29,6 @@ struct PlanOptions {
   int64_t kept_rows = 0;     ///< of features, a layer and step (session::SessionOptions::rows)
   int64_t hessian_rows = 0;  ///< of the Hessian's windows; 0: there are none
   int64_t hessian_vectors = 0;  ///< that one holds at most, of the parameters' size
-  int keep_checkpoints = 3;
 };
 
 /// Bytes at the peak of a step, by what they are for.

@@ -24,7 +24,6 @@ struct TrainOptions {
   std::function<void(const Progress&)> on_progress;
   /// Set (by a signal handler, say) to stop after the current step, with a checkpoint.
   const std::atomic<bool>* stop = nullptr;
-  int keep_checkpoints = 3;
   /// The alarms after whose step it stops, with a checkpoint.
   std::set<store::AlarmId> stop_on = {};
 };
