@@ -29,7 +29,7 @@ void descend(const study::StudyRun& run) {
 int main() {
   const study::StudyDefinition definition = {
       .name = "momentum",
-      .seeds = 5,
+      .seeds = study::first_seeds(5),
       .arms = {{"plain", {{"momentum", "0"}}}, {"heavy ball", {{"momentum", "0.5"}}}}};
   const auto [result, failures] = study::run_study(definition, descend);
   std::printf("%s", kappascope::reports::study_markdown({result}).c_str());

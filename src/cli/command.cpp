@@ -4,36 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "cli/help.h"
 #include "kappascope/core/atomic_file.h"
+#include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
+#include "kappascope/study/settings.h"
 
 namespace kappascope::cli {
 namespace {
-
-// Edit distance (Levenshtein 1966), one row at a time.
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 std::vector<std::string> names_of(const po::options_description& options) {
   std::vector<std::string> names;
@@ -64,24 +48,21 @@ po::options_description all_options(const Usage& usage) {
 void parse_config(const std::string& file,
                   const po::options_description& options,
                   po::variables_map& values) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file)) {
-    throw UsageError("cannot read the configuration file " + file);
+  const auto settings = study::read_ini(file, "configuration file");
+  const auto known = names_of(options);
+  const auto is_of_study = [](const auto& setting) {
+    return std::ranges::any_of(std::array{"study.", "arms.", "grid.", "regime."},
+                               [&](const char* part) { return setting.first.starts_with(part); });
+  };
+  if (std::ranges::any_of(settings, is_of_study)) {
+    throw UsageError(
+        fmt::format("{0} is a study of several arms: run it with `kappascope sweep {0}`", file));
+  }
+  for (const auto& [name, value] : settings) {
+    if (std::ranges::find(known, name) == known.end()) unknown(name, " in " + file, options);
   }
   try {
-    const auto parsed = po::parse_config_file(in, options, /*allow_unregistered=*/true);
-    if (in.bad()) throw Error("cannot read " + file + ": " + std::strerror(errno));
-    const auto known = names_of(options);
-    for (const auto& option : parsed.options) {
-      if (option.string_key.rfind("arms.", 0) == 0) {
-        throw UsageError(fmt::format(
-            "{} is a study of several arms: run it with `kappascope sweep {}`", file, file));
-      }
-      if (std::find(known.begin(), known.end(), option.string_key) == known.end()) {
-        unknown(option.string_key, " in " + file, options);
-      }
-    }
-    po::store(parsed, values);
+    po::store(as_parsed(settings, options), values);
   } catch (po::error& error) {
     throw UsageError(file + ": " + message_of(error));
   }
@@ -100,6 +81,17 @@ std::optional<std::string> help_asked(const Arguments& arguments) {
 
 }  // namespace
 
+po::parsed_options as_parsed(const std::vector<std::pair<std::string, std::string>>& settings,
+                             const po::options_description& options) {
+  po::parsed_options parsed(&options);
+  for (const auto& [name, value] : settings) {
+    po::option option(name, {value});
+    option.original_tokens = {name, value};
+    parsed.options.push_back(std::move(option));
+  }
+  return parsed;
+}
+
 std::string message_of(po::error& error) {
   // The texts are for derived classes, and can be set by all.
   struct Texts : po::error_with_option_name {
@@ -117,21 +109,6 @@ std::string message_of(po::error& error) {
     named->set_substitute(placeholder, text);
   }
   return error.what();
-}
-
-std::string closest(const std::string& word, const std::vector<std::string>& known) {
-  std::string best;
-  std::size_t best_distance = word.size() / 3 + 2;
-  for (const auto& candidate : known) {
-    // An INI user may leave out the section; compare the last part as well.
-    const auto tail = candidate.substr(candidate.rfind('.') + 1);
-    const auto d = std::min(distance(word, candidate), distance(word, tail));
-    if (d < best_distance) {
-      best_distance = d;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 void add_force(Usage& usage) {

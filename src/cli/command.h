@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kappascope::tensor {
@@ -44,6 +45,10 @@ void check_output(const std::filesystem::path& file,
                   std::string_view mark,
                   const po::variables_map& values);
 
+/// Settings as Boost.Program_options takes them from a file.
+po::parsed_options as_parsed(const std::vector<std::pair<std::string, std::string>>& settings,
+                             const po::options_description& options);
+
 /// Parses `arguments`; an INI file given with --config supplies what the command line does not.
 /// Prints help and returns false for --help [GROUP]. Throws UsageError, with a suggestion for an
 /// unknown option, on the command line and in the file.
@@ -57,9 +62,6 @@ std::string message_of(po::error& error);
 /// Says on stderr what is damaged in the databases of these runs, and is therefore left out. One
 /// pass over the files.
 void warn_of_damage(const std::vector<std::filesystem::path>& runs);
-
-/// The closest of `known` to `word` within a third of its length, or an empty string.
-std::string closest(const std::string& word, const std::vector<std::string>& known);
 
 // One subcommand a file; each returns the exit status.
 int run_train(const Arguments& arguments);

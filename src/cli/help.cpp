@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <sstream>
 
+#include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/wrap.h"
 

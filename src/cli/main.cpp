@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/outcome.h"
+#include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/version.h"
 
@@ -66,7 +67,7 @@ int run(const std::vector<std::string>& words) {
     if (words[0] == command.name) return command.run({words.begin() + 1, words.end()});
     names.emplace_back(command.name);
   }
-  const auto near = cli::closest(words[0], names);
+  const auto near = closest(words[0], names);
   throw UsageError(fmt::format(
       "unknown command '{}'{}",
       words[0],

@@ -2,38 +2,27 @@
 #include "cli/settings.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include "cli/settings_options.h"
+#include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
+#include "kappascope/study/settings.h"
 
 namespace kappascope::cli {
 namespace {
 
 // Shortest text that reads back to the same number.
 std::string text_of(const boost::any& value) {
-  if (const auto* s = boost::any_cast<std::string>(&value)) {
-    // The INI format has no way to quote these.
-    if (s->find_first_of("#\n") == std::string::npos) return *s;
-    throw UsageError("a setting must not contain '#' or a line break: " + *s);
-  }
+  if (const auto* s = boost::any_cast<std::string>(&value)) return *s;
   if (const auto* b = boost::any_cast<bool>(&value)) return *b ? "true" : "false";
   if (const auto* d = boost::any_cast<double>(&value)) return fmt::format("{}", *d);
   if (const auto* i = boost::any_cast<int>(&value)) return std::to_string(*i);
   if (const auto* l = boost::any_cast<int64_t>(&value)) return std::to_string(*l);
   if (const auto* u = boost::any_cast<std::uint64_t>(&value)) return std::to_string(*u);
   throw Error("a setting has a type that cannot be written");
-}
-
-std::vector<std::string> lines_of(const std::map<std::string, std::string>& values) {
-  std::vector<std::string> lines;
-  lines.reserve(values.size());
-  for (const auto& [name, value] : values) lines.push_back(fmt::format("{} = {}", name, value));
-  return lines;
 }
 
 }  // namespace
@@ -49,32 +38,19 @@ std::string to_ini(Settings settings) {
   const auto options = settings_options(settings);
   po::variables_map values;
   po::store(po::command_line_parser(std::vector<std::string>()).options(options).run(), values);
-  std::map<std::string, std::string> sections;
-  for (const auto& option : options.options()) {
-    const auto& name = option->long_name();
-    const auto dot = name.find('.');
-    const auto section = dot == std::string::npos ? "" : name.substr(0, dot);
-    sections[section] +=
-        fmt::format("{} = {}\n", name.substr(dot + 1), text_of(values[name].value()));
-  }
-  std::string text;
-  for (const auto& [section, lines] : sections)
-    text += section.empty() ? lines : fmt::format("[{}]\n{}", section, lines);
-  return text;
+  study::Settings all;
+  for (const auto& option : options.options())
+    all.emplace_back(option->long_name(), text_of(values[option->long_name()].value()));
+  return study::to_ini(all);
 }
 
 Settings from_ini(const std::string& text) {
-  Settings settings;
-  const auto options = settings_options(settings);
-  po::variables_map values;
-  std::istringstream in(text);
+  const std::string where = "the stored configuration cannot be read";
   try {
-    po::store(po::parse_config_file(in, options), values);
-    po::notify(values);
-  } catch (po::error& error) {
-    throw Error(std::string("the stored configuration cannot be read: ") + message_of(error));
+    return settings_with(study::parse_ini(text, where), where);
+  } catch (const UsageError& error) {
+    throw Error(error.what());
   }
-  return settings;
 }
 
 Settings settings_with(const std::vector<std::pair<std::string, std::string>>& changes,
@@ -95,11 +71,9 @@ Settings settings_with(const std::vector<std::pair<std::string, std::string>>& c
     }
     last[name] = value;
   }
-  // As a file, which also takes an empty value.
-  std::istringstream text(fmt::format("{}", fmt::join(lines_of(last), "\n")));
   po::variables_map values;
   try {
-    po::store(po::parse_config_file(text, options), values);
+    po::store(as_parsed({last.begin(), last.end()}, options), values);
     po::notify(values);
   } catch (po::error& error) {
     throw UsageError(where + ": " + message_of(error));

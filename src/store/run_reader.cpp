@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "kappascope/core/require.h"
+#include "kappascope/store/writer_lock.h"
 #include "store/database/array_codec.h"
 #include "store/database/database.h"
 #include "store/database/row_checksum.h"
-#include "store/database/writer_lock.h"
 #include "store/schema/attributes.h"
 #include "store/schema/version1.h"
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "kappascope/store/writer_lock.h"
 #include "store/database/database.h"
-#include "store/database/writer_lock.h"
 
 namespace fs = std::filesystem;
 

@@ -12,9 +12,9 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/store/schema/schema.h"
+#include "kappascope/store/writer_lock.h"
 #include "store/database/array_codec.h"
 #include "store/database/database.h"
-#include "store/database/writer_lock.h"
 #include "store/schema/attributes.h"
 
 namespace fs = std::filesystem;

@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <numeric>
 #include <set>
 #include <sstream>
 
+#include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/store/schema/series.h"
+#include "kappascope/study/run_ends.h"
 
 namespace kappascope::study {
 namespace {
@@ -31,25 +31,38 @@ Settings arm_settings(const std::string& text, const std::string& where) {
   return settings;
 }
 
-std::int64_t whole_number(const std::string& text, const std::string& where) {
-  std::int64_t value = 0;
+constexpr std::uint64_t kMostRuns = 100'000;
+
+std::uint64_t whole_number(const std::string& text, const std::string& where) {
+  std::uint64_t value = 0;
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end) {
-    throw UsageError(fmt::format("{}: study.seeds must be a whole number, got '{}'", where, text));
+    throw UsageError(fmt::format(
+        "{}: study.seeds is a whole number N for 1 to N, or a list as 1 2 7 or 4-6, got '{}'",
+        where,
+        text));
   }
   return value;
 }
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file))
-    throw UsageError("cannot read the study " + file.string());
-  try {
-    return {std::istreambuf_iterator<char>(in), {}};
-  } catch (const std::ios_base::failure&) {
-    throw Error("cannot read the study " + file.string() + ": " + std::strerror(errno));
+void add_seeds(std::uint64_t first,
+               std::uint64_t last,
+               const std::string& where,
+               std::vector<std::uint64_t>& seeds) {
+  if (last < first || last - first >= kMostRuns - seeds.size()) {
+    throw UsageError(fmt::format(
+        "{}: seeds {} to {} are none, or more than {} runs", where, first, last, kMostRuns));
   }
+  for (auto i = last - first + 1; i > 0; --i) seeds.push_back(last - i + 1);
+}
+
+void require_known(const std::string& metric) {
+  if (is_metric(metric)) return;
+  const auto near = closest(metric, metric_names());
+  throw UsageError(fmt::format("no run records the metric '{}'{}",
+                               metric,
+                               near.empty() ? "" : fmt::format(": did you mean '{}'?", near)));
 }
 
 }  // namespace
@@ -58,14 +71,14 @@ StudyDefinition read_definition(const std::filesystem::path& file) {
   const auto where = file.string();
   StudyDefinition definition;
   definition.name = file.stem().string();
-  for (const auto& [name, value] : parse_ini(read_text(file), where)) {
+  for (const auto& [name, value] : read_ini(file, "study")) {
     const auto rest = name.substr(name.find('.') + 1);
     if (name == "study.claims") {
       definition.claims = split(value);
     } else if (name == "study.metrics") {
       definition.metrics = split(value);
     } else if (name == "study.seeds") {
-      definition.seeds = whole_number(value, where);
+      definition.seeds = parse_seeds(value, where);
     } else if (name.starts_with("study.")) {
       throw UsageError(
           fmt::format("{}: [study] has no '{}'; it has claims, metrics and seeds", where, rest));
@@ -97,6 +110,10 @@ void validate(const StudyDefinition& definition) {
   for (const auto& [label, settings] : definition.arms) {
     if (!labels.insert(label).second)
       throw UsageError(fmt::format("two arms are labelled '{}'", label));
+    if (label != printable(label)) {
+      throw UsageError(
+          fmt::format("the label of an arm has control characters: '{}'", printable(label)));
+    }
   }
   for (const auto& [claim, regime] : definition.regimes) {
     if (std::ranges::find(definition.claims, claim) == definition.claims.end())
@@ -106,20 +123,58 @@ void validate(const StudyDefinition& definition) {
   }
   for (const auto& [setting, values] : definition.grid) {
     if (values.empty()) throw UsageError(fmt::format("[grid] {} has no values", setting));
+    for (const auto& [label, settings] : definition.arms) {
+      if (std::ranges::find(settings, setting, &Settings::value_type::first) != settings.end()) {
+        throw UsageError(fmt::format(
+            "the arm '{}' sets {}, which [grid] varies: its runs would be the same under "
+            "every condition",
+            label,
+            setting));
+      }
+    }
   }
   if (definition.metrics.empty()) throw UsageError("a study compares at least one metric");
-  if (definition.seeds < 1) {
-    throw UsageError(fmt::format("study.seeds must be at least 1, got {}", definition.seeds));
+  for (const auto& metric : definition.metrics) require_known(metric);
+  for (const auto& [claim, regime] : definition.regimes) require_known(regime.metric);
+  if (definition.seeds.empty()) throw UsageError("a study has at least one seed");
+  std::set<std::uint64_t> seeds;
+  for (const auto seed : definition.seeds) {
+    if (!seeds.insert(seed).second)
+      throw UsageError(fmt::format("study.seeds names {} twice", seed));
   }
-  constexpr double kMostRuns = 100'000;
-  double runs = static_cast<double>(definition.arms.size()) * static_cast<double>(definition.seeds);
+  auto runs = static_cast<double>(definition.arms.size() * definition.seeds.size());
   for (const auto& [setting, values] : definition.grid) runs *= static_cast<double>(values.size());
   if (runs > kMostRuns) {
     throw UsageError(fmt::format(
-        "the study has {:.0f} runs (arms x values of the grid x study.seeds); {:.0f} are the most",
+        "the study has {:.0f} runs (arms x values of the grid x study.seeds); {} are the most",
         runs,
         kMostRuns));
   }
+}
+
+std::vector<std::uint64_t> first_seeds(std::uint64_t count) {
+  std::vector<std::uint64_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), 1);
+  return seeds;
+}
+
+std::vector<std::uint64_t> parse_seeds(const std::string& text, const std::string& where) {
+  const auto words = split(text);
+  std::vector<std::uint64_t> seeds;
+  if (words.size() == 1 && words[0].find('-') == std::string::npos) {
+    const auto count = whole_number(words[0], where);
+    if (count > 0) add_seeds(1, count, where, seeds);
+    return seeds;
+  }
+  for (const auto& word : words) {
+    const auto dash = word.find('-');
+    const auto first = whole_number(word.substr(0, dash), where);
+    add_seeds(first,
+              dash == std::string::npos ? first : whole_number(word.substr(dash + 1), where),
+              where,
+              seeds);
+  }
+  return seeds;
 }
 
 std::vector<Regime> regimes_of(const StudyDefinition& definition, const std::string& claim) {

@@ -106,9 +106,8 @@ void find_progress(StudyRun& run, const Difference& difference) {
   if (!differs.empty()) {
     run.progress = Progress::kConflict;
     run.conflict = fmt::format(
-        "{} was made with other settings than the study has now ({}): remove it, or choose another "
-        "folder for the runs (--out)",
-        run.dir.string(),
+        "made with other settings than the study has now ({}): remove it, or choose another folder "
+        "for the runs (--out)",
         differs);
     return;
   }
@@ -130,7 +129,7 @@ std::vector<StudyRun> plan_runs(const StudyDefinition& definition,
     std::string place;
     for (const auto& [setting, value] : condition)
       place += fmt::format("_{}-{}", without_section(setting), value);
-    for (std::int64_t seed = 1; seed <= definition.seeds; ++seed) {
+    for (const auto seed : definition.seeds) {
       for (const auto& [arm, settings] : definition.arms) {
         StudyRun run;
         run.name = folder_name(fmt::format("{}{}_seed-{}", arm, place, seed));
@@ -145,7 +144,7 @@ std::vector<StudyRun> plan_runs(const StudyDefinition& definition,
         run.dir = folder / run.name;
         run.arm = arm;
         run.condition = name_of_condition(condition);
-        run.seed = static_cast<std::uint64_t>(seed);
+        run.seed = seed;
         for (const auto* part : {&definition.base, &changes, &condition, &settings})
           run.settings.insert(run.settings.end(), part->begin(), part->end());
         if (!names.insert(run.name).second) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <sstream>
 
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
@@ -20,6 +21,8 @@ namespace kappascope::study {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kFolders = "runs";  // a fact of the stored result
 
 double median_of(const std::vector<const RunEnd*>& runs, const std::string& quantity) {
   std::vector<double> values;
@@ -80,8 +83,12 @@ StudyResult summarise(const std::vector<RunEnd>& runs,
 namespace {
 
 void write_store(const fs::path& dir, const StudyResult& result) {
-  auto writer = store::RunWriter::create(
-      dir, {{"kind", "study"}, {"label", result.name}, {"result", result_json(result)}});
+  auto writer =
+      store::RunWriter::create(dir,
+                               {{"kind", "study"},
+                                {"label", result.name},
+                                {"result", result_json(result)},
+                                {kFolders, fmt::format("{}", fmt::join(result.folders, "\n"))}});
   for (const auto& verdict : result.verdicts) writer.write_verdict(verdict_row(verdict));
   writer.set_state("finished");
 }
@@ -181,7 +188,10 @@ StudyResult read_result(const fs::path& folder) {
   const auto text = store::RunReader(dir).fact("result");
   if (text.empty()) throw Error(dir.string() + " holds no result: run the sweep again");
   try {
-    return result_of(nlohmann::ordered_json::parse(text));
+    auto result = result_of(nlohmann::ordered_json::parse(text));
+    std::istringstream folders(store::RunReader(dir).fact(kFolders));
+    for (std::string line; std::getline(folders, line);) result.folders.push_back(line);
+    return result;
   } catch (const std::exception& error) {
     throw Error(fmt::format("the result in {} cannot be read: {}", dir.string(), error.what()));
   }

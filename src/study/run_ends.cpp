@@ -2,6 +2,8 @@
 #include "kappascope/study/run_ends.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -10,6 +12,7 @@
 #include "kappascope/core/spikes.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/store/run_reader.h"
+#include "kappascope/store/schema/schema.h"
 
 namespace kappascope::study {
 namespace {
@@ -24,6 +27,22 @@ constexpr std::int64_t kNear = 50;  // steps from a spike within which a measure
 /// Quantities of layers of which it is told what they do as the loss spikes.
 const std::map<std::string, std::string> kAroundSpikes = {
     {id::kKappaSigma, "spikes/kappa"}, {id::kEffectiveRank, "spikes/effective_rank"}};
+
+/// What is derived from series beside their medians over steps.
+constexpr std::array kDerived = {"loss/train@variance",
+                                 "spikes/count",
+                                 "spikes/first",
+                                 "spikes/steps",
+                                 "spikes/share",
+                                 "spikes/length",
+                                 "spikes/height",
+                                 "spikes/kappa",
+                                 "spikes/effective_rank",
+                                 "explosions/share",
+                                 "edge/start",
+                                 "edge/first",
+                                 "edge/share",
+                                 "edge/within"};
 
 using Values = std::map<std::string, RunEnd::Value>;
 
@@ -187,6 +206,28 @@ std::string RunEnd::data() const {
   const auto text = fact("data");
   const auto slash = text.rfind('/', text.find(" ("));
   return slash == std::string::npos ? text : text.substr(slash + 1);
+}
+
+bool is_metric(const std::string& name) {
+  if (std::ranges::find(kDerived, name) != kDerived.end()) return true;
+  const auto over_steps = store::median_over_steps("");
+  const auto series =
+      name.ends_with(over_steps) ? name.substr(0, name.size() - over_steps.size()) : name;
+  if (id::kUser.contains(series)) return true;
+  const auto* info = store::find_series(series);
+  // A pattern of names, as hessian/lambda_K, is the name of none.
+  return info != nullptr &&
+         std::ranges::none_of(series, [](unsigned char c) { return std::isupper(c) != 0; });
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names(kDerived.begin(), kDerived.end());
+  for (const auto& info : store::schema()) {
+    if (info.array) continue;
+    names.push_back(info.name);
+    names.push_back(store::median_over_steps(info.name));
+  }
+  return names;
 }
 
 std::vector<RunEnd> read_run_ends(const std::vector<fs::path>& paths) {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_reader.h"
+#include "kappascope/store/writer_lock.h"
 
 namespace kappascope::study {
 namespace {
@@ -85,6 +87,7 @@ StudyResult conclude(const StudyDefinition& definition,
   result.command = options.command;
   result.runs = std::ssize(runs);
   result.definition = fingerprint(definition);
+  for (const auto& run : runs) result.folders.push_back(run.name);
   if (options.decide) {
     Family family;
     for (const auto& comparison : result.comparisons) family.add(comparison);
@@ -100,7 +103,10 @@ StudyResult conclude(const StudyDefinition& definition,
 StudyOutcome run_study(const StudyDefinition& definition,
                        const TrainRun& train,
                        const StudyOptions& options) {
-  auto runs = plan_runs(definition, study_folder(definition, options), options.changes);
+  const auto folder = study_folder(definition, options);
+  auto runs = plan_runs(definition, folder, options.changes);
+  make_directories(folder);
+  const store::WriterLock lock(folder, "study");
   find_progress(runs);
   std::vector<RunFailure> failures;
   for (const auto& run : runs) {

@@ -131,7 +131,7 @@ TEST_CASE("wrong usage is one line that says what to do, exit 2") {
   check("verify P-Q9", "no claim begins with");
   check("export run --format xls", "csv, jsonl or npz");
   check("export run --format npz", "--out");
-  check("report", "RUN... is missing; usage: kappascope report RUN...");
+  check("report", "RUN... is missing; usage: kappascope report RUN_OR_FOLDER...");
   check("export one two", "too many arguments");
   // What only the data can tell comes after the line that says that they are read.
   const auto later = [&](const std::string& words, const std::string& part) {
@@ -206,7 +206,10 @@ TEST_CASE("a configuration that cannot be read to its end is an error, not the d
   const Workplace work;
   const auto got = work.run("train --config /proc/self/mem --out run");
   CHECK(got.status == 1);
-  CHECK_THAT(got.err, Contains("kappascope: error: cannot read /proc/self/mem: Input/output"));
+  CHECK_THAT(
+      got.err,
+      Contains(
+          "kappascope: error: cannot read the configuration file /proc/self/mem: Input/output"));
   const auto study = work.run("sweep /proc/self/mem");
   CHECK(study.status == 1);
   CHECK_THAT(study.err, Contains("cannot read the study /proc/self/mem: Input/output"));

@@ -29,7 +29,7 @@ TEST_CASE("a study file has arms, a grid, seeds, metrics, claims and the setting
       "[arms]\nno bias = model.bias=none\nPGB = model.bias=post-gating model.width=8\nplain =\n"
       "[grid]\nmodel.dropout = 0 0.1\n");
   CHECK(study.name == "my-study");
-  CHECK(study.seeds == 5);
+  CHECK(study.seeds == first_seeds(5));
   CHECK(study.metrics == std::vector<std::string>{"loss/test", "accuracy/test"});
   CHECK(study.claims == std::vector<std::string>{"P-X3"});
   CHECK(study.base == Settings{{"train.steps", "12"}});
@@ -41,8 +41,13 @@ TEST_CASE("a study file has arms, a grid, seeds, metrics, claims and the setting
   CHECK(study.grid[0].first == "model.dropout");
   CHECK(study.grid[0].second == std::vector<std::string>{"0", "0.1"});
   const auto least = read("[arms]\na =\n");
-  CHECK(least.seeds == 1);
+  CHECK(least.seeds == first_seeds(1));
   CHECK(least.metrics == std::vector<std::string>{"loss/test"});
+  using Seeds = std::vector<std::uint64_t>;
+  CHECK(read("[arms]\na =\n[study]\nseeds = 1 2 7\n").seeds == Seeds{1, 2, 7});
+  CHECK(parse_seeds(" 4-6  9 ", "") == Seeds{4, 5, 6, 9});
+  CHECK(parse_seeds("7-7", "") == Seeds{7});
+  CHECK(parse_seeds("18446744073709551615-18446744073709551615", "") == Seeds{~std::uint64_t{0}});
 }
 
 TEST_CASE("a study file that is none is refused with its name and the fault") {
@@ -53,11 +58,31 @@ TEST_CASE("a study file that is none is refused with its name and the fault") {
   refused("[train]\nsteps = 3\n", "[arms]");
   refused("[arms]\na = model.bias\n", "setting=value");
   refused("[arms]\na =\na =\n", "two arms");
+  for (const auto* label : {"a\x1b[2J", "\x07", "a\xff", "\xc2\x9b"})
+    refused(std::string("[arms]\n") + label + " =\n", "control characters: '");
   refused("[arms]\na =\n[grid]\nx =\n", "no values");
-  refused("[arms]\na =\n[study]\nseeds = 0\n", "at least 1");
+  refused("[arms]\na =\n[study]\nseeds = 0\n", "at least one seed");
   refused("[arms]\na =\n[study]\nseeds = 3.7\n", "whole number");
   refused("[arms]\na =\n[study]\nseeds = 99999999999999999999\n", "whole number");
-  refused("[arms]\na =\n[study]\nseeds = 100000001\n", "the study has 100000001 runs");
+  refused("[arms]\na =\n[study]\nseeds = 100000001\n", "more than 100000 runs");
+  refused("[arms]\na =\nb =\n[study]\nseeds = 60000\n", "the study has 120000 runs");
+  refused("[arms]\na =\n[study]\nseeds = 2 x\n", "got 'x'");
+  refused("[arms]\na =\n[study]\nseeds = 4 1-5\n", "4 twice");
+  refused("[arms]\na =\n[study]\nseeds = 5-3 1\n", "5 to 3");
+  refused("[arms]\na =\nb = y=1 x=2\n[grid]\nx = 1 2\n", "the arm 'b' sets x, which [grid] varies");
+  for (const auto* metric : {"loss/tset",
+                             "kapa/sigma",
+                             "accuracy/tests",
+                             "spike/count",
+                             "loss/test@mean",
+                             "hessian/lambda_K",
+                             "loss/test@median@median"}) {
+    refused(std::string("[arms]\na =\n[study]\nmetrics = loss/test ") + metric + "\n", metric);
+    refused(std::string("[arms]\na =\n[study]\nclaims = P-X3\n[regime]\nP-X3 = ") + metric +
+                " of a at most 2\n",
+            metric);
+  }
+  refused("[arms]\na =\n[study]\nmetrics = loss/tset\n", "did you mean 'loss/test'?");
   refused("[arms]\na =\n[study]\nseed = 3\n", "no 'seed'");
   CHECK_THROWS_AS(read_definition("/nowhere/study.ini"), UsageError);
   CHECK_THROWS_AS(read_definition(std::filesystem::temp_directory_path()), UsageError);
@@ -125,7 +150,7 @@ TEST_CASE("every study in experiments/ is read") {
       CAPTURE(entry.path());
       const auto study = read_definition(entry.path());
       CHECK(study.arms.size() > 1);
-      CHECK(study.seeds >= 3);
+      CHECK(study.seeds.size() >= 3);
       ++read_files;
     }
   }

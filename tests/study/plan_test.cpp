@@ -17,7 +17,7 @@ namespace {
 
 StudyDefinition two_arms() {
   return {.name = "s",
-          .seeds = 2,
+          .seeds = first_seeds(2),
           .arms = {{"no bias", {{"model.bias", "none"}}}, {"PGB", {{"model.bias", "pgb"}}}},
           .grid = {{"model.dropout", {"0", "0.2"}}},
           .base = {{"train.steps", "12"}}};
@@ -63,7 +63,7 @@ TEST_CASE("progress is what the folders hold") {
   const TemporaryFolder folder;
   auto definition = two_arms();
   definition.grid.clear();
-  definition.seeds = 3;
+  definition.seeds = first_seeds(3);
   auto runs = plan_runs(definition, folder.path());
   begin_run(runs[0]).set_state("finished");
   begin_run(runs[1]).set_state("failed");

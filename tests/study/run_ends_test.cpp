@@ -117,6 +117,35 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   CHECK(value(ends[1], "explosions/share") == Approx(10.0 / 150));
 }
 
+TEST_CASE("every quantity that is read from a run may be named as a metric") {
+  const TemporaryFolder folder;
+  {
+    auto run = run_of(folder.path() / "a", "a", "1");
+    for (std::int64_t step = 0; step < 200; ++step) {
+      const bool high = step >= 150 && step < 160;
+      std::vector<store::Scalar> scalars = {
+          {.name = "loss/train", .value = high ? 3.0 : 1.0},
+          {.name = "gradient_norm", .value = 2},
+          {.name = "user/mine", .value = 2},
+          {.name = "hessian/preconditioned", .value = 40, .status = "converged"},
+          {.name = "hessian/stability_limit", .value = 38},
+          {.name = "hessian/lambda_3", .value = 3, .status = "converged"},
+          {.name = "cost/total", .value = 0.1}};
+      scalars.push_back({.name = "kappa/sigma", .layer = "b", .value = 5, .status = "resolved"});
+      scalars.push_back({.name = "features/effective_rank", .layer = "b", .value = 5});
+      run.write({.step = step, .scalars = scalars});
+    }
+  }
+  const auto ends = read_run_ends({folder.path()});
+  for (const auto& [name, value] : ends.front().values) {
+    CAPTURE(name);
+    CHECK(is_metric(name));
+  }
+  CHECK(ends.front().values.size() > 25);
+  CHECK(ends.front().values.contains("spikes/effective_rank"));
+  CHECK_FALSE(is_metric("spikes/none"));
+}
+
 TEST_CASE("a folder gives its runs in order, and the result of a sweep is none of them") {
   const TemporaryFolder folder;
   run_of(folder.path() / "runs/b", "x", "1");

@@ -30,8 +30,53 @@ TEST_CASE("settings as an INI file read back, the last of a name counting") {
   const auto text = to_ini(settings);
   CHECK(text == "label = a b\n[train]\nsteps = 13\n");
   CHECK(to_ini(parse_ini(text, "")) == text);
-  CHECK_THROWS_AS(to_ini({{"label", "a # b"}}), UsageError);
   CHECK_THROWS_AS(to_ini({{"label", "a\nb"}}), UsageError);
+  CHECK_THROWS_AS(to_ini({{"label", "'a' # \"b\""}}), UsageError);
+}
+
+TEST_CASE("comments of either mark, quotation marks and a byte-order mark are no part of a value") {
+  const auto settings = parse_ini(
+      "\xef\xbb\xbflabel = a ; not this\n; nor this\n  ; nor that\r\n[train]\t; here\nsteps = "
+      "12\t;x\n"
+      "loss = \"mean; squared # \" # why\nnote='it \"is\"';\nempty = \"\"\nplain = a;b it's\n",
+      "f");
+  const Settings expected = {{"label", "a"},
+                             {"train.steps", "12"},
+                             {"train.loss", "mean; squared # "},
+                             {"train.note", "it \"is\""},
+                             {"train.empty", ""},
+                             {"train.plain", "a;b it's"}};
+  CHECK(settings == expected);
+  for (const auto* line : {"a = \"x", "a = 'x\"", "a = \"x\" y", "a = '"}) {
+    CAPTURE(line);
+    CHECK_THROWS_WITH(parse_ini(line, "f"), Contains("f: ") && Contains("quotation mark"));
+  }
+}
+
+TEST_CASE("any value on one line is read back as it was written") {
+  // Every value of up to four of these letters.
+  const std::string letters = "a #;'\" =[]\t";
+  std::vector<std::string> values = {""};
+  for (std::size_t begin = 0, length = 0; length < 4; ++length) {
+    const auto end = values.size();
+    for (; begin < end; ++begin) {
+      for (const char letter : letters) values.push_back(values[begin] + letter);
+    }
+  }
+  for (const auto& value : values) {
+    const Settings settings = {{"train.label", value}};
+    std::string text;
+    try {
+      text = to_ini(settings);
+    } catch (const UsageError&) {
+      const bool both =
+          value.find('"') != std::string::npos && value.find('\'') != std::string::npos;
+      if (!both) FAIL(value);
+      continue;
+    }
+    if (parse_ini(text, "") != settings) FAIL(text);
+  }
+  CHECK(values.size() > 10000);
 }
 
 TEST_CASE("a setting in one word, and the first line in which two files differ") {
@@ -54,7 +99,8 @@ TEST_CASE("a setting that an INI file would give back as another is refused") {
   for (const auto& [name, value] : Settings{{"a. b", "1"},
                                             {"a.", "1"},
                                             {"a.[b", "1]"},
-                                            {"a", " 1"},
+                                            {";a", "1"},
+                                            {"a ;b", "1"},
                                             {"a=b", "1"},
                                             {"", "1"},
                                             {"a\nb", "1"},

@@ -17,7 +17,7 @@ namespace {
 const StudyDefinition kDefinition = {
     .name = "s",
     .claims = {"C"},
-    .seeds = 4,
+    .seeds = first_seeds(4),
     .arms = {{"control", {{"shift", "0"}}}, {"shifted", {{"shift", "0.5"}}}}};
 
 /// A training whose loss ends at the seed plus the arm's shift, give or take a little.
@@ -144,7 +144,7 @@ TEST_CASE("a result is not replaced by one that misses runs which it has") {
 
   // A smaller study that is whole is no loss.
   auto smaller = kDefinition;
-  smaller.seeds = 3;
+  smaller.seeds = first_seeds(3);
   CHECK(run_study(smaller, train, options).result.runs == 6);
   CHECK(read_result(folder.path()).runs == 6);
 

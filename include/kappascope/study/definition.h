@@ -20,7 +20,7 @@ struct StudyDefinition {
   std::vector<std::string> claims{};  ///< that the study decides, by id
   std::vector<std::string> metrics = {
       std::string(store::id::kLossTest)};              ///< what is compared (RunEnd::values)
-  std::int64_t seeds = 1;                              ///< seeds 1 to this
+  std::vector<std::uint64_t> seeds = {1};              ///< each of which trains every arm
   std::vector<std::pair<std::string, Settings>> arms;  ///< label, settings; the first: the control
   /// Setting and its values.
   std::vector<std::pair<std::string, std::vector<std::string>>> grid{};
@@ -29,6 +29,13 @@ struct StudyDefinition {
   /// must all be reached.
   std::vector<std::pair<std::string, Regime>> regimes{};
 };
+
+/// 1 to `count`.
+std::vector<std::uint64_t> first_seeds(std::uint64_t count);
+
+/// Seeds as a user gives them: "5" is 1 to 5, "1 2 7" and "4-6 9" are these. Throws UsageError,
+/// beginning with `where`, for other text, a seed given twice, and more than a study may have.
+std::vector<std::uint64_t> parse_seeds(const std::string& text, const std::string& where);
 
 /// The regimes of one claim.
 std::vector<Regime> regimes_of(const StudyDefinition& definition, const std::string& claim);
@@ -43,7 +50,7 @@ std::string fingerprint(const StudyDefinition& definition);
 ///   [train]                      every section but the next four: settings of all runs
 ///   steps = 1000
 ///   [study]
-///   seeds = 5
+///   seeds = 5                  1 to 5; or those of a list, 1 2 7, or 4-6
 ///   metrics = loss/test accuracy/test
 ///   claims = P-X3
 ///   [arms]                       label = setting=value ..., the first is the control
@@ -55,12 +62,13 @@ std::string fingerprint(const StudyDefinition& definition);
 ///   P-X3 = accuracy/document_attack of no bias between 0.1 and 0.2
 ///
 /// Values in [arms] and [grid] hold no spaces. Names of settings are not checked. Throws UsageError
-/// naming the file: unreadable, no arms, no seeds, an arm that is no list of setting=value, a
-/// regime of no claim or no arm of the study.
+/// naming the file: unreadable, an arm that is no list of setting=value, a regime of no claim of
+/// the study, what validate() refuses.
 StudyDefinition read_definition(const std::filesystem::path& file);
 
-/// Throws UsageError when there are no arms, two arms share a label, a grid has no values, there
-/// are no metrics, or `seeds` is below 1.
+/// Throws UsageError when there are no arms, two arms share a label, an arm sets what the grid
+/// varies, a grid has no values, a metric is none (is_metric), there are no metrics or no seeds, a
+/// seed is there twice, or a regime is of no arm.
 void validate(const StudyDefinition& definition);
 
 }  // namespace kappascope::study

@@ -43,6 +43,9 @@ struct StudyResult {
   std::vector<ArmSummary> arms{};  ///< the control first
   std::vector<Comparison> comparisons{};
   std::vector<ClaimVerdict> verdicts{};
+  /// The folders of its runs, in that of the study; stored beside the result, not in its JSON.
+  /// Empty where none were stored.
+  std::vector<std::string> folders{};
 
   /// The arm with which the others are compared; empty without arms.
   [[nodiscard]] std::string control() const { return arms.empty() ? "" : arms.front().arm; }

@@ -45,6 +45,12 @@ struct RunEnd {
   [[nodiscard]] std::string data() const;
 };
 
+/// Whether a run may hold a quantity of this name in RunEnd::values: a series of the schema or of a
+/// user, its median over steps, or one that is derived. It may still not have recorded it.
+bool is_metric(const std::string& name);
+/// Those that there are, families of series by their pattern; for messages.
+std::vector<std::string> metric_names();
+
 /// Reads the runs themselves, or those in the folders that are given, in order of their names.
 /// Throws when there is none.
 std::vector<RunEnd> read_run_ends(const std::vector<std::filesystem::path>& paths);

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/study/terminal.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
 #include "kappascope/reports/report.h"
 #include "kappascope/reports/study/page.h"
 #include "kappascope/store/schema/series.h"
@@ -36,18 +39,41 @@ std::string title_of(const std::vector<fs::path>& paths) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-/// A study corrects its comparisons together with those of its claims: the same p stands here.
-void take_corrections(const study::StudyResult& stored,
+/// A study corrects its comparisons together with those of its claims. Where it made all of these,
+/// the same p stands here; else these are a family of their own. Returns whether it made them.
+bool take_corrections(const study::StudyResult& stored,
                       std::vector<study::Comparison>& comparisons) {
-  for (auto& c : comparisons) {
+  auto corrected = comparisons;
+  for (auto& c : corrected) {
     const auto same = [&](const study::Comparison& other) {
       return other.metric == c.metric && other.condition == c.condition && other.arm == c.arm &&
-             other.control == c.control && other.difference.pairs == c.difference.pairs;
+             other.control == c.control && other.difference.pairs == c.difference.pairs &&
+             (other.difference.mean == c.difference.mean || std::isnan(c.difference.mean));
     };
     const auto found = std::ranges::find_if(stored.comparisons, same);
-    if (found == stored.comparisons.end()) continue;
+    if (found == stored.comparisons.end()) return false;
     c.corrected_p = found->corrected_p;
     c.difference.detectable = found->difference.detectable;
+  }
+  comparisons = std::move(corrected);
+  return true;
+}
+
+/// Leaves out the runs in a study's folder that are none of its own any more, and says so.
+void leave_out_former(const fs::path& folder,
+                      const study::StudyResult& stored,
+                      std::vector<study::RunEnd>& runs) {
+  if (stored.folders.empty()) return;
+  const auto left = std::erase_if(runs, [&](const study::RunEnd& run) {
+    return run.dir.parent_path() == (folder / "").parent_path() &&
+           std::ranges::find(stored.folders, run.dir.filename().string()) == stored.folders.end();
+  });
+  if (left > 0) {
+    notice(
+        "kappascope: {} runs in {} are left out: the study that is stored there has no such runs "
+        "(name their folders to compare them)\n",
+        left,
+        folder.string());
   }
 }
 
@@ -90,21 +116,28 @@ int run_compare(const Arguments& arguments) {
   if (!out.empty()) check_output(out, reports::kPageMark, values);
   if (metrics.empty()) metrics = {store::id::kLossTest};
   const std::vector<fs::path> paths(words.begin(), words.end());
-  const auto runs = study::read_run_ends(paths);
+  auto runs = study::read_run_ends(paths);
+  std::vector<study::StudyResult> stored;
+  for (const auto& path : paths) {
+    if (!study::has_result(path)) continue;
+    stored.push_back(study::read_result(path));
+    leave_out_former(path, stored.back(), runs);
+  }
   std::vector<fs::path> read;
   read.reserve(runs.size());
   for (const auto& run : runs) read.push_back(run.dir);
   warn_of_damage(read);
-  std::vector<study::StudyResult> stored;
-  for (const auto& path : paths) {
-    if (study::has_result(path)) stored.push_back(study::read_result(path));
-  }
   if (control.empty()) control = default_control(stored, runs);
   auto result = study::summarise(runs, {control}, metrics);
   if (result.comparisons.empty()) {
     throw UsageError("there is nothing to compare: all runs are of arm '" + control + "'");
   }
-  for (const auto& study : stored) take_corrections(study, result.comparisons);
+  std::string family = "of these comparisons";
+  for (const auto& study : stored) {
+    if (!take_corrections(study, result.comparisons)) continue;
+    family = "of the study " + study.name;
+    break;
+  }
   for (const auto& study : stored)
     result.verdicts.insert(result.verdicts.end(), study.verdicts.begin(), study.verdicts.end());
   if (!out.empty()) write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));
@@ -112,6 +145,7 @@ int run_compare(const Arguments& arguments) {
     fmt::print("{}\n", study::comparisons_json(result.comparisons));
   } else {
     print_comparisons(result.comparisons);
+    fmt::print("\np is corrected over all tests {}\n", family);
     if (!out.empty()) fmt::print("\n{}\n", out);
   }
   return 0;

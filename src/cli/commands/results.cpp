@@ -89,6 +89,7 @@ int run_results(const Arguments& arguments) {
   study::control_false_discovery(results);
   const auto page = reports::study_markdown(results);
   if (!out.empty()) {
+    make_directories(out);
     write_text_atomically(page_file, page);
     write_text_atomically(json_file, study::results_json(results, 1) + "\n");
   }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/study/claims.h"
+#include "cli/study/metrics.h"
 #include "cli/study/plan.h"
 #include "cli/study/runs.h"
 #include "cli/study/terminal.h"
@@ -13,6 +17,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/reports/study/markdown.h"
+#include "kappascope/store/writer_lock.h"
 #include "kappascope/study/study.h"
 #include "kappascope/train/problem.h"
 
@@ -55,20 +60,34 @@ void print_list(const std::vector<study::StudyRun>& runs, const std::string& stu
 std::string command_of(const std::string& file,
                        const std::string& data,
                        const std::vector<std::string>& changes,
-                       std::int64_t seeds) {
+                       const std::string& seeds) {
   auto command = "kappascope sweep " + file;
   if (!data.empty()) command += " --data " + fs::path(data).filename().string();
   for (const auto& change : changes) command += " --set " + change;
-  if (seeds > 0) command += fmt::format(" --seeds {}", seeds);
+  if (!seeds.empty()) command += fmt::format(" --seeds '{}'", seeds);
   return command;
+}
+
+/// A line for all runs that failed for the same reason.
+void tell(const std::vector<study::RunFailure>& failures) {
+  std::map<std::string, std::vector<std::string>> runs;
+  for (const auto& [run, why] : failures) runs[why].push_back(run);
+  for (const auto& [why, names] : runs) {
+    constexpr std::ptrdiff_t kNamed = 3;
+    const auto named = std::min(std::ssize(names), kNamed);
+    notice("kappascope: {} failed, {}{}: {}\n",
+           names.size() == 1 ? "a run" : fmt::format("{} runs", names.size()),
+           fmt::join(names.begin(), names.begin() + named, ", "),
+           std::ssize(names) > named ? fmt::format(" and {} more", std::ssize(names) - named) : "",
+           why);
+  }
 }
 
 }  // namespace
 
 int run_sweep(const Arguments& arguments) {
-  std::string file, out, data, device;
+  std::string file, out, data, device, seeds;
   int jobs = 1;
-  std::int64_t seeds = 0;
   std::vector<std::string> overrides;
   Usage usage;
   usage.synopsis = "kappascope sweep STUDY.ini [--jobs N] [--seeds S] [--data PATH] [--out FOLDER]";
@@ -80,7 +99,7 @@ int run_sweep(const Arguments& arguments) {
       "skipped, interrupted runs resume. If a run fails, the others continue.\n\n"
       "A study file is a configuration file of `train` with four more sections, the last two of\n"
       "which may be left out:\n\n"
-      "  [study]  seeds = 5\n"
+      "  [study]  seeds = 5               (1 to 5; or a list: 1 2 7, or 4-6)\n"
       "           metrics = loss/test accuracy/test\n"
       "  [arms]   no bias = model.bias=none\n"
       "           PGB = model.bias=post-gating\n"
@@ -97,7 +116,7 @@ int run_sweep(const Arguments& arguments) {
       "number of runs trained in parallel, on different CUDA devices where there are several")(
       "seeds",
       po::value(&seeds)->value_name("S"),
-      "use seeds 1 to S instead of the number in the study file")(
+      "instead of those in the study file: seeds 1 to S, or those of a list, '1 2 7' or 4-6")(
       "data",
       po::value(&data)->value_name("PATH"),
       "training data; short for --set data.path=PATH")(
@@ -122,11 +141,10 @@ int run_sweep(const Arguments& arguments) {
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   if (jobs < 1) throw UsageError("--jobs must be at least 1");
-  if (values.count("seeds") != 0 && seeds < 1) throw UsageError("--seeds must be at least 1");
 
   auto definition = study::read_definition(file);
   check_claims(definition);
-  if (seeds > 0) definition.seeds = seeds;
+  if (values.count("seeds") != 0) definition.seeds = study::parse_seeds(seeds, "--seeds");
   const auto& name = definition.name;
   const study::StudyOptions options = {.folder = out,
                                        .changes = changes_from(overrides, data, device),
@@ -134,7 +152,7 @@ int run_sweep(const Arguments& arguments) {
                                        .decide = decide_claims};
   const auto folder = study::study_folder(definition, options);
   auto runs = study::plan_runs(definition, folder, options.changes);
-  for (const auto& run : runs) settings_of(run, name);  // refused before anything is trained
+  check_runs(definition, runs);
   if (values["list"].as<bool>()) {
     print_list(runs, name, values["json"].as<bool>());
     return 0;
@@ -145,6 +163,8 @@ int run_sweep(const Arguments& arguments) {
   }
   const auto page = folder / "RESULTS.md";
   check_output(page, reports::kMarkdownMark, values);
+  make_directories(folder);
+  const store::WriterLock lock(folder, "study");
   study::find_progress(runs, [&](const study::StudyRun& run, const std::string& stored) {
     return difference(run, stored, name);
   });
@@ -153,8 +173,7 @@ int run_sweep(const Arguments& arguments) {
     notice("kappascope: interrupted; run the same command again to resume\n");
     return 130;
   }
-  for (const auto& [run, why] : trained.failures)
-    notice("kappascope: run {} failed: {}\n", run, why);
+  tell(trained.failures);
   std::vector<std::filesystem::path> ended;
   for (const auto& run : runs) {
     if (run.progress != study::Progress::kConflict && store::RunWriter::holds_run(run.dir))

@@ -3,8 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
+
+#include "cli/progress.h"
+#include "kappascope/core/printable.h"
+#include "kappascope/core/table.h"
 
 namespace kappascope::cli {
 namespace {
@@ -25,42 +31,45 @@ std::string conclusion(const Comparison& c) {
   return fmt::format("not told apart (detectable: {:.2g})", d.detectable);
 }
 
-void print_row(const Comparison& c) {
+std::vector<std::string> row_of(const Comparison& c) {
   const auto& d = c.difference;
-  fmt::print("  {:<24} {:>11} {:>11} {:>25} {:>6} {:>9} {}\n",
-             c.arm,
-             number(c.arm_median, "{:.6g}"),
-             number(d.mean, "{:+.3g}"),
-             std::isnan(d.lower) ? "-" : fmt::format("{:+.3g} to {:+.3g}", d.lower, d.upper),
-             d.pairs,
-             std::isnan(c.corrected_p) ? "-" : fmt::format("{:.2g}", c.corrected_p),
-             conclusion(c));
-  if (d.left_out > 0) {
-    fmt::print(
-        "  {:<24} pairs left out: {} (a run diverged, or a value is unusable)\n", "", d.left_out);
+  return {printable(c.arm),
+          number(c.arm_median, "{:.6g}"),
+          number(d.mean, "{:+.3g}"),
+          std::isnan(d.lower) ? "-" : fmt::format("{:+.3g} to {:+.3g}", d.lower, d.upper),
+          std::to_string(d.pairs),
+          number(c.corrected_p, "{:.2g}"),
+          conclusion(c)};
+}
+
+void print_left_out(const Comparison& c) {
+  if (c.difference.left_out > 0) {
+    fmt::print("  {}: pairs left out: {} (a run diverged, or a value is unusable)\n",
+               printable(c.arm),
+               c.difference.left_out);
   }
   if (c.unpaired > 0)
-    fmt::print("  {:<24} runs without a partner of the same seed: {}\n", "", c.unpaired);
+    fmt::print("  {}: runs without a partner of the same seed: {}\n", printable(c.arm), c.unpaired);
 }
 
 }  // namespace
 
 void print_comparisons(const std::vector<Comparison>& comparisons) {
-  std::string printed;
-  for (const auto& c : comparisons) {
-    const auto heading = c.metric + (c.condition.empty() ? "" : ", " + c.condition);
-    if (heading != printed) {
-      printed = heading;
-      fmt::print("\n{}: median of {} {}\n", heading, c.control, number(c.control_median, "{:.6g}"));
-      fmt::print("  {:<24} {:>11} {:>11} {:>25} {:>6} {:>9}\n",
-                 "arm",
-                 "median",
-                 "difference",
-                 "95 % interval",
-                 "pairs",
-                 "p (Holm)");
-    }
-    print_row(c);
+  for (auto first = comparisons.begin(); first != comparisons.end();) {
+    const auto last = std::find_if(first, comparisons.end(), [&](const Comparison& c) {
+      return c.metric != first->metric || c.condition != first->condition;
+    });
+    fmt::print("\n{}{}{}: median of {} {}\n",
+               first->metric,
+               first->condition.empty() ? "" : ", ",
+               printable(first->condition),
+               printable(first->control),
+               number(first->control_median, "{:.6g}"));
+    Rows rows = {{"arm", "median", "difference", "95 % interval", "pairs", "p (Holm)", ""}};
+    std::transform(first, last, std::back_inserter(rows), row_of);
+    fmt::print("{}", table_text(rows, terminal_width()));
+    std::for_each(first, last, print_left_out);
+    first = last;
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/database/writer_lock.h"
+#include "kappascope/store/writer_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "kappascope/core/place.h"
 #include "kappascope/core/require.h"
 
 namespace fs = std::filesystem;
@@ -29,9 +30,7 @@ struct flock whole_file() {
 }
 
 std::string this_process() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  return fmt::format("process {} on {}", getpid(), host.data());
+  return fmt::format("process {} on {}", getpid(), host_name());
 }
 
 std::string read_holder(int descriptor) {
@@ -42,12 +41,13 @@ std::string read_holder(int descriptor) {
 
 }  // namespace
 
-WriterLock::WriterLock(const fs::path& dir) {
+WriterLock::WriterLock(const fs::path& dir, std::string_view what) {
   const std::string file = lock_file(dir).string();
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   require(descriptor_ >= 0,
-          "cannot write the run {}: {} (writer.lock); check the permissions, or choose another "
+          "cannot write the {} {}: {} (writer.lock); check the permissions, or choose another "
           "directory",
+          what,
           dir.string(),
           std::strerror(errno));
   struct flock lock = whole_file();
@@ -56,8 +56,9 @@ WriterLock::WriterLock(const fs::path& dir) {
     const std::string holder = read_holder(descriptor_);
     ::close(descriptor_);
     require(error != EAGAIN && error != EACCES,
-            "cannot write the run {}: it is being written by {}; wait for it to end, or choose "
+            "cannot write the {} {}: it is being written by {}; wait for it to end, or choose "
             "another directory",
+            what,
             dir.string(),
             holder);
     throw Error(fmt::format(

@@ -28,7 +28,7 @@ void check_study(std::string_view bytes) {
   std::optional<study::StudyDefinition> definition;
   if (!accepted([&] { definition = study::read_definition(file); })) return;
   study::validate(*definition);
-  auto runs = static_cast<double>(definition->arms.size()) * static_cast<double>(definition->seeds);
+  auto runs = static_cast<double>(definition->arms.size() * definition->seeds.size());
   for (const auto& [setting, values] : definition->grid) runs *= static_cast<double>(values.size());
   if (runs > 500) return;
   std::vector<study::StudyRun> planned;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace kappascope::store {
 
-/// The right to write the run in a directory: a lock of the kernel on DIR/writer.lock, which ends
-/// with the process however that dies. The file stays, as removing it would race.
+/// The right to write the run, or the study, in a directory: a lock of the kernel on
+/// DIR/writer.lock, which ends with the process however that dies. The file stays, as removing it
+/// would race.
 ///
 /// It is an open-file-description lock (as flock takes, through fcntl) because only that can be
 /// asked for without taking it: a reader that looks never gets in a writer's way.
@@ -14,8 +16,9 @@ class WriterLock {
  public:
   static constexpr const char* kName = "writer.lock";
 
-  /// Throws Error, naming the process that has it, when the lock is taken.
-  explicit WriterLock(const std::filesystem::path& dir);
+  /// Throws Error, naming the process that has it, when the lock is taken. `what`: is written
+  /// there.
+  explicit WriterLock(const std::filesystem::path& dir, std::string_view what = "run");
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;
   ~WriterLock();
