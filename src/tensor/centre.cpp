@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 
 #ifdef KAPPASCOPE_CUDA
@@ -16,9 +17,25 @@
 namespace kappascope::tensor {
 namespace {
 
+// Numbers that are widened to double at once.
+constexpr int64_t kWidened = 1 << 22;
+
 at::Tensor group_sums(const at::Tensor& rows, int64_t rows_per_group) {
   const auto per_group = rows_per_group == 1 ? rows.size(0) : rows_per_group;
   return rows.view({-1, per_group, rows.size(1)}).sum(1, /*keepdim=*/false, torch::kDouble);
+}
+
+// Of third and fourth order, in double: float has no room for a fourth power.
+void add_powers(Centred& centred, int64_t rows_per_group) {
+  const auto& rows = centred.rows;
+  centred.squares = group_sums(rows.square(), rows_per_group);
+  centred.powers = torch::zeros({3, rows.size(1)}, rows.options().dtype(torch::kDouble));
+  for (const auto& some : rows.split(std::max<int64_t>(1, kWidened / rows.size(1)))) {
+    const auto y = some.to(torch::kDouble), squares = y * y, lengths = squares.sum(1);
+    centred.powers +=
+        torch::stack({(squares * y).sum(0), (squares * squares).sum(0), at::mv(y.t(), lengths)});
+    centred.length_fourth += lengths.dot(lengths).item<double>();
+  }
 }
 
 #ifdef KAPPASCOPE_CUDA
@@ -53,6 +70,7 @@ Centred centre_on_device(const at::Tensor& rows,
   const auto asked = picked.defined() ? picked.sum().item<int64_t>() : in.size(0);
   out.nonfinite = asked - out.kept;
   out.sums = group_sums(out.rows, rows_per_group);
+  add_powers(out, rows_per_group);
   return out;
 }
 #endif
@@ -77,7 +95,10 @@ Centred centre(const at::Tensor& rows,
   }
   out.sums = group_sums(out.rows, rows_per_group);
   // A NaN or an infinity shows in the sums: a look at few numbers instead of all.
-  if (std::isfinite(out.sums.sum().item<double>())) return out;
+  if (std::isfinite(out.sums.sum().item<double>())) {
+    add_powers(out, rows_per_group);
+    return out;
+  }
   const auto finite = rows.isfinite().all(1);
   const auto asked = out.kept;
   out.keep = out.keep.defined() ? out.keep & finite : finite;
@@ -85,6 +106,7 @@ Centred centre(const at::Tensor& rows,
   out.nonfinite = asked - out.kept;
   out.rows.masked_fill_(~out.keep.unsqueeze(1), 0);
   out.sums = group_sums(out.rows, rows_per_group);
+  add_powers(out, rows_per_group);
   return out;
 }
 

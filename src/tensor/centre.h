@@ -7,10 +7,13 @@ namespace kappascope::tensor {
 
 /// What rows about a shift add up to, and which rows that was.
 struct RowSums {
-  at::Tensor keep;        ///< [n] bool: in the mask and finite; undefined when every row is kept
-  at::Tensor sums;        ///< [groups, d] double, of each group's kept rows; [1, d] for single rows
-  int64_t kept = 0;       ///< rows kept
-  int64_t nonfinite = 0;  ///< rows of the mask left out because an entry was NaN or infinite
+  at::Tensor keep;     ///< [n] bool: in the mask and finite; undefined when every row is kept
+  at::Tensor sums;     ///< [groups, d] double, of each group's kept rows; [1, d] for single rows
+  at::Tensor squares;  ///< as sums, of squares; [1, d] for single rows
+  at::Tensor powers;   ///< [3, d] double, of all kept rows y: Σ y³, Σ y⁴, Σ ‖y‖² y
+  double length_fourth = 0;  ///< Σ ‖y‖⁴
+  int64_t kept = 0;          ///< rows kept
+  int64_t nonfinite = 0;     ///< rows of the mask left out because an entry was NaN or infinite
 };
 
 struct Centred : RowSums {

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -55,6 +56,8 @@ HostPass::HostPass(const LowerTriangle& triangle,
       shift_(shift),
       rows_per_sum_(rows_per_group == 1 ? rows.size(0) : rows_per_group),
       sums_(torch::zeros({rows.size(0) / rows_per_sum_, rows.size(1)}, torch::kDouble)),
+      squares_(torch::zeros_like(sums_)),
+      powers_(torch::zeros({3, rows.size(1)}, torch::kDouble)),
       non_finite_(static_cast<std::size_t>(rows.size(0)), 0) {
   if (mask.defined()) mask_ = mask.to(torch::kBool).contiguous();
 }
@@ -75,26 +78,55 @@ void HostPass::centre_rows(std::int64_t first, std::int64_t n, T* differences, b
   }
 }
 
-// Adds the columns [first_column, last_column) of the differences to their groups' sums.
+// ‖y‖² of every difference y.
+template <typename T>
+std::vector<double> squared_lengths(const T* differences, std::int64_t n, std::int64_t d) {
+  std::vector<double> lengths(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Eigen::Map<const Eigen::VectorX<T>> y(differences + i * d, d);
+    lengths[static_cast<std::size_t>(i)] = y.template cast<double>().squaredNorm();
+  }
+  return lengths;
+}
+
+// Adds the columns [first_column, last_column) of the differences to all sums.
 template <typename T>
 void HostPass::add_sums(std::int64_t first,
                         std::int64_t n,
                         const T* differences,
+                        const std::vector<double>& lengths,
                         std::int64_t first_column,
                         std::int64_t last_column) {
-  const auto d = rows_.size(1);
-  std::vector<T> partial(static_cast<std::size_t>(last_column - first_column));
+  const auto d = rows_.size(1), columns = last_column - first_column;
+  std::vector<T> partial(static_cast<std::size_t>(2 * columns));
+  double* __restrict cubed = powers_.mutable_data_ptr<double>() + first_column;
+  double* __restrict fourth = cubed + d;
+  double* __restrict along = fourth + d;
   for (auto row = first; row < first + n;) {
     const auto group = row / rows_per_sum_;
     const auto end = std::min({row + kPieceRows, (group + 1) * rows_per_sum_, first + n});
     std::fill(partial.begin(), partial.end(), T(0));
     T* __restrict sum = partial.data();
+    T* __restrict squares = sum + columns;
     for (; row < end; ++row) {
       const T* __restrict from = differences + (row - first) * d + first_column;
-      for (int64_t j = 0; j < last_column - first_column; ++j) sum[j] += from[j];
+      const double length = lengths[static_cast<std::size_t>(row - first)];
+      for (int64_t j = 0; j < columns; ++j) {
+        const double y = from[j], square = y * y;
+        sum[j] += from[j];
+        squares[j] += from[j] * from[j];
+        cubed[j] += square * y;
+        fourth[j] += square * square;
+        along[j] += length * y;
+      }
     }
     double* __restrict total = sums_.mutable_data_ptr<double>() + group * d + first_column;
-    for (int64_t j = 0; j < last_column - first_column; ++j) total[j] += sum[j];
+    double* __restrict total_squares =
+        squares_.mutable_data_ptr<double>() + group * d + first_column;
+    for (int64_t j = 0; j < columns; ++j) {
+      total[j] += sum[j];
+      total_squares[j] += squares[j];
+    }
   }
 }
 
@@ -113,7 +145,11 @@ void HostPass::work(std::int64_t worker,
     const auto count = std::min(chunk, first + n - begin);
     T* differences = room<T>(count * d);
     centre_rows(begin, count, differences, /*record=*/worker == 0);
-    add_sums(begin, count, differences, worker * d / workers, (worker + 1) * d / workers);
+    const auto lengths = squared_lengths(differences, count, d);
+    if (worker == 0) {
+      for (const double length : lengths) length_fourth_ += length * length;
+    }
+    add_sums(begin, count, differences, lengths, worker * d / workers, (worker + 1) * d / workers);
     const auto centred = torch::from_blob(differences, {count, d}, shift_.options());
     for (auto pair = worker * pairs / workers; pair < (worker + 1) * pairs / workers; ++pair)
       triangle_.add_pair(pair, centred, begin == first ? scale : 1, packed);
@@ -134,6 +170,9 @@ void HostPass::run(std::int64_t first, std::int64_t n, double scale, const at::T
 RowSums HostPass::result() const {
   RowSums out;
   out.sums = sums_;
+  out.squares = squares_;
+  out.powers = powers_;
+  out.length_fourth = length_fourth_;
   out.keep = mask_;
   out.nonfinite = std::count(non_finite_.begin(), non_finite_.end(), 1);
   if (out.nonfinite > 0) {

@@ -17,7 +17,8 @@ namespace kappascope::tensor {
 /// copy, written by one core and read by another, costs more where cores do not share a cache.
 ///
 /// Sums of at most 128 rows are made in the rows' own type before they go into double: an error of
-/// at most 127 · 2⁻²⁴ of the sum of magnitudes for float.
+/// at most 127 · 2⁻²⁴ of the sum of magnitudes for float. Those of third and fourth order are made
+/// in double.
 class HostPass {
  public:
   /// `rows` contiguous, of the shift's type; `mask` [n] bool or undefined. All must outlive this.
@@ -48,6 +49,7 @@ class HostPass {
   void add_sums(std::int64_t first,
                 std::int64_t n,
                 const T* differences,
+                const std::vector<double>& lengths,
                 std::int64_t first_column,
                 std::int64_t last_column);
 
@@ -56,7 +58,10 @@ class HostPass {
   const at::Tensor& shift_;
   at::Tensor mask_;
   std::int64_t rows_per_sum_;
-  at::Tensor sums_;                       // [groups, d] double
+  at::Tensor sums_;     // [groups, d] double
+  at::Tensor squares_;  // [groups, d] double
+  at::Tensor powers_;   // [3, d] double, as RowSums::powers
+  double length_fourth_ = 0;
   std::vector<std::uint8_t> non_finite_;  // [n], of the mask's rows
 };
 

@@ -25,6 +25,15 @@ namespace {
 // Rows that make the shift: enough to lie near the mean, few enough to cost nothing.
 constexpr int64_t kShiftRows = 256;
 
+// In a saved state.
+constexpr std::pair<const char*, Eigen::VectorXd linalg::HigherSums::*> kHigher[] = {
+    {"cubed", &linalg::HigherSums::cubed},
+    {"fourth", &linalg::HigherSums::fourth},
+    {"length_squared_sum", &linalg::HigherSums::length_squared_sum},
+    {"group_rows_squares", &linalg::HigherSums::group_rows_squares},
+    {"group_sum_squares", &linalg::HigherSums::group_sum_squares},
+    {"group_squares_squared", &linalg::HigherSums::group_squares_squared}};
+
 }  // namespace
 
 MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions options)
@@ -34,6 +43,7 @@ MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions op
   require(dimension > 0, "moments need at least one feature, got {}", dimension);
   sums_.shift = sums_.sum = sums_.group_rows_sum = sums_.group_sum_squared =
       Eigen::VectorXd::Zero(dimension);
+  sums_.higher = linalg::HigherSums(dimension);
 }
 
 void MomentAccumulator::start(const at::Tensor& rows) {
@@ -116,9 +126,18 @@ void MomentAccumulator::multiply(int64_t rows, const Product& product) {
 void MomentAccumulator::count(const at::Tensor& rows, const RowSums& seen, int64_t rows_per_group) {
   sums_.n += seen.kept;
   sums_.nonfinite_rows += seen.nonfinite;
-  const auto host = seen.sums.cpu();
-  const Eigen::Map<const linalg::RowMatrixD> totals(
-      host.const_data_ptr<double>(), host.size(0), dimension_);
+  const auto host = seen.sums.cpu(), host_squares = seen.squares.cpu(),
+             host_powers = seen.powers.cpu();
+  const auto matrix = [&](const at::Tensor& of) {
+    return Eigen::Map<const linalg::RowMatrixD>(
+        of.const_data_ptr<double>(), of.size(0), dimension_);
+  };
+  const auto totals = matrix(host), squares = matrix(host_squares), powers = matrix(host_powers);
+  auto& higher = sums_.higher;
+  higher.cubed += powers.row(0).transpose();
+  higher.fourth += powers.row(1).transpose();
+  higher.length_squared_sum += powers.row(2).transpose();
+  higher.length_fourth += seen.length_fourth;
   for (Eigen::Index g = 0; g < totals.rows(); ++g) sums_.sum += totals.row(g).transpose();
   if (rows_per_group > 1) {
     const auto keep = seen.keep.defined() ? seen.keep.cpu() : seen.keep;
@@ -133,6 +152,9 @@ void MomentAccumulator::count(const at::Tensor& rows, const RowSums& seen, int64
       sums_.group_rows_squared += size * size;
       sums_.group_rows_sum += size * totals.row(g).transpose();
       sums_.group_sum_squared += totals.row(g).transpose().cwiseAbs2();
+      higher.group_rows_squares += size * squares.row(g).transpose();
+      higher.group_sum_squares += totals.row(g).cwiseProduct(squares.row(g)).transpose();
+      higher.group_squares_squared += squares.row(g).transpose().cwiseAbs2();
     }
   }
   keep_sample(seen.keep.defined() ? rows.index({seen.keep}) : rows);
@@ -219,6 +241,8 @@ State MomentAccumulator::state() const {
   out.set("sum", from_vector(sums_.sum));
   out.set("group_rows_sum", from_vector(sums_.group_rows_sum));
   out.set("group_sum_squared", from_vector(sums_.group_sum_squared));
+  out.set("length_fourth", sums_.higher.length_fourth);
+  for (const auto& [name, member] : kHigher) out.set(name, from_vector(sums_.higher.*member));
   if (!shift_.defined()) return out;
   out.set("shift", shift_);
   out.set("cross", cross_);
@@ -237,6 +261,8 @@ void MomentAccumulator::load(const State& state) {
   sums_.sum = vector("sum");
   sums_.group_rows_sum = vector("group_rows_sum");
   sums_.group_sum_squared = vector("group_sum_squared");
+  sums_.higher.length_fourth = state.number("length_fourth");
+  for (const auto& [name, member] : kHigher) sums_.higher.*member = vector(name);
   rows_per_group_ = state.integer("rows_per_group");
   block_rows_ = state.integer("block_rows");
   require(sums_.n >= 0 && rows_per_group_ >= 0 && block_rows_ >= 0 && block_rows_ <= kBlockRows,

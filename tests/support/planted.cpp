@@ -22,6 +22,7 @@ MomentSums sums_of(const RowMatrixF& rows) {
   Eigen::MatrixXf cross = Eigen::MatrixXf::Zero(rows.cols(), rows.cols());
   cross.selfadjointView<Eigen::Lower>().rankUpdate(rows.transpose());
   sums.cross = cross.cast<double>();
+  sums.higher = linalg::higher_sums(rows.cast<double>());
   sums.rows_are_groups();
   return sums;
 }
@@ -38,6 +39,7 @@ MomentSums wishart_sums(Eigen::Index n, Eigen::Index d, Engine& engine) {
     for (Eigen::Index i = j + 1; i < d; ++i) factor(i, j) = normal(engine);
   }
   MomentSums sums(d);
+  sums.higher = {};
   sums.n = n;
   for (Eigen::Index j = 0; j < d; ++j) {
     sums.sum(j) = normal(engine) * std::sqrt(static_cast<double>(n));
@@ -151,6 +153,7 @@ Moments planted(const Moments& whitened,
   moments.mean = root.cwiseProduct(whitened.mean) + mu;
   const linalg::RowMatrixD rows = whitened.sample.cast<double>() * root.asDiagonal();
   moments.sample = (rows.rowwise() + mu.transpose()).cast<float>();
+  moments.fourth = {};  // the rows' lengths are not the old ones scaled
   return moments;
 }
 

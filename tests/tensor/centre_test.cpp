@@ -54,6 +54,13 @@ TEST_CASE("each group has its sum") {
     const auto got = tensor::centre(rows, mask, torch::full({33}, 2.F), rows_per_group);
     const auto sums = wanted.view({-1, rows_per_group, 33}).sum(1, /*keepdim=*/false);
     CHECK(torch::equal(got.sums, sums.to(torch::kDouble)));
+    const auto squares = wanted.square().view({-1, rows_per_group, 33}).sum(1, /*keepdim=*/false);
+    CHECK(torch::equal(got.squares, squares.to(torch::kDouble)));
+    const auto y = wanted.to(torch::kDouble), lengths = y.square().sum(1);
+    CHECK(torch::equal(got.powers[0], y.pow(3).sum(0)));
+    CHECK(torch::equal(got.powers[1], y.pow(4).sum(0)));
+    CHECK(torch::equal(got.powers[2], torch::mv(y.t(), lengths)));
+    CHECK(got.length_fourth == lengths.square().sum().item<double>());
   }
 }
 
@@ -71,6 +78,9 @@ TEST_CASE("the kernel gives the host's bits for float, half and bfloat16", "[cud
     CHECK(got.kept == want.kept);
     CHECK(got.nonfinite == want.nonfinite);
     CHECK(torch::allclose(got.sums.cpu(), want.sums, 1e-6));
+    CHECK(torch::allclose(got.squares.cpu(), want.squares, 1e-6));
+    CHECK(torch::allclose(got.powers.cpu(), want.powers, 1e-12));
+    CHECK(got.length_fourth == Approx(want.length_fourth).epsilon(1e-12));
   }
 }
 

@@ -55,6 +55,9 @@ TEST_CASE("one pass gives the reference's sums and product for any groups, threa
           const auto got = pass.result();
           CHECK(triangle.unpack(out) == product);
           CHECK(torch::equal(got.sums, want.sums));
+          CHECK(torch::equal(got.squares, want.squares));
+          CHECK(torch::equal(got.powers, want.powers));
+          CHECK(got.length_fourth == want.length_fourth);
           CHECK(torch::equal(got.keep, want.keep));
           CHECK(got.kept == 950);
         }

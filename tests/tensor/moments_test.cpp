@@ -144,6 +144,8 @@ TEST_CASE("dependent rows of one sequence lower the effective number as in the r
   CHECK(got.n_effective == Approx(want.n_effective).epsilon(1e-4));
   CHECK(got.n_effective < 400);
   CHECK(fast(rows).n_effective == 1600);
+  CHECK(got.fourth.features.isApprox(want.fourth.features, 1e-5));
+  CHECK(got.fourth.length == Approx(want.fourth.length).epsilon(1e-5));
 }
 
 TEST_CASE("a constant feature has variance exactly zero") {
@@ -180,6 +182,11 @@ TEST_CASE("parts of a stream merge to the whole, whatever each took for its shif
     CHECK(got.n_effective == Approx(want.n_effective).epsilon(1e-12));
     CHECK((got.mean - want.mean).cwiseAbs().maxCoeff() < 1e-13 * 30);
     CHECK(relative_gap(got.covariance, want.covariance) < 900 * 0x1p-53);
+    CHECK(got.fourth.length == Approx(want.fourth.length).epsilon(1e-11));
+    CHECK((got.fourth.features - want.fourth.features).norm() <
+          1e-11 * want.fourth.features.norm());
+    CHECK((got.fourth.length_third - want.fourth.length_third).norm() <
+          1e-11 * std::pow(want.fourth.length, 0.75));
     CHECK(got.sample.rows() == want.sample.rows());
   }
 }
@@ -217,6 +224,8 @@ TEST_CASE("a saved accumulator continues to the last bit") {
   second.update(rows.narrow(0, 1500, 1500));
   CHECK(whole.result().covariance == second.result().covariance);
   CHECK(whole.result().sample == second.result().sample);
+  CHECK(whole.result().fourth.length == second.result().fourth.length);
+  CHECK(whole.result().fourth.features == second.result().fourth.features);
 }
 
 TEST_CASE("a state that is not one of these moments is refused by name") {

@@ -54,6 +54,10 @@ double fourth_moment(const Features& features,
                      const KappaFacts& facts,
                      const Eigen::VectorXd& mean,
                      const Eigen::VectorXd& scale) {
+  const FourthMoments& fourth = features.moments.fourth;
+  if (fourth.known() && !facts.diagonal_scaled) {
+    return fourth_moment_about(fourth, mean, mean.dot(features.moments.covariance * mean));
+  }
   if (features.moments.sample.rows() == 0) {
     return gaussian_fourth_moment(
         facts.trace, facts.frobenius_squared, mean.cwiseProduct(scale).squaredNorm());
@@ -120,6 +124,7 @@ MatrixEnds ends_of(const Features& features,
 /// κ of Σ + v vᵀ with unit diagonal.
 KappaEstimate scaled_estimate(const Features& features, const Eigen::VectorXd& v) {
   KappaFacts facts = facts_of_rows(features);
+  facts.diagonal_scaled = true;
   const Eigen::MatrixXd matrix = features.moments.covariance + v * v.transpose();
   const Eigen::VectorXd scale = matrix.diagonal().unaryExpr(
       [](double entry) { return entry > 0 ? 1 / std::sqrt(entry) : 0.0; });
@@ -135,7 +140,6 @@ KappaEstimate scaled_estimate(const Features& features, const Eigen::VectorXd& v
   if (facts.null_dimension < facts.dimension) {
     facts.smallest_positive = values(facts.null_dimension);
   }
-  facts.diagonal_scaled = true;
   return kappa_estimate(facts, features.tails, features.options.confidence);
 }
 

@@ -42,11 +42,14 @@ KappaEstimate estimate(Wide& wide,
   facts.diagonal_scaled = diagonal_scaled;
   facts.trace = trace_of(wide, v, scale);
   facts.frobenius_squared = wide.factored.squared_norm(v, scale);
-  facts.fourth =
-      moments.sample.rows() == 0
-          ? gaussian_fourth_moment(
-                facts.trace, facts.frobenius_squared, v.cwiseProduct(scale).squaredNorm())
-          : sample_fourth_moment(moments.sample, moments.mean - v, scale);
+  if (moments.fourth.known() && !diagonal_scaled) {
+    facts.fourth = fourth_moment_about(moments.fourth, v, v.dot(wide.factored.multiply(v)));
+  } else if (moments.sample.rows() == 0) {
+    facts.fourth = gaussian_fourth_moment(
+        facts.trace, facts.frobenius_squared, v.cwiseProduct(scale).squaredNorm());
+  } else {
+    facts.fourth = sample_fourth_moment(moments.sample, moments.mean - v, scale);
+  }
   facts.lambda_max = ends.largest.value;
   facts.lambda_max_bound = ends.largest.bound;
   facts.null_dimension = ends.null_dimension;

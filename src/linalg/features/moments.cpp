@@ -2,31 +2,104 @@
 #include "kappascope/linalg/features/moments.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "kappascope/core/require.h"
+#include "kappascope/core/statistics.h"
 
 namespace kappascope::linalg {
 namespace {
 
-/// The design effect of moments_from's documentation.
-double design_effect(const MomentSums& sums, const Eigen::VectorXd& variance) {
-  const double n = static_cast<double>(sums.n);
-  const double groups = static_cast<double>(sums.groups);
-  const Eigen::ArrayXd offset = sums.sum.array() / n;
-  const Eigen::ArrayXd residual_squared = sums.group_sum_squared.array() -
-                                          2 * offset * sums.group_rows_sum.array() +
-                                          offset.square() * sums.group_rows_squared;
-  double total = 0;
-  Eigen::Index features = 0;
-  for (Eigen::Index j = 0; j < variance.size(); ++j) {
-    if (variance(j) <= 0) continue;
-    total += residual_squared(j) / (1 - 1 / groups) / (n * variance(j) / (1 - 1 / n));
-    ++features;
-  }
-  return features > 0 ? total / static_cast<double>(features) : 1;
+/// About the mean, by feature.
+struct GroupErrors {
+  Eigen::ArrayXd of_sum;      ///< Σ_g R_g² / (1 - 1/G) of moments_from()'s documentation
+  Eigen::ArrayXd of_squares;  ///< Σ_g P_g² / (1 - 1/G); empty where the higher sums are not known
+};
+
+GroupErrors group_errors(const MomentSums& sums,
+                         const HigherSums& about_mean,
+                         const Eigen::VectorXd& variance) {
+  const double n = static_cast<double>(sums.n), few = 1 - 1 / static_cast<double>(sums.groups);
+  const Eigen::ArrayXd offset = sums.sum.array() / n, v = variance.array();
+  GroupErrors errors;
+  errors.of_sum = (sums.group_sum_squared.array() - 2 * offset * sums.group_rows_sum.array() +
+                   offset.square() * sums.group_rows_squared) /
+                  few;
+  if (about_mean.known())
+    errors.of_squares =
+        (about_mean.group_squares_squared.array() - 2 * v * about_mean.group_rows_squares.array() +
+         v.square() * sums.group_rows_squared)
+            .max(0) /
+        few;
+  return errors;
 }
 
+/// Of an average over G groups and features with these second moments.
+double student_factor(std::int64_t groups, const Eigen::MatrixXd& covariance) {
+  const Eigen::ArrayXd inverse = covariance.diagonal().unaryExpr(
+      [](double variance) { return variance > 0 ? 1 / variance : 0.0; });
+  const double features = static_cast<double>((inverse > 0).count());
+  const double together =
+      (inverse.matrix().transpose() * covariance.cwiseAbs2() * inverse.matrix()).value();
+  const double freedom = static_cast<double>(groups - 1) * features * features / together;
+  return std::pow(student_quantile(0.975, freedom) / normal_quantile(0.975), 2);
+}
+
+/// D of moments_from()'s documentation.
+double design_effect(const MomentSums& sums,
+                     const GroupErrors& errors,
+                     const FourthMoments& fourth,
+                     const Eigen::MatrixXd& covariance) {
+  const double n = static_cast<double>(sums.n);
+  double of_mean = 0, of_variance = 0;
+  Eigen::Index varying = 0, spread = 0;
+  for (Eigen::Index j = 0; j < covariance.rows(); ++j) {
+    const double variance = covariance(j, j);
+    if (variance <= 0) continue;
+    of_mean += errors.of_sum(j) / (n * variance / (1 - 1 / n));
+    ++varying;
+    if (!fourth.known()) continue;
+    // A feature of two values of one magnitude has squares that do not vary.
+    const double alone = fourth.features(j) - variance * variance;
+    if (alone <= n * std::numeric_limits<double>::epsilon() * fourth.features(j)) continue;
+    of_variance += errors.of_squares(j) / (n * alone / (1 - 1 / n));
+    ++spread;
+  }
+  if (varying == 0) return 1;
+  of_mean /= static_cast<double>(varying);
+  if (spread > 0) of_variance /= static_cast<double>(spread);
+  return std::max(1.0, std::max(of_mean, of_variance) * student_factor(sums.groups, covariance));
+}
+
+FourthMoments fourth_moments(const MomentSums& sums,
+                             const HigherSums& about_mean,
+                             const Eigen::VectorXd& variance) {
+  if (!about_mean.known()) return {};
+  const double n = static_cast<double>(sums.n);
+  return {.features = about_mean.fourth / n,
+          .length = about_mean.length_fourth / n,
+          .length_third = about_mean.length_squared_sum / n,
+          .variances = variance,
+          .variance_excess = Eigen::VectorXd::Zero(variance.size())};
+}
+
+/// FourthMoments::variance_excess. Groups of L Gaussian rows have an error that is known as well as
+/// a chi-squared over its G / (1 + 6/L) degrees of freedom; the largest of d features exceeds the
+/// threshold in one of a thousand sets of rows.
+Eigen::VectorXd variance_excess(const MomentSums& sums,
+                                const GroupErrors& errors,
+                                const Eigen::VectorXd& variance,
+                                double n_effective) {
+  const double n = static_cast<double>(sums.n), groups = static_cast<double>(sums.groups);
+  const double freedom = groups / (1 + 6 * groups / n);
+  const double threshold =
+      chi_squared_quantile(1 - 1e-3 / static_cast<double>(variance.size()), freedom) / freedom;
+  const Eigen::ArrayXd seen = errors.of_squares / (n * n);
+  const Eigen::ArrayXd expected = 2 * variance.array().square() / n_effective;
+  return (seen > threshold * expected).select(seen - expected, 0);
+}
 }  // namespace
 
 MomentSums::MomentSums(Eigen::Index dimension)
@@ -34,13 +107,18 @@ MomentSums::MomentSums(Eigen::Index dimension)
       sum(Eigen::VectorXd::Zero(dimension)),
       cross(Eigen::MatrixXd::Zero(dimension, dimension)),
       group_rows_sum(Eigen::VectorXd::Zero(dimension)),
-      group_sum_squared(Eigen::VectorXd::Zero(dimension)) {}
+      group_sum_squared(Eigen::VectorXd::Zero(dimension)),
+      higher(dimension) {}
 
 void MomentSums::rows_are_groups() {
   groups = n;
   group_rows_squared = static_cast<double>(n);
   group_rows_sum = sum;
   group_sum_squared = cross.diagonal();
+  if (!higher.known()) return;
+  higher.group_rows_squares = cross.diagonal();
+  higher.group_sum_squares = higher.cubed;
+  higher.group_squares_squared = higher.fourth;
 }
 
 void MomentSums::move_to(const Eigen::VectorXd& new_shift) {
@@ -51,6 +129,7 @@ void MomentSums::move_to(const Eigen::VectorXd& new_shift) {
   const Eigen::VectorXd step = shift - new_shift;
   shift = new_shift;
   if (n == 0 || step.isZero(0)) return;
+  higher = higher_sums_about(*this, step);
   const double count = static_cast<double>(n);
   // (x-s) + step, squared; the middle term and the last are one symmetric update of rank two.
   const Eigen::VectorXd half = sum + 0.5 * count * step;
@@ -79,6 +158,7 @@ void MomentSums::merge(const MomentSums& other) {
     group_rows_squared += moved.group_rows_squared;
     group_rows_sum += moved.group_rows_sum;
     group_sum_squared += moved.group_sum_squared;
+    higher.merge(moved.higher);
   }
   nonfinite_rows = nonfinite;
 }
@@ -105,9 +185,17 @@ Moments moments_from(const MomentSums& sums, RowMatrixF sample) {
   const Eigen::VectorXd offset = sums.sum / n;
   moments.covariance.triangularView<Eigen::Lower>() = sums.cross / n - offset * offset.transpose();
   moments.covariance.triangularView<Eigen::StrictlyUpper>() = moments.covariance.transpose();
-  if (sums.groups > 1 && sums.groups < sums.n) {
-    moments.n_effective /= std::max(1.0, design_effect(sums, moments.covariance.diagonal()));
-  }
+  const Eigen::VectorXd variance = moments.covariance.diagonal();
+  HigherSums about_mean = higher_sums_about(sums, -offset);
+  if (!about_mean.is_finite()) about_mean = {};  // fourth powers overflow before squares do
+  moments.fourth = fourth_moments(sums, about_mean, variance);
+  if (sums.groups <= 1) return moments;
+  const GroupErrors errors = group_errors(sums, about_mean, variance);
+  moments.n_effective /= sums.groups < sums.n
+                             ? design_effect(sums, errors, moments.fourth, moments.covariance)
+                             : copies_of_a_row(moments.sample, sums.n);
+  if (moments.fourth.known())
+    moments.fourth.variance_excess = variance_excess(sums, errors, variance, moments.n_effective);
   return moments;
 }
 
@@ -120,7 +208,7 @@ MomentAccumulator::MomentAccumulator(State state)
   const Eigen::Index d = sums_.sum.size();
   require(sums_.shift.size() == d && sums_.cross.rows() == d && sums_.cross.cols() == d &&
               sums_.group_rows_sum.size() == d && sums_.group_sum_squared.size() == d &&
-              reservoir_.rows().cols() == d,
+              sums_.higher.has_width(d) && reservoir_.rows().cols() == d,
           "the parts of a saved moment accumulator differ in width");
 }
 
@@ -159,6 +247,7 @@ void MomentAccumulator::update(const Eigen::Ref<const RowMatrixD>& rows,
   // Eigen takes a reference to the first of no numbers.
   if (centred.size() > 0)
     block.cross.selfadjointView<Eigen::Lower>().rankUpdate(centred.transpose());
+  block.higher = higher_sums(centred);
   if (rows_per_group == 1) {
     block.rows_are_groups();
   } else {
@@ -167,13 +256,17 @@ void MomentAccumulator::update(const Eigen::Ref<const RowMatrixD>& rows,
       std::size_t end = begin;
       while (end < kept.size() && kept[end] / rows_per_group == group) ++end;
       const auto members = static_cast<Eigen::Index>(end - begin);
-      const Eigen::VectorXd total =
-          centred.middleRows(static_cast<Eigen::Index>(begin), members).colwise().sum().transpose();
+      const auto rows_of_group = centred.middleRows(static_cast<Eigen::Index>(begin), members);
+      const Eigen::VectorXd total = rows_of_group.colwise().sum().transpose();
+      const Eigen::VectorXd squares = rows_of_group.colwise().squaredNorm().transpose();
       const double count = static_cast<double>(members);
       ++block.groups;
       block.group_rows_squared += count * count;
       block.group_rows_sum += count * total;
       block.group_sum_squared += total.cwiseAbs2();
+      block.higher.group_rows_squares += count * squares;
+      block.higher.group_sum_squares += total.cwiseProduct(squares);
+      block.higher.group_squares_squared += squares.cwiseAbs2();
       begin = end;
     }
   }

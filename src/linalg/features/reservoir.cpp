@@ -2,6 +2,9 @@
 #include "kappascope/linalg/features/reservoir.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +19,20 @@ std::vector<Eigen::Index> shuffled(Eigen::Index size, Random& random) {
   std::iota(order.begin(), order.end(), Eigen::Index{0});
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   return order;
+}
+
+/// Of rows that `compare` (as std::memcmp) finds equal.
+template <typename Compare>
+double equal_pairs(Eigen::Index rows, const Compare& compare) {
+  std::vector<Eigen::Index> order(static_cast<std::size_t>(rows));
+  std::iota(order.begin(), order.end(), Eigen::Index{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return compare(a, b) < 0; });
+  double pairs = 0, equal_before = 0;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    equal_before = compare(order[i - 1], order[i]) == 0 ? equal_before + 1 : 0;
+    pairs += equal_before;
+  }
+  return pairs;
 }
 
 }  // namespace
@@ -89,6 +106,25 @@ void Reservoir::merge(const Reservoir& other) {
   state_.rows = std::move(joint);
   state_.seen = seen;
   state_.random = random.state();
+}
+
+double copies_of_a_row(const RowMatrixF& sample, std::int64_t n) {
+  const Eigen::Index rows = sample.rows(), d = sample.cols();
+  const auto agreeing = [&](Eigen::Index first, Eigen::Index columns) {
+    return equal_pairs(rows, [&](Eigen::Index a, Eigen::Index b) {
+      return std::memcmp(
+          &sample(a, first), &sample(b, first), static_cast<std::size_t>(columns) * sizeof(float));
+    });
+  };
+  if (rows < 2 || d == 0) return 1;
+  const double pairs = agreeing(0, d);
+  if (pairs == 0) return 1;
+  double fewest = std::numeric_limits<double>::infinity();
+  for (Eigen::Index j = 0; j < d; ++j) fewest = std::min(fewest, agreeing(j, 1));
+  if (fewest > 2 * pairs) return 1;
+  const double all_pairs = 0.5 * static_cast<double>(rows) * static_cast<double>(rows - 1);
+  const double most = rows < n ? pairs + 2 * std::sqrt(pairs) : pairs;
+  return 1 + static_cast<double>(n - 1) * std::min(1.0, most / all_pairs);
 }
 
 }  // namespace kappascope::linalg

@@ -21,6 +21,14 @@ double shrunk_kappa(const SecondMomentFacts& facts, double lambda_min, double la
   return ((1 - weight) * lambda_max + target) / ((1 - weight) * std::max(0.0, lambda_min) + target);
 }
 
+double fourth_moment_about(const FourthMoments& moments,
+                           const Eigen::VectorXd& v,
+                           double quadratic) {
+  const double length = v.squaredNorm();
+  return moments.length + 4 * v.dot(moments.length_third) + 4 * quadratic +
+         2 * length * moments.variances.sum() + length * length;
+}
+
 double sample_fourth_moment(const RowMatrixF& sample,
                             const Eigen::VectorXd& centre,
                             const Eigen::VectorXd& scale) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kappascope/core/error.h"
 #include "support/catch.h"
@@ -31,7 +32,24 @@ Moments moments_of(const RowMatrixD& rows, Eigen::Index rows_per_group = 1) {
   return accumulator.result();
 }
 
+/// (1/n) Σ ‖x-μ‖² (x-μ) and, entry by entry, (1/n) Σ (x-μ)⁴: two passes in long double.
+std::pair<Eigen::VectorXd, Eigen::VectorXd> reference_third_and_fourth(const RowMatrixD& rows) {
+  using Wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
+  Wide wide = rows.cast<long double>();
+  wide.rowwise() -= wide.colwise().mean().eval();
+  const auto n = static_cast<long double>(rows.rows());
+  const Wide third = wide.transpose() * wide.rowwise().squaredNorm() / n;
+  const Wide fourth = wide.array().square().square().colwise().sum().transpose() / n;
+  return {third.cast<double>(), fourth.cast<double>()};
+}
+
 void check_same(const Moments& a, const Moments& b, double tolerance) {
+  CHECK((a.fourth.features - b.fourth.features).norm() <= tolerance * a.fourth.features.norm());
+  CHECK((a.fourth.length_third - b.fourth.length_third).norm() <=
+        tolerance * std::pow(a.fourth.length, 0.75));
+  CHECK(std::abs(a.fourth.length - b.fourth.length) <= tolerance * a.fourth.length);
+  CHECK((a.fourth.variance_excess - b.fourth.variance_excess).norm() <=
+        tolerance * a.fourth.variances.squaredNorm());
   CHECK(a.n == b.n);
   CHECK(a.nonfinite_rows == b.nonfinite_rows);
   CHECK(std::abs(a.n_effective - b.n_effective) <= tolerance * a.n_effective);
@@ -51,6 +69,9 @@ TEST_CASE("mean and covariance agree with two passes, also beside a large mean")
     CHECK((moments.covariance - reference).norm() < 1e-13 * reference.norm());
     CHECK((moments.mean.transpose() - rows.colwise().mean()).norm() < 1e-15 * (1 + 3 * offset));
     CHECK(moments.covariance == moments.covariance.transpose());
+    const auto [third, fourth] = reference_third_and_fourth(rows);
+    CHECK((moments.fourth.features - fourth).norm() < 1e-12 * fourth.norm());
+    CHECK((moments.fourth.length_third - third).norm() < 1e-12 * third.norm());
     // The formula that must not be used has lost every digit here: E[x²] - E[x]² about zero.
     if (offset > 0) {
       const Eigen::MatrixXd raw = rows.transpose() * rows / 200.0;
@@ -143,9 +164,50 @@ TEST_CASE("rows that repeat within their group count once a group") {
   const RowMatrixD distinct = rows_of(64, 5, 8);
   RowMatrixD rows(256, 5);
   for (Eigen::Index i = 0; i < 256; ++i) rows.row(i) = distinct.row(i / 4);
-  // Not 64 to the last digit: the two variances correct for their own degrees of freedom.
-  CHECK(moments_of(rows, 4).n_effective == Approx(64).epsilon(0.02));
+  // Not 64 to the last digit: variances correct for their own degrees of freedom, and the design
+  // effect for those that 64 groups leave.
+  CHECK(moments_of(rows, 4).n_effective == Approx(64).epsilon(0.03));
   CHECK(moments_of(rows, 256).n_effective == 1);
+}
+
+TEST_CASE("alternating signs within a group lower the effective number") {
+  // x_t = -0.9 x_{t-1} + noise: a group's mean is better known than that of as many rows alone, its
+  // variance worse by 1 + 2 Σ (1 - k/64) 0.81^k. 128 groups of 5 columns give that to a standard
+  // error of sqrt(2 / (127 · 5)) = 5.6 %; 25 % is four and a half.
+  RowMatrixD rows = rows_of(Eigen::Index{128} * 64, 5, 21);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    if (i % 64 > 0) rows.row(i) = -0.9 * rows.row(i - 1) + std::sqrt(0.19) * rows.row(i);
+  }
+  double design = 1;
+  for (int k = 1; k < 64; ++k) design += 2 * (1 - k / 64.0) * std::pow(0.81, k);
+  const Moments moments = moments_of(rows, 64);
+  CHECK(moments.n_effective == Approx(8192 / design).epsilon(0.25));
+  CHECK(moments.fourth.variance_excess.isZero(0));
+}
+
+TEST_CASE("single rows that are copies count once") {
+  const RowMatrixD distinct = rows_of(100, 4, 22);
+  CHECK(moments_of(distinct.replicate(4, 1)).n_effective == Approx(100));
+  CHECK(moments_of(distinct).n_effective == 100);
+}
+
+TEST_CASE("a spike that no kept row shows is in the error of its variance") {
+  RowMatrixD rows = rows_of(5000, 3, 23);
+  rows.col(1).setZero();
+  rows(1234, 1) = rows(4321, 1) = 50;
+  MomentAccumulator accumulator(3, {.sample_rows = 0});
+  accumulator.update(rows);
+  const FourthMoments fourth = accumulator.result().fourth;
+  CHECK(fourth.variance_excess(0) == 0);
+  CHECK(fourth.variance_excess(2) == 0);
+  // Two events of a Poisson number: a relative error of 1/sqrt(2).
+  CHECK(fourth.variance_excess(1) == Approx(std::pow(fourth.variances(1), 2) / 2).epsilon(0.01));
+}
+
+TEST_CASE("fourth powers that overflow leave the rest") {
+  const Moments moments = moments_of(rows_of(50, 3, 24) * 1e100);
+  CHECK(moments.covariance.allFinite());
+  CHECK_FALSE(moments.fourth.known());
 }
 
 TEST_CASE("an accumulator made from a state continues to the last bit") {

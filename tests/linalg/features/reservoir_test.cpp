@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/features/reservoir.h"
 
+#include <algorithm>
+#include <random>
 #include <vector>
 
 #include "kappascope/core/error.h"
 #include "support/catch.h"
+#include "support/matrices.h"
 
+using kappascope::linalg::copies_of_a_row;
 using kappascope::linalg::Reservoir;
+using kappascope::linalg::RowMatrixF;
+using kappascope::test::gaussian_matrix;
 
 namespace {
 
@@ -81,4 +87,25 @@ TEST_CASE("samples of different capacity, and states that contradict themselves,
   state.seen = 3;
   CHECK_THROWS_AS(Reservoir(state), kappascope::Error);
   CHECK_THROWS_AS(Reservoir(-1, 1, 0), kappascope::Error);
+}
+
+TEST_CASE("copies of a row are counted, and chance agreements of a few values are not") {
+  const RowMatrixF distinct = gaussian_matrix(256, 5, 1).cast<float>();
+  CHECK(copies_of_a_row(distinct, 256) == 1);
+  CHECK(copies_of_a_row(distinct.replicate(3, 1), 768) == Approx(3));
+  CHECK(copies_of_a_row(RowMatrixF(0, 5), 0) == 1);
+  // 512 of 5000 rows, each there five times: 105 pairs are expected, give or take 10, and 20 are
+  // added: five times and 0.4 times more or less, and 0.8.
+  std::mt19937_64 engine(2);
+  const RowMatrixF thousand = gaussian_matrix(1000, 5, 3).cast<float>();
+  std::vector<Eigen::Index> rows(5000);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<Eigen::Index>(i % 1000);
+  std::shuffle(rows.begin(), rows.end(), engine);
+  rows.resize(512);
+  const double copies = copies_of_a_row(thousand(rows, Eigen::all), 5000);
+  CHECK(copies > 4);
+  CHECK(copies < 8);
+  RowMatrixF signs = gaussian_matrix(512, 5, 4).cast<float>();
+  signs = signs.array().sign();
+  CHECK(copies_of_a_row(signs, 512) == 1);
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kappascope/linalg/features/kappa.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 #include "support/planted.h"
@@ -42,6 +43,46 @@ TEST_CASE("the weight is that of Ledoit and Wolf's own sums over rows") {
   deviation.diagonal().array() -= moments.covariance.trace() / 10;
   const double expected = std::min(1.0, spread_of_rows / deviation.squaredNorm());
   CHECK(shrinkage_weight(facts_of(moments)) == Approx(expected).epsilon(1e-5));
+}
+
+TEST_CASE("the shrunk kappa is of all rows, whichever were kept") {
+  // Rows of products, as a gate makes them: a few rows make most of the fourth moment.
+  const RowMatrixD gate = gaussian_matrix(900, 12, 5).array().exp();
+  const RowMatrixD products = gate.cwiseProduct(gaussian_matrix(900, 12, 6));
+  const Eigen::VectorXd scale = Eigen::VectorXd::LinSpaced(12, 1, 6);
+  const RowMatrixD rows = (products * scale.asDiagonal()).array() + 1e3;
+  const Eigen::VectorXd mean = rows.colwise().mean().transpose();
+  const Eigen::VectorXd bias = -0.999 * mean;
+  const auto shrunk_about = [&](const Eigen::VectorXd& centre) {
+    const RowMatrixD y = rows.rowwise() - centre.transpose();
+    const Eigen::MatrixXd second = y.transpose() * y / 900;
+    const Eigen::VectorXd values = dense_eigenvalues(second);
+    return shrunk_kappa({.dimension = 12,
+                         .n_effective = 900,
+                         .trace = second.trace(),
+                         .frobenius_squared = second.squaredNorm(),
+                         .fourth = y.rowwise().squaredNorm().squaredNorm() / 900},
+                        values(0),
+                        values(11));
+  };
+  for (const Eigen::Index kept : {0, 16, 512}) {
+    for (const Eigen::Index factorise_from : {-1, 1}) {
+      KappaOptions options;
+      options.factorise_from = factorise_from;
+      MomentAccumulator first(12, {.sample_rows = kept, .seed = 7});
+      MomentAccumulator second(12, {.sample_rows = kept, .seed = 7});
+      first.update(rows.topRows(300));
+      second.update(rows.bottomRows(600));
+      first.merge(second);
+      const Conditioning found = kappa(first, bias, options);
+      // Ends from Lanczos are good to its tolerance; sums about 1e3 lose the square of that.
+      const double error = factorise_from < 0 ? 1e-9 : 1e-5;
+      CHECK(found.sigma.shrunk == Approx(shrunk_about(mean)).epsilon(error));
+      CHECK(found.second_moment.shrunk ==
+            Approx(shrunk_about(Eigen::VectorXd::Zero(12))).epsilon(error));
+      CHECK(found.with_bias.shrunk == Approx(shrunk_about(-bias)).epsilon(error));
+    }
+  }
 }
 
 TEST_CASE("the weight lowers the error on average, against none and against half of it") {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kappascope/linalg/features/higher_sums.h"
 #include "kappascope/linalg/features/reservoir.h"
 
 namespace kappascope::linalg {
@@ -17,11 +18,12 @@ using RowMatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::
 struct Moments {
   std::int64_t n = 0;               ///< rows that entered
   std::int64_t nonfinite_rows = 0;  ///< rows left out because an entry was NaN or infinite
-  double n_effective = 0;           ///< n divided by the design effect of dependent rows; <= n
+  double n_effective = 0;           ///< n over the design effect of moments_from(); <= n
   Eigen::VectorXd mean;             ///< [d]; zero when n = 0
   Eigen::MatrixXd covariance;       ///< [d, d], divisor n, symmetric; zero when n <= 1
   /// A uniform sample of the rows, [k, d]: what the tails look like (the error of kappa needs it).
   RowMatrixF sample;
+  FourthMoments fourth;
 };
 
 /// The sufficient statistics behind Moments, about a shift s that lies near the data:
@@ -42,12 +44,13 @@ struct MomentSums {
   double group_rows_squared = 0;      ///< Σ m_g²
   Eigen::VectorXd group_rows_sum;     ///< [d] Σ m_g T_g
   Eigen::VectorXd group_sum_squared;  ///< [d] Σ T_g², entry by entry
+  HigherSums higher;                  ///< of third and fourth order
 
   MomentSums() = default;
   /// All zero.
   explicit MomentSums(Eigen::Index dimension);
 
-  /// Declares every row a group of its own, from n, sum and cross.
+  /// Declares every row a group of its own, from n, sum, cross and the higher sums.
   void rows_are_groups();
   /// Expresses the same rows about another shift. Exact but for rounding; O(d²).
   void move_to(const Eigen::VectorXd& new_shift);
@@ -61,13 +64,19 @@ Eigen::VectorXd shift_for(const Eigen::Ref<const RowMatrixD>& rows);
 
 /// The one place where sums become moments.
 ///
-/// n_effective = n / max(1, D). The design effect D compares the variance of the mean over groups
-/// with the one that independent rows would have,
-///   D = average over features of [Σ_g R_g² / (1 - 1/G)] / [n σ² / (1 - 1/n)],  R_g = T_g - m_g
-///   (x̄-s)
-/// (Kish 1965). For rows with autocorrelations ρ_k it is 1 + 2 Σ ρ_k, while covariances suffer only
-/// 1 + 2 Σ ρ_k²: the number errs on the side of caution. It does not see groups that share a scale
-/// and no mean. A single group of several rows tells nothing of dependence: n_effective is then 1.
+/// n_effective = n / D, D >= 1 the larger of two design effects (Kish 1965), each an average over
+/// features of a variance over groups and the one that independent rows would have:
+///   of the mean        [Σ_g R_g² / (1 - 1/G)] / [n σ² / (1 - 1/n)],      R_g = T_g - m_g (x̄-s)
+///   of the variance    [Σ_g P_g² / (1 - 1/G)] / [Σ_i p_i² / (1 - 1/n)],  p_i = (x_i-x̄)² - σ²
+/// with P_g the sum of p_i over a group. For rows with autocorrelations ρ_k the first is
+/// 1 + 2 Σ ρ_k and the second, for Gaussian rows, 1 + 2 Σ ρ_k²: alternating signs hide from the
+/// first, as do sequences that share a scale and no mean. Few groups leave D itself uncertain: it
+/// grows by the square of Student's quantile over the normal one, at (G - 1) d² / Σ_jk c_jk²
+/// degrees of freedom with c the correlations. A single group of several rows tells nothing of
+/// dependence: n_effective is then 1.
+///
+/// Rows that came singly are taken for independent, which nothing in their sums can tell. But kept
+/// rows that are copies of each other, bit by bit, say that rows were repeated (copies_of_a_row()).
 Moments moments_from(const MomentSums& sums, RowMatrixF sample = {});
 
 struct MomentOptions {

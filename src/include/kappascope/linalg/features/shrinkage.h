@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 
+#include "kappascope/linalg/features/higher_sums.h"
 #include "kappascope/linalg/features/reservoir.h"
 
 namespace kappascope::linalg {
@@ -26,8 +27,13 @@ double shrinkage_weight(const SecondMomentFacts& facts);
 /// κ of the shrunk matrix, from the ends of S's spectrum. NaN when S is zero.
 double shrunk_kappa(const SecondMomentFacts& facts, double lambda_min, double lambda_max);
 
-/// Mean of ‖scale ∘ (x - centre)‖⁴ over the kept rows, an estimate of `fourth`: moments of second
-/// order do not hold it. Zero for no rows.
+/// (1/n) Σ ‖x - μ + v‖⁴ over all rows, exact but for rounding; `quadratic` is vᵀΣv.
+double fourth_moment_about(const FourthMoments& moments,
+                           const Eigen::VectorXd& v,
+                           double quadratic);
+
+/// Mean of ‖scale ∘ (x - centre)‖⁴ over the kept rows, an estimate of `fourth` for a scaling that
+/// is not known before the rows are gone. Zero for no rows.
 double sample_fourth_moment(const RowMatrixF& sample,
                             const Eigen::VectorXd& centre,
                             const Eigen::VectorXd& scale);
