@@ -50,7 +50,7 @@ class Kappa:
     lambda_min: float
     null_dimension: int
     n_effective: float
-    """Rows, less what their dependence within groups takes away."""
+    """Rows, less what their dependence within sequences, or exact copies, take away."""
 
     def __str__(self) -> str:
         return (
@@ -78,6 +78,9 @@ class Conditioning(Shown):
     nonfinite_rows: int
     """Left out because of a NaN or an infinity."""
     features: int
+    taken_as_independent: bool
+    """No sequences were given. Intervals are too narrow where rows depend on one another all the
+    same: only exact copies are noticed."""
     effective_rank: float
     """exp of the entropy of Σ's spectrum."""
     effective_rank_error: float
@@ -128,8 +131,9 @@ class Conditioning(Shown):
     def __repr__(self) -> str:
         shown = self._named()
         left_out = f" ({self.nonfinite_rows} not finite, left out)" if self.nonfinite_rows else ""
+        taken = ", taken as independent" if self.taken_as_independent else ""
         lines = [
-            f"{self.features} features, {self.rows} rows{left_out}: condition numbers with "
+            f"{self.features} features, {self.rows} rows{left_out}{taken}: condition numbers with "
             f"{100 * self.confidence:g} % intervals"
         ]
         lines += [f"  {name:<17}{kappa}" for name, kappa in shown.items()]
@@ -205,6 +209,7 @@ def kappa(
         **estimates,
         **scalars,
         features=X.shape[-1],
+        taken_as_independent=rows_per_group == 1 or (rows_per_group is None and X.dim() == 2),
         confidence=confidence,
         route=route,
         seconds=time.perf_counter() - began,

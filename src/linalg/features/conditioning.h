@@ -54,6 +54,8 @@ struct KappaFacts {
   double null_threshold = 0;
   double trace = 0, frobenius_squared = 0, fourth = 0;  ///< as in SecondMomentFacts
   bool diagonal_scaled = false;
+  /// [d] v of Σ + v vᵀ, where that is the matrix itself (not diagonal_scaled).
+  Eigen::VectorXd update;
   double lambda_max_bound = 0, lambda_min_bound = 0;  ///< residuals, 0 from a decomposition
   bool converged = true;                              ///< both ends
 };

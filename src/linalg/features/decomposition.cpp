@@ -68,6 +68,7 @@ double fourth_moment(const Features& features,
 /// κ of Σ + v vᵀ.
 KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v) {
   KappaFacts facts = facts_of_rows(features);
+  facts.update = v;
   const Eigen::VectorXd& values = features.values;
   const Eigen::Index d = values.size();
   const Eigen::VectorXd z = features.vectors.transpose() * v;
@@ -245,6 +246,11 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
   Features features{moments, options, eigen.values.cwiseMax(0), std::move(eigen.vectors), 0, {}};
   features.threshold = features.values(d - 1) * static_cast<double>(d) * kEpsilon;
   features.tails = tails_of(features);
+  add_sums_of_all_rows(moments,
+                       features.values.squaredNorm(),
+                       {features.values(d - 1), features.vectors.col(d - 1)},
+                       {features.values(0), features.vectors.col(0)},
+                       features.tails);
 
   Conditioning result;
   set_shape(features, result);

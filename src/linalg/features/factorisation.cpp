@@ -40,6 +40,7 @@ KappaEstimate estimate(Wide& wide,
   facts.n = moments.n;
   facts.n_effective = moments.n_effective;
   facts.diagonal_scaled = diagonal_scaled;
+  if (!diagonal_scaled) facts.update = v;
   facts.trace = trace_of(wide, v, scale);
   facts.frobenius_squared = wide.factored.squared_norm(v, scale);
   if (moments.fourth.known() && !diagonal_scaled) {
@@ -174,6 +175,11 @@ Conditioning conditioning_by_factorisation(Moments moments,
   const Eigen::VectorXd zero = Eigen::VectorXd::Zero(d), unscaled = Eigen::VectorXd::Ones(d);
   const SpectrumEnds sigma = ends_of(wide, zero, unscaled, {}, 0);
   wide.tails = tails_of(wide, sigma);
+  add_sums_of_all_rows(moments,
+                       factored.squared_norm(zero, unscaled),
+                       {sigma.largest.value, sigma.largest.vector},
+                       {sigma.smallest.value, sigma.smallest.vector},
+                       wide.tails);
 
   Conditioning result;
   result.route = Route::kFactorisation;

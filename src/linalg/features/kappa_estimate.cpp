@@ -52,10 +52,16 @@ void set_interval(const KappaFacts& facts,
   estimate.lower = std::max(1.0,
                             (facts.lambda_max - facts.lambda_max_bound) / (smallest + rounding) *
                                 bounds.bottom / bounds.top / scaling);
-  estimate.upper = bounds.along_low > 0 && smallest > rounding
-                       ? (facts.lambda_max + facts.lambda_max_bound) / (smallest - rounding) *
-                             bounds.along_high / bounds.along_low * scaling
-                       : kInfinity;
+  if (!(bounds.along_low > 0 && smallest > rounding)) {
+    estimate.upper = kInfinity;
+    return;
+  }
+  // A heavy feature may make an end of its own, far from where the sample has it.
+  const DiagonalRange heavy = facts.diagonal_scaled ? DiagonalRange{0, kInfinity}
+                                                    : heavy_diagonal(tails, facts.update, failure);
+  const double top = (facts.lambda_max + facts.lambda_max_bound) / bounds.along_low;
+  const double bottom = (smallest - rounding) / bounds.along_high;
+  estimate.upper = std::max(top, heavy.largest) / std::min(bottom, heavy.smallest) * scaling;
 }
 
 std::string rows_for_features(const KappaFacts& facts) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "kappascope/core/statistics.h"
@@ -48,6 +50,12 @@ double upper_edge(const RowTails& tails, double gamma) {
 /// above zero, and its lower end stands for it.
 double scaled_chi_squared_quantile(double probability, double freedom) {
   return freedom > 0 ? chi_squared_quantile(probability, freedom) / freedom : 0;
+}
+
+/// {low, high} that such a variable lies between but for `failure` on either side.
+std::pair<double, double> scaled_chi_squared_range(double freedom, double failure) {
+  return {scaled_chi_squared_quantile(failure, freedom),
+          scaled_chi_squared_quantile(1 - failure, freedom)};
 }
 
 /// Replaces the upper tenth of the sorted weights of k kept rows by a Pareto tail up to the largest
@@ -130,10 +138,15 @@ RowTails row_tails(const RowMatrixF& whitened, double n, double confidence) {
 SamplingBounds sampling_bounds(
     const RowTails& tails, double n, double d, double top_rank, double failure) {
   SamplingBounds bounds;
-  const double freedom = 2 * n / (tails.kurtosis - 1);
-  bounds.along_low = scaled_chi_squared_quantile(failure, freedom);
-  bounds.along_high = scaled_chi_squared_quantile(1 - failure, freedom);
+  const auto along = [&](double kurtosis) {
+    return scaled_chi_squared_range(2 * n / (std::max(tails.kurtosis, kurtosis) - 1), failure);
+  };
+  const auto [top_low, top_high] = along(tails.top_kurtosis);
+  const auto [bottom_low, bottom_high] = along(tails.bottom_kurtosis);
+  bounds.along_low = top_low;
+  bounds.along_high = bottom_high;
 
+  n = std::max(2.0, n / tails.unseen);  // fewer say nothing of W either
   const double extreme = tracy_widom_quantile(1 - failure);
   const double root_n = std::sqrt(std::max(n - 1.5, 0.5));  // the mean takes one degree of freedom
   const double root_top = std::sqrt(std::max(top_rank - 0.5, 0.5));
@@ -154,9 +167,55 @@ SamplingBounds sampling_bounds(
     }
   }
   // No maximum over directions is below what a single direction may show.
-  bounds.top = std::max(bounds.top, bounds.along_high);
-  bounds.bottom = std::min(bounds.bottom, bounds.along_low);
+  bounds.top = std::max(bounds.top, top_high);
+  bounds.bottom = std::min(bounds.bottom, bottom_low);
   return bounds;
+}
+
+void add_sums_of_all_rows(const Moments& moments,
+                          double frobenius_squared,
+                          const EndDirection& top,
+                          const EndDirection& bottom,
+                          RowTails& tails) {
+  const FourthMoments& fourth = moments.fourth;
+  if (!fourth.known() || !(moments.n_effective > 0)) return;
+  const double n = moments.n_effective;
+  const Eigen::ArrayXd squares = fourth.variances.array().square();
+  for (Eigen::Index j = 0; j < squares.size(); ++j) {
+    const double excess = fourth.variance_excess(j);
+    if (excess > 0)
+      tails.heavy.push_back(
+          {j, fourth.variances(j), 2 * squares(j) / (2 * squares(j) / n + excess)});
+  }
+  const auto kurtosis_along = [&](const EndDirection& end) {
+    if (end.vector.size() == 0 || !(end.value > 0)) return 3.0;
+    const Eigen::VectorXd fourth_powers = end.vector.array().square().square();
+    return 3 + n * fourth_powers.dot(fourth.variance_excess) / end.value / end.value;
+  };
+  tails.top_kurtosis = kurtosis_along(top);
+  tails.bottom_kurtosis = kurtosis_along(bottom);
+  const double trace = fourth.variances.sum();
+  const double gaussian = trace * trace + 2 * frobenius_squared;
+  const double rows = fourth.length - gaussian - (fourth.features.array() - 3 * squares).sum();
+  const double share = rows / (gaussian - 3 * squares.sum());
+  if (!(share > 3 * std::sqrt(8 / n))) return;
+  tails.kurtosis = std::max(tails.kurtosis, 3 * (1 + share));
+  const double kept = tails.weights.size() > 0 ? tails.masses.dot(tails.weights.cwiseAbs2()) /
+                                                     std::pow(tails.masses.dot(tails.weights), 2)
+                                               : 1;
+  tails.unseen = std::max(1.0, (1 + share) / kept);
+}
+
+DiagonalRange heavy_diagonal(const RowTails& tails, const Eigen::VectorXd& v, double failure) {
+  DiagonalRange range{0, std::numeric_limits<double>::infinity()};
+  for (const auto& [feature, variance, freedom] : tails.heavy) {
+    const auto [low, high] =
+        scaled_chi_squared_range(freedom, failure / static_cast<double>(tails.heavy.size()));
+    const double constant = std::pow(v(feature), 2);
+    range.largest = std::max(range.largest, variance / low + constant);
+    range.smallest = std::min(range.smallest, variance / high + constant);
+  }
+  return range;
 }
 
 double feature_variance_factor(const RowTails& tails, double n, double d, double failure) {

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <vector>
 
-#include "kappascope/linalg/features/reservoir.h"
+#include "kappascope/linalg/features/moments.h"
 
 namespace kappascope::linalg {
 
@@ -17,6 +18,17 @@ struct RowTails {
   Eigen::VectorXd weights, masses;
   /// Kurtosis of a whitened feature, 3 for a Gaussian; never below 3.
   double kurtosis = 3;
+  /// At least as much along the two ends of the spectrum, where all rows say so.
+  double top_kurtosis = 3, bottom_kurtosis = 3;
+  /// By how much rows that were not kept raise the mean square of a weight.
+  double unseen = 1;
+  /// Features whose variance is less certain than Gaussian rows would leave it: their variance, and
+  /// the degrees of freedom of a chi-squared with that error.
+  struct HeavyFeature {
+    Eigen::Index feature = 0;
+    double variance = 0, freedom = 0;
+  };
+  std::vector<HeavyFeature> heavy;
 };
 
 /// Tails from a uniform sample of the rows.
@@ -29,12 +41,34 @@ struct RowTails {
 /// maximum over all n. Fewer than 8 rows give Gaussian tails.
 RowTails row_tails(const RowMatrixF& whitened, double n, double confidence);
 
+/// One end of the spectrum of Σ.
+struct EndDirection {
+  double value = 0;
+  Eigen::VectorXd vector;  ///< [d]; empty where there is none
+};
+
+/// What the sums over all rows know and the kept rows may not show: a spike in one row of
+/// thousands, dependence that is one feature's own. Raises all kurtoses and `unseen`, and sets
+/// `heavy`.
+///
+/// Along an end v the excess errors of the features add up as for independent ones, by v_j⁴ (as
+/// fourth cumulants do). Whole rows that are long show in E‖x-μ‖⁴ beyond what Gaussian rows and the
+/// features' own fourth cumulants make of it: for rows sqrt(t) g that is
+///   (E t² - 1) [(tr Σ)² + 2 tr Σ² - 3 Σ_j σ_j⁴],
+/// which Gaussian rows give with a standard error of at most sqrt(8/n); what is below three of them
+/// is taken for none.
+void add_sums_of_all_rows(const Moments& moments,
+                          double frobenius_squared,
+                          const EndDirection& top,
+                          const EndDirection& bottom,
+                          RowTails& tails);
+
 /// Bounds on W, each one holding with the stated probability.
 struct SamplingBounds {
-  double top = 1;     ///< λmax(W) is at most this
-  double bottom = 0;  ///< λmin(W) is at least this; 0 when n <= d + 1
-  double along_low = 0,
-         along_high = 1;  ///< vᵀWv of one fixed unit vector v lies between (up to scale)
+  double top = 1;         ///< λmax(W) is at most this
+  double bottom = 0;      ///< λmin(W) is at least this; 0 when n <= d + 1
+  double along_low = 0;   ///< vᵀWv is at least this, for the vector v of the top of Σ
+  double along_high = 1;  ///< and at most this for that of the bottom
 };
 
 /// `n` effective rows, `d` directions for the bottom, `top_rank` <= d for the top: for a Σ whose
@@ -52,6 +86,13 @@ SamplingBounds sampling_bounds(
 
 /// Largest factor between the sample and the population variance of any one of `d` features.
 double feature_variance_factor(const RowTails& tails, double n, double d, double failure);
+
+/// What the largest and the smallest entry of the diagonal of Σ + v vᵀ may be among its heavy
+/// features; all of them hold but for `failure` at either end. {0, inf} without any.
+struct DiagonalRange {
+  double largest = 0, smallest = 0;
+};
+DiagonalRange heavy_diagonal(const RowTails& tails, const Eigen::VectorXd& v, double failure);
 
 /// Quantile of the Tracy-Widom law of real matrices (β = 1), to about 0.01 for 0.01 <= p <= 0.9999.
 double tracy_widom_quantile(double probability);

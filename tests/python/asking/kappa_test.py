@@ -66,7 +66,7 @@ class Values(unittest.TestCase):
         self.assertGreater(found.effective_rank_error, 0)
 
     def test_tokens_of_a_sequence_are_dependent(self) -> None:
-        X = features(100, 3)[:, None, :].expand(100, 4, 3)
+        X = features(100, 3)[:, None, :] + 1e-3 * features(400, 3).view(100, 4, 3)
         of_sequences = kappascope.kappa(X)
         of_rows = kappascope.kappa(X.reshape(400, 3))
         self.assertEqual(of_sequences.sigma.value, of_rows.sigma.value)
@@ -76,6 +76,28 @@ class Values(unittest.TestCase):
         self.assertEqual(same.sigma, of_sequences.sigma)
         independent = kappascope.kappa(X, rows_per_group=1)
         self.assertEqual(independent.sigma, of_rows.sigma)
+        taken = [found.taken_as_independent for found in (of_sequences, of_rows, same, independent)]
+        self.assertEqual(taken, [False, True, False, True])
+
+    def test_signs_that_alternate_and_copies_are_seen(self) -> None:
+        X = features(64, 3)[:, None, :] * (-1.0) ** torch.arange(32)[:, None]
+        X = X + 1e-3 * features(64 * 32, 3).view(64, 32, 3)
+        self.assertAlmostEqual(kappascope.kappa(X).sigma.n_effective, 64, delta=16)
+        self.assertAlmostEqual(kappascope.kappa(features(64, 3).repeat(4, 1)).sigma.n_effective, 64)
+
+    def test_the_shrunk_one_does_not_depend_on_the_rows_that_are_kept(self) -> None:
+        X = features(900, 5).exp() ** 2
+        found = [kappascope.kappa(X, seed=seed).sigma.shrunk for seed in (0, 1)]
+        found.append(kappascope.kappa(X, sample_rows=0).sigma.shrunk)
+        centred = X - X.mean(0)
+        second = centred.T @ centred / 900
+        lengths = centred.square().sum(1)
+        excess = (lengths.square().mean() - second.square().sum()) / 900
+        spread = second.square().sum() - second.trace() ** 2 / 5
+        weight = min(1.0, (excess / spread).item())
+        values = torch.linalg.eigvalsh(second) * (1 - weight) + weight * second.trace() / 5
+        for shrunk in found:
+            self.assertAlmostEqual(shrunk / (values[-1] / values[0]).item(), 1, places=9)
 
     def test_features_with_a_graph_and_in_half_precision_are_taken(self) -> None:
         X = features(200, 4).requires_grad_()
@@ -129,7 +151,8 @@ class Outcomes(unittest.TestCase):
     def test_it_is_printed_in_words(self) -> None:
         lines = str(kappascope.kappa(features(400, 6))).splitlines()
         self.assertEqual(
-            lines[0], "6 features, 400 rows: condition numbers with 95 % intervals"
+            lines[0],
+            "6 features, 400 rows, taken as independent: condition numbers with 95 % intervals",
         )
         self.assertRegex(lines[1], r"^  κ\(Σ\) +[\d.]+  in \[[\d.]+, [\d.]+\]  resolved$")
         self.assertRegex(lines[-1], r"^effective rank [\d.]+, stable rank .*; decomposition, ")

@@ -52,7 +52,9 @@ const char* to_string(Resolution resolution);
 struct KappaEstimate {
   double value = 0;             ///< λmax/λmin of the sample matrix
   double lower = 1, upper = 0;  ///< interval for the kappa of the population, within [1, inf]
-  double shrunk = 0;            ///< kappa of the Ledoit-Wolf shrinkage of the same matrix
+  /// Kappa of the Ledoit-Wolf shrinkage of the same matrix; of a scaled one with the fourth moment
+  /// of the kept rows, of the others with that of all rows.
+  double shrunk = 0;
   /// λmax over the smallest eigenvalue that is not null: what is left when dead or constant
   /// features are left out. Equal to value where there is no null space.
   double on_range = 0;
@@ -116,9 +118,11 @@ struct Conditioning {
   /// not.
   std::int64_t constant_features = 0;
   std::int64_t dead_features = 0;  ///< identically zero: constant, and the mean is zero too
-  /// Kurtosis of the whitened features (3: Gaussian), as far as the kept rows show it.
+  /// Kurtosis of the whitened features (3: Gaussian), as far as the kept rows show it, or the sums
+  /// over all rows that whole rows are long.
   double kurtosis = 3;
-  /// No rows were kept: the intervals hold for Gaussian tails and are too narrow for heavier ones.
+  /// No rows were kept: the intervals hold for Gaussian tails, but for what the sums over all rows
+  /// know, and are too narrow for heavier ones.
   bool assumed_gaussian = false;
 };
 
@@ -159,7 +163,13 @@ struct KappaOptions {
 ///          on one fixed direction of W. It is near 1 already where bottom/top is not: sampling
 ///          makes kappa look worse, hardly ever better.
 /// Heavy tails are read off the kept rows and widen the bounds; n_effective stands for n in them.
+/// Sums of fourth order over all rows, clustered by sequence, add what the kept rows may not show:
+/// rare spikes of a feature, long rows, dependence that one feature has and the others have not.
 /// Diagonal scaling adds the error of d sample variances.
+///
+/// What no row shows is in no interval. Rows that come singly are taken for independent: whether
+/// they follow on one another is not looked at, so give sequences as such; only rows that are
+/// copies of each other bit by bit are noticed, and counted once.
 ///
 /// Cost, beside the moments: about 9 d³ operations for the eigendecomposition and 4 d³ for the
 /// scaled matrices; from factorise_from on d³/3 and a few hundred products of 2 d². Memory: a few
