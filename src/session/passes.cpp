@@ -11,17 +11,21 @@ std::int64_t Passes::forward(Pass pass) {
   Seen seen;
   // A backward pass between two forward passes makes them two passes of gradient accumulation;
   // without one the layer is used twice in one (shared weights).
-  std::map<int, std::int64_t> kept;  // rows, by use
-  for (const auto& [number, before] : passes_) {
-    if (before.pass.layer != pass.layer) continue;
-    seen.use = before.complete ? 0 : before.use + 1;
-    if (before.kept) kept[before.use] += before.all;
-  }
+  auto [found, is_first] = layers_.try_emplace(pass.layer);
+  auto& layer = found->second;
+  if (const auto last = passes_.find(layer.last); !is_first)
+    seen.use = last->second.complete ? 0 : last->second.use + 1;
   seen.all = pass.features.numel() / pass.features.size(-1);
-  seen.kept = limit_ == 0 || kept[seen.use] < limit_;
-  if (!seen.kept) pass.features = at::Tensor();
+  auto& rows = layer.rows.emplace(seen.use, 0).first->second;
+  seen.kept = limit_ == 0 || rows < limit_;
+  if (seen.kept) {
+    rows += seen.all;
+  } else {
+    pass.features = at::Tensor();
+  }
   seen.pass = std::move(pass);
-  passes_.emplace(next_, std::move(seen));
+  layer.last = next_;
+  passes_.emplace_hint(passes_.end(), next_, std::move(seen));
   return next_++;
 }
 
@@ -30,6 +34,11 @@ void Passes::backward(std::int64_t number, const at::Tensor& gradient) {
   if (found == passes_.end()) return;
   found->second.complete = true;
   if (gradient.defined() && found->second.kept) found->second.gradient = gradient.detach();
+}
+
+void Passes::clear() {
+  passes_.clear();
+  layers_.clear();
 }
 
 std::int64_t Passes::Seen::rows() const {
@@ -78,7 +87,7 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
     }
     views.push_back(std::move(view));
   }
-  passes_.clear();
+  clear();
   return views;
 }
 

@@ -3,6 +3,11 @@
 
 #include <torch/types.h>
 
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
 #include "support/catch.h"
 
 using namespace kappascope::session;
@@ -111,5 +116,56 @@ TEST_CASE("rows that are masked out do not count and the terms of a loss may be 
     const auto view = passes.take(LossReduction::kMean, terms).at(0);
     CHECK(torch::equal(view.mask, masked.mask));
     CHECK(view.gradient[0][0].item<double>() == (terms > 0 ? terms : 4));
+  }
+}
+
+TEST_CASE("what a layer's passes are told does not depend on the other layers") {
+  // Drawn steps: layers that are used again within a pass, passes of accumulation, rows beyond the
+  // limit, passes that never come back.
+  std::mt19937 random(11);
+  const auto below = [&](int n) { return std::uniform_int_distribution<>(0, n - 1)(random); };
+  for (int draw = 0; draw < 200; ++draw) {
+    const int layers = 2 + below(6), events = 40;
+    const int64_t limit = below(3) == 0 ? 0 : 5 + below(20);
+    CAPTURE(draw, layers, limit);
+    Passes together(limit);
+    std::vector<Passes> alone(static_cast<std::size_t>(layers), Passes(limit));
+    struct Open {
+      int layer;
+      int64_t together, alone, rows;
+    };
+    std::vector<Open> open;
+    for (int event = 0; event < events; ++event) {
+      if (below(2) == 0 || open.empty()) {
+        const int layer = below(layers);
+        const int64_t rows = 1 + below(4);
+        const auto features = torch::full({rows, 3}, event, torch::kFloat);
+        const Pass pass{std::to_string(layer), features, at::Tensor(), 0.1};
+        open.push_back({layer,
+                        together.forward(pass),
+                        alone[static_cast<std::size_t>(layer)].forward(pass),
+                        rows});
+      } else {
+        const auto one = open.begin() + below(static_cast<int>(open.size()));
+        const auto gradient = torch::full({one->rows, 2}, event, torch::kFloat);
+        together.backward(one->together, gradient);
+        alone[static_cast<std::size_t>(one->layer)].backward(one->alone, gradient);
+        open.erase(one);
+      }
+    }
+    std::map<std::string, std::vector<LayerView>> got;
+    for (auto& view : together.take(LossReduction::kMean)) got[view.name].push_back(view);
+    for (int layer = 0; layer < layers; ++layer) {
+      const auto want = alone[static_cast<std::size_t>(layer)].take(LossReduction::kMean);
+      const auto& mine = got[std::to_string(layer)];
+      REQUIRE(mine.size() == want.size());
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        CHECK(torch::equal(mine[i].features, want[i].features));
+        CHECK(mine[i].use == want[i].use);
+        CHECK(mine[i].rows_of_step == want[i].rows_of_step);
+        REQUIRE(mine[i].gradient.defined() == want[i].gradient.defined());
+        if (want[i].gradient.defined()) CHECK(torch::equal(mine[i].gradient, want[i].gradient));
+      }
+    }
   }
 }

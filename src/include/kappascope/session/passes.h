@@ -34,7 +34,7 @@ class Passes {
   /// `rows`: passes of gradient accumulation are kept until a layer has so many rows in this step;
   /// the later ones are counted alone. 0: all are kept.
   explicit Passes(std::int64_t rows = 0) : limit_(rows) {}
-  /// Counts a forward pass and returns its number.
+  /// Counts a forward pass and returns its number. Cost: two searches, whatever passed before.
   std::int64_t forward(Pass pass);
   /// The backward pass came by; `gradient` of the loss at the layer's output, [..., d_model], or
   /// undefined where nobody asked for it. A pass of an earlier step is ignored.
@@ -42,7 +42,7 @@ class Passes {
   /// Nothing passed since the last step.
   [[nodiscard]] bool empty() const { return passes_.empty(); }
   /// Forgets what passed since the last step.
-  void clear() { passes_.clear(); }
+  void clear();
   /// The loss of the step was multiplied by this before its backward passes.
   void loss_was_scaled_by(double factor) { scale_ = factor; }
   /// The step's views, gradients scaled back to one row; forgets them. `terms`: how many terms the
@@ -60,8 +60,13 @@ class Passes {
 
     [[nodiscard]] std::int64_t rows() const;  // that count
   };
+  struct Layer {
+    std::int64_t last = -1;            // the number of its last pass
+    std::map<int, std::int64_t> rows;  // that are kept, by use
+  };
   std::int64_t limit_;
   std::map<std::int64_t, Seen> passes_;  // by their number
+  std::map<std::string, Layer> layers_;  // that passed in this step
   std::int64_t next_ = 0;
   double scale_ = 1;
 };
