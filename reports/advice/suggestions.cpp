@@ -55,7 +55,7 @@ Maybe precision(const Arm& arm) {
 /// Spikes of the loss, or a sharpness at the optimiser's limit.
 Maybe rate(const Arm& arm) {
   const auto& losses = arm.series(id::kLossTrain);
-  const auto spikes = loss_spikes(arm);
+  const auto spikes = telling_spikes(arm);
   const auto* seen = arm.last(id::kPreconditionedLambda);
   const auto* limit = arm.last(id::kStabilityLimit);
   const bool known = seen != nullptr && limit != nullptr && seen->step == limit->step &&

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kappascope/core/require.h"
+#include "kappascope/core/surges.h"
 
 namespace kappascope::reports {
 namespace {
@@ -47,6 +48,13 @@ void append_to(Points& points, const Read& read) {
   } else {
     std::ranges::move(found, std::back_inserter(points));
   }
+}
+
+std::vector<double> values_of(const Arm::Points& points) {
+  std::vector<double> values;
+  values.reserve(points.size());
+  for (const auto& point : points) values.push_back(point.scalar.value);
+  return values;
 }
 
 }  // namespace
@@ -144,11 +152,20 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
 }
 
 std::vector<Spike> loss_spikes(const Arm& arm) {
-  const auto& losses = arm.series(id::kLossTrain);
-  std::vector<double> values;
-  values.reserve(losses.size());
-  for (const auto& point : losses) values.push_back(point.scalar.value);
-  return find_spikes(values);
+  return find_spikes(values_of(arm.series(id::kLossTrain)));
+}
+
+std::vector<Spike> telling_spikes(const Arm& arm) {
+  const auto losses = values_of(arm.series(id::kLossTrain));
+  auto spikes = find_spikes(losses);
+  if (std::ranges::any_of(losses, [](double loss) { return loss <= 0; })) return spikes;
+  constexpr double kFactor = 1.1;  // a tenth more loss is of consequence
+  const auto surges = find_surges(losses, {.factor = kFactor});
+  std::erase_if(spikes, [&](const Spike& spike) {
+    const auto first = std::ranges::lower_bound(surges, spike.begin);
+    return first == surges.end() || *first >= spike.begin + spike.length;
+  });
+  return spikes;
 }
 
 std::string status_text(const store::Scalar& scalar) {

@@ -67,6 +67,11 @@ void read_on(const store::RunReader& run, Arm& arm);
 /// The spikes of the training loss; their places are those of its points.
 std::vector<Spike> loss_spikes(const Arm& arm);
 
+/// Those among them that say something of the learning rate: batches differ, their losses have a
+/// heavy tail, and a spike is the rate's only where the loss is far above all before it
+/// (core/surges.h). Where losses are not all positive, there is no factor between two: all.
+std::vector<Spike> telling_spikes(const Arm& arm);
+
 /// Natural order of names: "blocks.2" before "blocks.10".
 bool natural_less(const std::string& a, const std::string& b);
 

@@ -36,6 +36,11 @@ std::string role_of(const std::string& rule, const WarningStudy& study) {
   return id ? std::string(to_string(store::info_of(*id).role)) : "variant";
 }
 
+/// Whether there are spikes enough to say that it leads, or does not.
+bool is_told(const WarningRecord& record) {
+  return !std::isnan(record.ahead_at_least);
+}
+
 std::string table(const WarningGroup& group, const WarningStudy& study) {
   std::string text = fmt::format(
       "\n## {}\n\n{} trainings of {} steps in all, {} with {} spikes.\n\n"
@@ -59,7 +64,9 @@ std::string table(const WarningGroup& group, const WarningStudy& study) {
                         cell(record.after),
                         cell(record.ahead),
                         cell(record.ahead_of_chance),
-                        study::leads(record, group.records, study.plain) ? "yes" : "no");
+                        !is_told(record)                                   ? "–"
+                        : study::leads(record, group.records, study.plain) ? "yes"
+                                                                           : "no");
   }
   return text;
 }
@@ -114,10 +121,19 @@ std::string warnings_markdown(const WarningStudy& study) {
     if (!is_plain(record.rule, study) && study::leads(record, all.records, study.plain))
       leading.push_back(record.rule);
   }
-  text += leading.empty()
-              ? "\n**No rule leads the plain ones.** All are shipped as descriptions.\n"
-              : fmt::format("\n**Ahead of the plain rules on all trainings together: {}.**\n",
-                            fmt::join(leading, ", "));
+  if (!std::ranges::any_of(all.records, is_told)) {
+    text += fmt::format(
+        "\n**Whether a rule leads the plain ones cannot be told.** {} of {} trainings have a spike "
+        "of "
+        "the loss, and an interval takes five. All are shipped as descriptions.\n",
+        all.with_spikes,
+        all.trainings);
+  } else {
+    text += leading.empty()
+                ? "\n**No rule leads the plain ones.** All are shipped as descriptions.\n"
+                : fmt::format("\n**Ahead of the plain rules on all trainings together: {}.**\n",
+                              fmt::join(leading, ", "));
+  }
   text += "\nDoes κ lead, follow, or neither?\n\n";
   for (const auto& group : study.groups) {
     for (const auto& record : group.records) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "kappascope/core/surges.h"
 #include "kappascope/store/schema/alarms.h"
 
 namespace kappascope::session {
@@ -32,11 +32,9 @@ struct SharpnessOptions {
   int measurements = 3;  ///< in a row: one alone is what the edge of stability swings by
 };
 
-/// A spike: so many robust deviations above the median of a window of calm steps.
-struct GradientNormOptions {
-  double threshold = 8;     ///< as spikes of the loss are told
-  std::size_t window = 50;  ///< steps
-};
+/// A surge (core/surges.h): far above all before it, and so far that a run without one has it told
+/// with a known chance.
+using GradientNormOptions = SurgeOptions;
 
 struct GradientNoiseOptions {
   double factor = 10;  ///< the critical batch over the batch, by its lower bound: 9 of 10 parts of

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -78,7 +79,10 @@ nlohmann::json json_of(const reports::WarningStudy& study) {
            {"after", json_of(record.after)},
            {"ahead", json_of(record.ahead)},
            {"ahead_of_chance", json_of(record.ahead_of_chance)},
-           {"leads", study::leads(record, group.records, study.plain)}});
+           {"leads",
+            std::isnan(record.ahead_at_least)
+                ? nlohmann::json(nullptr)
+                : nlohmann::json(study::leads(record, group.records, study.plain))}});
     }
     groups.push_back({{"group", group.name},
                       {"trainings", group.trainings},

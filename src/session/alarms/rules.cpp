@@ -62,21 +62,17 @@ class SharpnessRule final : public Rule {
 class GradientNormRule final : public Rule {
  public:
   explicit GradientNormRule(const GradientNormOptions& options)
-      : Rule(store::AlarmId::kGradientNorm),
-        detector_({.window = options.window,
-                   .threshold = options.threshold,
-                   .end = std::min(options.threshold, SpikeOptions{}.end)}) {}
+      : Rule(store::AlarmId::kGradientNorm), detector_(options) {}
   void look(const store::Snapshot& snapshot,
             const std::deque<Alarm>& /*before*/,
             std::vector<Alarm>& out) override {
     const auto* norm = find(snapshot, id::kGradientNorm);
-    if (norm == nullptr || !std::isfinite(norm->value)) return;
-    if (detector_.add(norm->value) != SpikeDetector::Place::kBegin) return;
+    if (norm == nullptr || !detector_.add(norm->value)) return;
     out.push_back({id(),
                    snapshot.step,
                    "",
                    fmt::format("the norm of the gradient is {:.4g}, {:.3g} times its median of the "
-                               "calm steps before",
+                               "steps before and far above all of them",
                                norm->value,
                                norm->value / detector_.usual())});
   }
@@ -88,7 +84,7 @@ class GradientNormRule final : public Rule {
   }
 
  private:
-  SpikeDetector detector_;
+  SurgeDetector detector_;
 };
 
 class GradientNoiseRule final : public Rule {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/spikes.h"
 #include "kappascope/session/alarms.h"
 #include "kappascope/store/record.h"
 
