@@ -103,6 +103,25 @@ TEST_CASE("Ctrl-C saves, says how to resume, and the resumed run is the same") {
   require_equal_runs(work.path() / "stopped", work.path() / "whole");
 }
 
+TEST_CASE("a resumed run goes on with as many threads as it began with, and says so") {
+  const Workplace work;
+  // Wide enough that the threads share each sum.
+  const std::string command =
+      "train --data data --model.width 64 --model.hidden 512 --model.blocks 2 --train.batch 256 "
+      "--train.steps 60 --probes.budget 0 --probes.every 30 --probes.hessian false --out ";
+  for (const auto& [began, resumes] : {std::pair{3, 1}, {1, 4}, {2, 2}}) {
+    CAPTURE(began, resumes);
+    const auto name = std::to_string(began);
+    const auto with = [](int threads) { return "OMP_NUM_THREADS=" + std::to_string(threads); };
+    REQUIRE(work.run(command + "whole" + name, with(began)).status == 0);
+    REQUIRE(work.run_until(command + name, name + "/run.sqlite", "INT", with(began)).status == 130);
+    const auto resumed = work.run("train --resume " + name, with(resumes));
+    REQUIRE(resumed.status == 0);
+    CHECK((resumed.err.find("as the run began") != std::string::npos) == (began != resumes));
+    require_equal_runs(work.path() / name, work.path() / ("whole" + name));
+  }
+}
+
 TEST_CASE("a terminal that closes saves as Ctrl-C does, and under nohup training goes on") {
   const Workplace work;
   const std::string settings = "--train.steps 400 ";

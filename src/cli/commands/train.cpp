@@ -4,9 +4,11 @@
 #include <torch/types.h>
 
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/alarms/names.h"
 #include "cli/command.h"
@@ -141,15 +143,35 @@ void require_longer(const fs::path& dir, int64_t steps, int64_t taken) {
 /// Writes the new number of steps to the facts of a run that goes on to another.
 void note_length(store::RunWriter& run,
                  const fs::path& dir,
-                 const Settings& settings,
+                 const train::TrainConfig& config,
                  int64_t steps,
                  int64_t taken) {
-  const auto before = store::RunReader(dir).fact("steps");
+  const store::RunReader reader(dir);
+  const auto before = reader.fact("steps");
   if (before == std::to_string(steps)) return;
+  auto settings = from_ini(reader.fact("config"));
+  settings.train.steps = config.steps;
+  settings.train.epochs = config.epochs;
   run.set_fact("steps", std::to_string(steps));
   run.set_fact("config", to_ini(settings));
   run.write({.step = taken,
              .events = {{"length", fmt::format("goes on to {} steps, not {}", steps, before)}}});
+}
+
+/// A run that left the number of threads to LibTorch goes on with the number that it began with:
+/// sums in other parts give other weights.
+void keep_threads(int& threads, const store::RunReader& run, bool tells) {
+  const auto text = run.fact("threads");
+  int kept = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), kept);
+  if (threads != 0 || error != std::errc() || end != text.data() + text.size()) return;
+  threads = kept;
+  if (tells && kept != at::get_num_threads())
+    notice(
+        "kappascope: going on with {}, as the run began, not the {} of this process: another "
+        "number gives other weights\n",
+        kept == 1 ? "1 thread" : fmt::format("{} threads", kept),
+        at::get_num_threads());
 }
 
 void refuse_changes(const po::variables_map& values) {
@@ -224,13 +246,15 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
     check_output(values["save"].as<std::string>(), data::kSafetensorsMark, values);
   if (resuming) {
     refuse_changes(values);
+    const store::RunReader run(words.resume);
     const auto asked = settings.train;
-    settings = from_ini(store::RunReader(words.resume).fact("config"));
+    settings = from_ini(run.fact("config"));
     if (!values["train.steps"].defaulted()) settings.train.steps = asked.steps;
     if (!values["train.epochs"].defaulted()) {
       settings.train.epochs = asked.epochs;
       if (values["train.steps"].defaulted()) settings.train.steps = 0;
     }
+    keep_threads(settings.train.threads, run, leads(group));
   }
   if (!words.data.empty()) settings.train.data = words.data;
   if (values.count("device") != 0) settings.train.device = values["device"].as<std::string>();
@@ -275,7 +299,7 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
       require_longer(dir, task.steps, taken);
       run = store::RunWriter::resume(dir, taken - 1);
       note_processes(*run, dir, group, taken);
-      note_length(*run, dir, settings, task.steps, taken);
+      note_length(*run, dir, settings.train, task.steps, taken);
       return;
     }
     require(!store::RunWriter::holds_run(dir),
