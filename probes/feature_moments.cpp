@@ -14,6 +14,7 @@
 #include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/kappa.h"
 #include "probes/layer_states.h"
+#include "probes/layer_windows.h"
 #include "probes/shared_layers.h"
 
 namespace kappascope::probes {
@@ -110,73 +111,77 @@ at::Tensor larger(const at::Tensor& before, const at::Tensor& now) {
 }  // namespace
 
 void FeatureMoments::observe(const session::StepView& view) {
-  for (const auto& layer : *view.layers) {
-    auto found = layers_.find(layer.name);
-    if (found == layers_.end()) {
-      Layer fresh{tensor::MomentAccumulator(layer.features.size(1), options_)};
-      found = layers_.emplace(layer.name, std::move(fresh)).first;
-    }
-    found->second.moments.update(layer.features, layer.mask, layer.rows_per_group);
-    const auto rows = layer.mask.defined() ? layer.features.index({layer.mask}) : layer.features;
-    found->second.cosine.update(rows);
-    found->second.branch = layer.branch;
-    if (layer.branch > 0)
-      found->second.branch_cosine.update(rows.narrow(1, rows.size(1) - layer.branch, layer.branch));
-    if (rows.size(0) > 0) {
-      const torch::NoGradGuard no_grad;
-      auto& largest = found->second.largest;
-      largest = larger(largest, torch::maximum(rows.amax(0), -rows.amin(0)).to(torch::kDouble));
-    }
-    found->second.bias = layer.bias.defined() ? layer.bias.clone() : at::Tensor();
-    found->second.weight = layer.weight;
+  for (const auto& layer : *view.layers)
+    observe_layer(layers_, failures_, layer.name, [&] { add_pass(layer); });
+}
+
+void FeatureMoments::add_pass(const session::LayerView& view) {
+  auto found = layers_.find(view.name);
+  if (found == layers_.end()) {
+    Layer fresh{tensor::MomentAccumulator(view.features.size(1), options_)};
+    found = layers_.emplace(view.name, std::move(fresh)).first;
   }
+  auto& layer = found->second;
+  layer.moments.update(view.features, view.mask, view.rows_per_group);
+  const auto rows = view.mask.defined() ? view.features.index({view.mask}) : view.features;
+  layer.cosine.update(rows);
+  layer.branch = view.branch;
+  if (view.branch > 0)
+    layer.branch_cosine.update(rows.narrow(1, rows.size(1) - view.branch, view.branch));
+  if (rows.size(0) > 0) {
+    const torch::NoGradGuard no_grad;
+    auto& largest = layer.largest;
+    largest = larger(largest, torch::maximum(rows.amax(0), -rows.amin(0)).to(torch::kDouble));
+  }
+  layer.bias = view.bias.defined() ? view.bias.clone() : at::Tensor();
+  layer.weight = view.weight;
 }
 
 void FeatureMoments::emit(store::Snapshot& out) {
-  // A layer's sums go before the next layer needs room.
-  for (; !layers_.empty(); layers_.erase(layers_.begin())) {
-    const auto& [name, layer] = *layers_.begin();
-    auto moments = layer.moments.result();
-    const auto rows = moments.n, nonfinite_rows = moments.nonfinite_rows;
-    add_parts(out, name, moments, layer.weight, layer.branch);
-    const auto c = tensor::kappa(std::move(moments), layer.bias);
-    add_kappa(out, id::kKappaSigma, name, c.sigma, rows);
-    add_kappa(out, id::kKappaSecondMoment, name, c.second_moment, rows);
-    add_kappa(out, id::kKappaWithBias, name, c.with_bias, rows);
-    add_kappa(out, id::kKappaSigmaScaled, name, c.sigma_scaled, rows);
-    add_kappa(out, id::kKappaSecondMomentScaled, name, c.second_moment_scaled, rows);
-    add_kappa(out, id::kKappaWithBiasScaled, name, c.with_bias_scaled, rows);
-    add_ratio(out, id::kKappaMeanCosts, name, c.mean_costs);
-    add_ratio(out, id::kKappaBiasLeaves, name, c.bias_leaves);
-    add_scalar(out, id::kKappaSigmaShrunk, name, c.sigma.shrunk);
-    add_scalar(out, id::kKappaSecondMomentShrunk, name, c.second_moment.shrunk);
-    add_scalar(out, id::kKappaWithBiasShrunk, name, c.with_bias.shrunk);
-    add_effective_rank(out, name, c);
-    add_scalar(out, id::kStableRank, name, c.stable_rank);
-    add_scalar(out, id::kIsotropy, name, c.isotropy);
-    add_scalar(out, id::kMeanCosine, name, layer.cosine.result());
-    if (layer.branch > 0)
-      add_scalar(out, id::kBranchMeanCosine, name, layer.branch_cosine.result());
-    add_scalar(out, id::kMeanLeverage, name, c.mean_leverage);
-    add_scalar(out, id::kLargestVariance, name, c.sigma.lambda_max);
-    add_scalar(out, id::kVarianceAlongMean, name, c.variance_along_mean);
-    add_scalar(out, id::kAverageVariance, name, c.average_variance);
-    add_scalar(out, id::kConstantFeatures, name, static_cast<double>(c.constant_features));
-    add_scalar(out, id::kDeadFeatures, name, static_cast<double>(c.dead_features));
-    add_scalar(out, id::kNonfiniteRows, name, static_cast<double>(nonfinite_rows));
-    if (layer.largest.defined()) {
-      add_scalar(
-          out, id::kOutsideBfloat16, name, static_cast<double>(outside_bfloat16(layer.largest)));
-    }
-    add_scalar(out, id::kFeatureProducts, name, c.products);
-    out.scalars.back().attributes[store::attribute::kRoute] = linalg::to_string(c.route);
+  emit_layers(layers_, failures_, name(), out, write);
+}
+
+void FeatureMoments::write(const std::string& name, Layer& layer, store::Snapshot& out) {
+  auto moments = layer.moments.result();
+  const auto rows = moments.n, nonfinite_rows = moments.nonfinite_rows;
+  add_parts(out, name, moments, layer.weight, layer.branch);
+  const auto c = tensor::kappa(std::move(moments), layer.bias);
+  add_kappa(out, id::kKappaSigma, name, c.sigma, rows);
+  add_kappa(out, id::kKappaSecondMoment, name, c.second_moment, rows);
+  add_kappa(out, id::kKappaWithBias, name, c.with_bias, rows);
+  add_kappa(out, id::kKappaSigmaScaled, name, c.sigma_scaled, rows);
+  add_kappa(out, id::kKappaSecondMomentScaled, name, c.second_moment_scaled, rows);
+  add_kappa(out, id::kKappaWithBiasScaled, name, c.with_bias_scaled, rows);
+  add_ratio(out, id::kKappaMeanCosts, name, c.mean_costs);
+  add_ratio(out, id::kKappaBiasLeaves, name, c.bias_leaves);
+  add_scalar(out, id::kKappaSigmaShrunk, name, c.sigma.shrunk);
+  add_scalar(out, id::kKappaSecondMomentShrunk, name, c.second_moment.shrunk);
+  add_scalar(out, id::kKappaWithBiasShrunk, name, c.with_bias.shrunk);
+  add_effective_rank(out, name, c);
+  add_scalar(out, id::kStableRank, name, c.stable_rank);
+  add_scalar(out, id::kIsotropy, name, c.isotropy);
+  add_scalar(out, id::kMeanCosine, name, layer.cosine.result());
+  if (layer.branch > 0) add_scalar(out, id::kBranchMeanCosine, name, layer.branch_cosine.result());
+  add_scalar(out, id::kMeanLeverage, name, c.mean_leverage);
+  add_scalar(out, id::kLargestVariance, name, c.sigma.lambda_max);
+  add_scalar(out, id::kVarianceAlongMean, name, c.variance_along_mean);
+  add_scalar(out, id::kAverageVariance, name, c.average_variance);
+  add_scalar(out, id::kConstantFeatures, name, static_cast<double>(c.constant_features));
+  add_scalar(out, id::kDeadFeatures, name, static_cast<double>(c.dead_features));
+  add_scalar(out, id::kNonfiniteRows, name, static_cast<double>(nonfinite_rows));
+  if (layer.largest.defined()) {
+    add_scalar(
+        out, id::kOutsideBfloat16, name, static_cast<double>(outside_bfloat16(layer.largest)));
   }
+  add_scalar(out, id::kFeatureProducts, name, c.products);
+  out.scalars.back().attributes[store::attribute::kRoute] = linalg::to_string(c.route);
 }
 
 void FeatureMoments::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
   share_layers(
       group,
       layers_,
+      failures_,
       state_of,
       [this](const tensor::State& state) { return layer_of(state); },
       [](Layer& sum, const Layer& layer) {
@@ -225,6 +230,7 @@ tensor::State FeatureMoments::state() const {
 }
 
 void FeatureMoments::load(const tensor::State& state) {
+  failures_ = {};
   load_layers(state, layers_, [this](const tensor::State& inner) { return layer_of(inner); });
 }
 

@@ -16,6 +16,7 @@
 #include "kappascope/core/statistics.h"
 #include "kappascope/probes/scalars.h"
 #include "probes/layer_states.h"
+#include "probes/layer_windows.h"
 #include "probes/shared_layers.h"
 
 namespace kappascope::probes {
@@ -191,68 +192,68 @@ void GradientVarianceProbe::observe(const session::StepView& view) {
     if (seen.mask.defined() && !seen.mask.any().item<bool>()) continue;
     batches[{seen.name, seen.use, seen.rows_per_group, seen.dropout}].push_back(&seen);
   }
-  for (const auto& [key, passes] : batches) {
-    const auto& seen = *passes.front();
-    const auto v = gradient_variance(joined(passes, &session::LayerView::features),
-                                     joined(passes, &session::LayerView::gradient),
-                                     seen.bias,
-                                     seen.dropout,
-                                     seen.rows_per_group,
-                                     joined_masks(passes));
-    const std::array<Measured, kQuantities> quantities = {v.measured,
-                                                          v.derived,
-                                                          v.published,
-                                                          v.independence,
-                                                          v.zero_mean,
-                                                          v.measured,
-                                                          v.b_zero,
-                                                          v.b_minus_mean,
-                                                          v.b_minimiser};
-    auto& layer = layers_[seen.name];
-    ++layer.batches;
-    layer.rows += v.rows;
-    layer.rows_of_step += (static_cast<double>(seen.rows_of_step) - layer.rows_of_step) /
-                          static_cast<double>(layer.batches);
-    for (int i = 0; i < kQuantities; ++i) {
-      layer.values[i] += quantities[i].value;
-      layer.variances[i] += quantities[i].error * quantities[i].error;
-    }
+  for (const auto& [key, passes] : batches)
+    observe_layer(layers_, failures_, std::get<0>(key), [&, &of = passes] { add_passes(of); });
+}
+
+void GradientVarianceProbe::add_passes(const std::vector<const session::LayerView*>& passes) {
+  const auto& seen = *passes.front();
+  const auto v = gradient_variance(joined(passes, &session::LayerView::features),
+                                   joined(passes, &session::LayerView::gradient),
+                                   seen.bias,
+                                   seen.dropout,
+                                   seen.rows_per_group,
+                                   joined_masks(passes));
+  const std::array<Measured, kQuantities> quantities = {v.measured,
+                                                        v.derived,
+                                                        v.published,
+                                                        v.independence,
+                                                        v.zero_mean,
+                                                        v.measured,
+                                                        v.b_zero,
+                                                        v.b_minus_mean,
+                                                        v.b_minimiser};
+  auto& layer = layers_[seen.name];
+  ++layer.batches;
+  layer.rows += v.rows;
+  layer.rows_of_step += (static_cast<double>(seen.rows_of_step) - layer.rows_of_step) /
+                        static_cast<double>(layer.batches);
+  for (int i = 0; i < kQuantities; ++i) {
+    layer.values[i] += quantities[i].value;
+    layer.variances[i] += quantities[i].error * quantities[i].error;
   }
 }
 
 void GradientVarianceProbe::emit(store::Snapshot& out) {
-  write(out);
+  emit_layers(layers_, failures_, name(), out, write);
 }
 
-void GradientVarianceProbe::write(store::Snapshot& out) {
+void GradientVarianceProbe::write(const std::string& name,
+                                  const Layer& layer,
+                                  store::Snapshot& out) {
   const double reach = normal_quantile(0.975);
-  for (const auto& [name, layer] : layers_) {
-    const auto batches = static_cast<double>(layer.batches);
-    for (int i = 0; i < kQuantities; ++i) {
-      const double value = layer.values[i] / batches;
-      const double error = reach * std::sqrt(layer.variances[i]) / batches;
-      add_scalar(out, kNames[i], name, value, value - error, value + error);
-    }
-    const auto mean = [&, &sums = layer](store::SeriesId quantity) -> Measured {
-      const auto i = static_cast<std::size_t>(std::ranges::find(kNames, quantity) - kNames.begin());
-      return {sums.values.at(i) / batches, std::sqrt(sums.variances.at(i)) / batches};
-    };
-    const double rows = static_cast<double>(layer.rows) / batches;
-    // 97.5 % each, so 95 % of both.
-    const auto batch = critical_batch(mean(id::kVarianceMeasured),
-                                      mean(id::kVarianceZeroMean),
-                                      rows,
-                                      normal_quantile(1 - 0.0125));
-    add_scalar(out, id::kCriticalBatch, name, batch.value, batch.lower, batch.upper);
-    out.scalars.back().n = layer.rows_of_step;
+  const auto batches = static_cast<double>(layer.batches);
+  for (int i = 0; i < kQuantities; ++i) {
+    const double value = layer.values[i] / batches;
+    const double error = reach * std::sqrt(layer.variances[i]) / batches;
+    add_scalar(out, kNames[i], name, value, value - error, value + error);
   }
-  layers_.clear();
+  const auto mean = [&](store::SeriesId quantity) -> Measured {
+    const auto i = static_cast<std::size_t>(std::ranges::find(kNames, quantity) - kNames.begin());
+    return {layer.values.at(i) / batches, std::sqrt(layer.variances.at(i)) / batches};
+  };
+  const double rows = static_cast<double>(layer.rows) / batches;
+  // 97.5 % each, so 95 % of both.
+  const auto batch = critical_batch(
+      mean(id::kVarianceMeasured), mean(id::kVarianceZeroMean), rows, normal_quantile(1 - 0.0125));
+  add_scalar(out, id::kCriticalBatch, name, batch.value, batch.lower, batch.upper);
+  out.scalars.back().n = layer.rows_of_step;
 }
 
 void GradientVarianceProbe::emit_with(tensor::Group& group,
                                       double /*seconds*/,
                                       store::Snapshot& out) {
-  share_layers(group, layers_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
+  share_layers(group, layers_, failures_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
     sum.batches += layer.batches;
     sum.rows += layer.rows;
     sum.rows_of_step += layer.rows_of_step;  // each process has its part of the step's rows
@@ -261,7 +262,7 @@ void GradientVarianceProbe::emit_with(tensor::Group& group,
       sum.variances[i] += layer.variances[i];
     }
   });
-  write(out);
+  emit(out);
 }
 
 tensor::State GradientVarianceProbe::state_of(const Layer& layer) {
@@ -296,6 +297,7 @@ tensor::State GradientVarianceProbe::state() const {
 }
 
 void GradientVarianceProbe::load(const tensor::State& state) {
+  failures_ = {};
   load_layers(state, layers_, layer_of);
 }
 

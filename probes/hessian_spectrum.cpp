@@ -9,12 +9,12 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
 #include "kappascope/curvature/averaged.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/nn/random_states.h"
 #include "kappascope/probes/scalars.h"
+#include "kappascope/session/failures.h"
 #include "probes/spectrum_rows.h"
 
 namespace kappascope::probes {
@@ -37,21 +37,22 @@ int density_products(const HessianSpectrumOptions& options) {
 /// A probe must not end a training run: a loss without curvature (not finite, no second derivative,
 /// out of memory) becomes an event. The loss may draw random numbers although it must not depend on
 /// them; training must not notice.
-template <typename Work>
-void or_event(store::Snapshot& out, const at::Device& device, const Work& work) {
-  try {
-    const nn::KeepRandomStates keep(device);
-    work();
-  } catch (const Stopped& stopped) {
-    out.events.push_back({"hessian_stopped",
-                          fmt::format("the Hessian window was stopped after {} products; what it "
-                                      "had not finished by then is left out",
-                                      stopped.products)});
-  } catch (const Error& error) {
-    out.events.push_back({"hessian_failed", error.what()});
-  } catch (const c10::Error& error) {
-    out.events.push_back({"hessian_failed", error.what_without_backtrace()});
-  }
+template <typename Device, typename Work>
+void or_event(store::Snapshot& out, const Device& device, const Work& work) {
+  session::Failures failures;
+  failures.attempt("", [&] {
+    try {
+      const nn::KeepRandomStates keep(device());
+      work();
+    } catch (const Stopped& stopped) {
+      out.events.push_back(
+          {"hessian_stopped",
+           fmt::format("the Hessian window was stopped after {} products; what it had not finished "
+                       "by then is left out",
+                       stopped.products)});
+    }
+  });
+  failures.tell("hessian", out);
 }
 
 /// The number that process 0 has, so that all decide alike.
@@ -93,38 +94,45 @@ void HessianSpectrum::emit(store::Snapshot& out) {
 }
 
 void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
-  or_event(out, device(), [&] {
-    const double begin = now();
-    measure(*make_(nullptr), begin, seconds, out);
-  });
+  or_event(
+      out,
+      [this] { return device(); },
+      [&] {
+        const double begin = now();
+        measure(*make_(nullptr), begin, seconds, out);
+      });
 }
 
 void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Snapshot& out) {
   const double begin = now();
   std::unique_ptr<curvature::CurvatureOperator> mine;
-  or_event(out, device(), [&] { mine = make_(&group); });
-  or_event(out, device(), [&] {
-    auto failed = torch::full({1}, mine ? 0 : 1, torch::kLong);
-    group.add_up(failed);
-    if (const auto count = failed.item<int64_t>(); count > 0) {
-      if (group.leads() && mine) {
-        out.events.push_back(
-            {"hessian_failed",
-             fmt::format(
-                 "{} of {} processes have no curvature of their loss", count, group.size())});
-      }
-    } else if (mine->shared_with() != nullptr) {
-      store::Snapshot unsaid;  // all find the same, and process 0 says it
-      measure(*mine,
-              of_process_0(begin, &group),
-              of_process_0(seconds, &group),
-              group.leads() ? out : unsaid);
-    } else if (group.leads()) {
-      measure(*curvature::averaged(*mine, group), begin, seconds, out);
-    } else {
-      curvature::serve(*mine, group);
-    }
-  });
+  or_event(
+      out, [this] { return device(); }, [&] { mine = make_(&group); });
+  or_event(
+      out,
+      [&] { return mine ? device() : at::Device(torch::kCPU); },
+      [&] {
+        auto failed = torch::full({1}, mine ? 0 : 1, torch::kLong);
+        group.add_up(failed);
+        if (const auto count = failed.item<int64_t>(); count > 0) {
+          if (group.leads() && mine) {
+            out.events.push_back(
+                {"hessian_failed",
+                 fmt::format(
+                     "{} of {} processes have no curvature of their loss", count, group.size())});
+          }
+        } else if (mine->shared_with() != nullptr) {
+          store::Snapshot unsaid;  // all find the same, and process 0 says it
+          measure(*mine,
+                  of_process_0(begin, &group),
+                  of_process_0(seconds, &group),
+                  group.leads() ? out : unsaid);
+        } else if (group.leads()) {
+          measure(*curvature::averaged(*mine, group), begin, seconds, out);
+        } else {
+          curvature::serve(*mine, group);
+        }
+      });
 }
 
 at::Device HessianSpectrum::device() const {

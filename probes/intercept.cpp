@@ -11,6 +11,7 @@
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
 #include "probes/layer_states.h"
+#include "probes/layer_windows.h"
 #include "probes/shared_layers.h"
 
 namespace kappascope::probes {
@@ -35,35 +36,38 @@ void add(store::Snapshot& out,
 }  // namespace
 
 void Intercept::observe(const session::StepView& view) {
-  torch::NoGradGuard no_grad;
+  const torch::NoGradGuard no_grad;
   for (const auto& seen : *view.layers) {
-    if (!seen.bias.defined()) continue;
-    const auto phi = seen.features.to(torch::kDouble);
-    const auto mask = seen.mask.defined()
-                          ? seen.mask
-                          : torch::ones({phi.size(0)}, phi.options().dtype(torch::kBool));
-    const auto rows = mask.sum().item<int64_t>();
-    if (rows == 0) continue;
-    auto& layer = layers_[seen.name];
-    layer.bias = seen.bias.to(torch::kDouble).clone();
-    if (!layer.sum.defined()) {
-      layer.shift = phi.index({mask}).mean(0);
-      layer.sum = torch::zeros_like(layer.shift);
-      layer.projected = torch::zeros({2}, layer.shift.options());
-      layer.cross = torch::zeros({2, 2}, layer.shift.options());
-    }
-    for (auto* read : {&layer.shift, &layer.sum, &layer.projected, &layer.cross})
-      *read = read->to(phi.device());  // those of a state that was read lie on the host
-    const auto centred = (phi - layer.shift).masked_fill(~mask.unsqueeze(1), 0);
-    layer.rows += rows;
-    layer.sum.add_(centred.sum(0));
-    const auto q = centred.matmul(torch::stack({layer.bias, layer.shift}, 1))
-                       .view({-1, seen.rows_per_group, 2})
-                       .sum(1);
-    layer.groups += mask.view({-1, seen.rows_per_group}).any(1).sum().item<int64_t>();
-    layer.projected.add_(q.sum(0));
-    layer.cross.add_(q.t().matmul(q));
+    if (seen.bias.defined()) observe_layer(layers_, failures_, seen.name, [&] { add_pass(seen); });
   }
+}
+
+void Intercept::add_pass(const session::LayerView& seen) {
+  const auto phi = seen.features.to(torch::kDouble);
+  const auto mask = seen.mask.defined()
+                        ? seen.mask
+                        : torch::ones({phi.size(0)}, phi.options().dtype(torch::kBool));
+  const auto rows = mask.sum().item<int64_t>();
+  if (rows == 0) return;
+  auto& layer = layers_[seen.name];
+  layer.bias = seen.bias.to(torch::kDouble).clone();
+  if (!layer.sum.defined()) {
+    layer.shift = phi.index({mask}).mean(0);
+    layer.sum = torch::zeros_like(layer.shift);
+    layer.projected = torch::zeros({2}, layer.shift.options());
+    layer.cross = torch::zeros({2, 2}, layer.shift.options());
+  }
+  for (auto* read : {&layer.shift, &layer.sum, &layer.projected, &layer.cross})
+    *read = read->to(phi.device());  // those of a state that was read lie on the host
+  const auto centred = (phi - layer.shift).masked_fill(~mask.unsqueeze(1), 0);
+  layer.rows += rows;
+  layer.sum.add_(centred.sum(0));
+  const auto q = centred.matmul(torch::stack({layer.bias, layer.shift}, 1))
+                     .view({-1, seen.rows_per_group, 2})
+                     .sum(1);
+  layer.groups += mask.view({-1, seen.rows_per_group}).any(1).sum().item<int64_t>();
+  layer.projected.add_(q.sum(0));
+  layer.cross.add_(q.t().matmul(q));
 }
 
 // Of the sum over groups, from the spread of theirs.
@@ -74,45 +78,46 @@ at::Tensor Intercept::spread_of(const Layer& layer) {
 }
 
 void Intercept::emit(store::Snapshot& out) {
+  emit_layers(layers_, failures_, name(), out, write);
+}
+
+void Intercept::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  for (const auto& [name, layer] : layers_) {
-    const auto n = static_cast<double>(layer.rows);
-    const Eigen::VectorXd mu = tensor::to_vector(layer.shift) + tensor::to_vector(layer.sum) / n;
-    const Eigen::VectorXd b = tensor::to_vector(layer.bias);
-    // Covariance of (b·μ̂, μ·μ̂).
-    const Eigen::Matrix2d spread = tensor::to_matrix(spread_of(layer)) / (n * n);
-    const double mu_norm = mu.norm(), b_norm = b.norm(), rest = (mu + b).norm();
-    const double cosine = mu_norm > 0 && b_norm > 0 ? -b.dot(mu) / (b_norm * mu_norm) : kNaN;
-    const double residual = mu_norm > 0 ? rest / mu_norm : kNaN;
-    // A gradient αb + βμ with respect to μ.
-    const auto error_of = [&](double alpha, double beta) {
-      const Eigen::Vector2d gradient(alpha, beta);
-      return std::sqrt(std::max(0.0, gradient.dot(spread * gradient)));
-    };
-    const double slope = rest > 0 ? 1 / (rest * mu_norm) : 0;
-    add(out,
-        id::kBiasCos,
-        name,
-        cosine,
-        error_of(-1 / (b_norm * mu_norm), -cosine / (mu_norm * mu_norm)));
-    add(out,
-        id::kBiasResidual,
-        name,
-        residual,
-        error_of(slope, slope - residual / (mu_norm * mu_norm)));
-    add_scalar(out, id::kBiasNorm, name, b_norm);
-    if (!std::isfinite(mu_norm)) {
-      // A NaN feature, not an undefined ratio.
-      for (auto* scalar = &out.scalars.back() - 2; scalar != &out.scalars.back(); ++scalar) {
-        scalar->status = store::Status::kNonFinite;
-      }
+  const auto n = static_cast<double>(layer.rows);
+  const Eigen::VectorXd mu = tensor::to_vector(layer.shift) + tensor::to_vector(layer.sum) / n;
+  const Eigen::VectorXd b = tensor::to_vector(layer.bias);
+  // Covariance of (b·μ̂, μ·μ̂).
+  const Eigen::Matrix2d spread = tensor::to_matrix(spread_of(layer)) / (n * n);
+  const double mu_norm = mu.norm(), b_norm = b.norm(), rest = (mu + b).norm();
+  const double cosine = mu_norm > 0 && b_norm > 0 ? -b.dot(mu) / (b_norm * mu_norm) : kNaN;
+  const double residual = mu_norm > 0 ? rest / mu_norm : kNaN;
+  // A gradient αb + βμ with respect to μ.
+  const auto error_of = [&](double alpha, double beta) {
+    const Eigen::Vector2d gradient(alpha, beta);
+    return std::sqrt(std::max(0.0, gradient.dot(spread * gradient)));
+  };
+  const double slope = rest > 0 ? 1 / (rest * mu_norm) : 0;
+  add(out,
+      id::kBiasCos,
+      name,
+      cosine,
+      error_of(-1 / (b_norm * mu_norm), -cosine / (mu_norm * mu_norm)));
+  add(out,
+      id::kBiasResidual,
+      name,
+      residual,
+      error_of(slope, slope - residual / (mu_norm * mu_norm)));
+  add_scalar(out, id::kBiasNorm, name, b_norm);
+  if (!std::isfinite(mu_norm)) {
+    // A NaN feature, not an undefined ratio.
+    for (auto* scalar = &out.scalars.back() - 2; scalar != &out.scalars.back(); ++scalar) {
+      scalar->status = store::Status::kNonFinite;
     }
   }
-  layers_.clear();
 }
 
 void Intercept::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
-  share_layers(group, layers_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
+  share_layers(group, layers_, failures_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
     // About the shift of the sum; the spread is that of each process about its own mean.
     const auto to_sum = [&](const at::Tensor& values) { return values.to(sum.sum.device()); };
     sum.spread = spread_of(sum) + to_sum(spread_of(layer));
@@ -154,6 +159,7 @@ tensor::State Intercept::state() const {
 }
 
 void Intercept::load(const tensor::State& state) {
+  failures_ = {};
   load_layers(state, layers_, layer_of);
 }
 

@@ -1,53 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <iterator>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
+#include <utility>
 
+#include "kappascope/session/failures.h"
 #include "kappascope/tensor/group.h"
 #include "kappascope/tensor/state_bytes.h"
 
 namespace kappascope::probes {
 
-/// The names that any process of the group gives, one a line, in every process.
-inline std::set<std::string> all_names(const std::set<std::string>& mine, tensor::Group& group) {
-  const auto lines = [](const std::set<std::string>& names) {
-    std::string text;
-    for (const auto& name : names) text += name + '\n';
-    return text;
-  };
-  auto text = lines(mine);
-  if (!group.leads()) group.send_bytes(text, 0);
-  for (int from = 1; group.leads() && from < group.size(); ++from)
-    text += group.receive_bytes(from);
-  std::istringstream joined(group.broadcast_bytes(text));
-  return {std::istream_iterator<std::string>(joined), {}};
-}
-
 /// What the processes of a group hold of each layer, added up in the one that the layer falls to;
 /// the others let go of it. `state_of(layer)` and `layer_of(state)` carry a layer over, and
 /// `merge(sum, layer)` adds it. In the order of the processes, so that the same parts give the same
-/// bits.
+/// bits. A layer that failed in a process, before or here, falls away in all.
 template <typename Layer, typename StateOf, typename LayerOf, typename Merge>
 void share_layers(tensor::Group& group,
                   std::map<std::string, Layer>& layers,
+                  session::Failures& failures,
                   StateOf state_of,
                   LayerOf layer_of,
                   Merge merge) {
+  const std::string failed = "failed";  // no state is so short
+  for (const auto& name : failures.in_any(group)) layers.erase(name);
   std::set<std::string> mine;
   for (const auto& [name, layer] : layers) mine.insert(name);
   int owner = 0;
-  for (const auto& name : all_names(mine, group)) {
-    const auto found = layers.find(name);
-    const bool held = found != layers.end();
+  for (const auto& name : group.all_names(mine)) {
+    // Taken out, so that a layer that fails is let go of.
+    auto held = layers.extract(name);
     if (owner != group.rank()) {
-      group.send_bytes(held ? tensor::to_bytes(state_of(found->second)) : std::string(), owner);
-      if (held) layers.erase(found);
+      std::string bytes;
+      if (held &&
+          !failures.attempt(name, [&] { bytes = tensor::to_bytes(state_of(held.mapped())); }))
+        bytes = failed;
+      group.send_bytes(bytes, owner);
     } else {
       std::map<std::string, Layer> sum;
+      bool whole = true;
       const auto add = [&](Layer layer) {
         if (const auto there = sum.find(name); there != sum.end()) {
           merge(there->second, layer);
@@ -56,14 +48,19 @@ void share_layers(tensor::Group& group,
         }
       };
       for (int from = 0; from < group.size(); ++from) {
-        if (from == group.rank()) {
-          if (held) add(std::move(found->second));
-        } else if (const auto bytes = group.receive_bytes(from); !bytes.empty()) {
-          add(layer_of(tensor::from_bytes(bytes)));
-        }
+        // What the others send is taken in any case: they wait.
+        failures.attempt(name, [&] {
+          if (from == group.rank()) {
+            if (held) add(std::move(held.mapped()));
+            return;
+          }
+          const auto bytes = group.receive_bytes(from);
+          whole = whole && bytes != failed;
+          if (!bytes.empty() && whole && !failures.contains(name))
+            add(layer_of(tensor::from_bytes(bytes)));
+        });
       }
-      layers.erase(name);
-      layers.merge(sum);
+      if (whole && !failures.contains(name)) layers.merge(sum);
     }
     owner = (owner + 1) % group.size();
   }

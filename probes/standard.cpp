@@ -53,15 +53,16 @@ std::vector<session::ScheduledProbe> standard_probes(
   }
   const session::Schedule schedule{
       options.every, options.window, options.last_step, options.budget};
+  const std::string setting = "probes.budget, in Python a quarter of budget";
   std::vector<session::ScheduledProbe> probes;
   if (options.features) {
     linalg::MomentOptions moments;
     moments.sample_rows = options.sample_rows;
-    probes.push_back({std::make_unique<FeatureMoments>(moments), schedule});
+    probes.push_back({std::make_unique<FeatureMoments>(moments), schedule, setting});
   }
-  if (options.intercept) probes.push_back({std::make_unique<Intercept>(), schedule});
+  if (options.intercept) probes.push_back({std::make_unique<Intercept>(), schedule, setting});
   if (options.gradient_variance)
-    probes.push_back({std::make_unique<GradientVarianceProbe>(), schedule});
+    probes.push_back({std::make_unique<GradientVarianceProbe>(), schedule, setting});
   if (options.hessian && (options.curvature_loss || options.curvature_operator)) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum
@@ -73,7 +74,8 @@ std::vector<session::ScheduledProbe> standard_probes(
     };
     probes.push_back(
         {std::make_unique<HessianSpectrum>(std::move(make), parameters, options.spectrum),
-         {every, 1, options.last_step, options.hessian_budget}});
+         {every, 1, options.last_step, options.hessian_budget},
+         "probes.hessian-budget, in Python a quarter of budget"});
   }
   return probes;
 }

@@ -16,7 +16,7 @@ class Raised(Exception):
     """Carries what a loss in Python raised through C++, for call() to raise it again."""
 
     def __init__(self, error: RuntimeError) -> None:
-        super().__init__()
+        super().__init__(str(error))
         self.error = error
 
 

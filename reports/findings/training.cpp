@@ -69,8 +69,9 @@ double recent_spread(const Arm& arm) {
 
 /// What probes could not measure, a finding a kind of reason.
 void find_missing_windows(const Arm& arm, Findings& out) {
-  const std::array<std::pair<const char*, const char*>, 4> kinds = {{
+  const std::array<std::pair<const char*, const char*>, 5> kinds = {{
       {"probe_skipped", "a probe was skipped"},
+      {"probe_failed", "a probe failed"},
       {"hessian_failed", "the Hessian spectrum could not be computed"},
       {"hessian_stopped", "the Hessian spectrum was stopped"},
       {"hessian_budget", "the budget cut or put off the Hessian spectrum"},

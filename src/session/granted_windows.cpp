@@ -3,31 +3,33 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <iterator>
-#include <sstream>
 #include <string>
+#include <utility>
 
 namespace kappascope::session {
 
-tensor::State state_of(const GrantedWindows& windows) {
+tensor::State state_of(const std::vector<Grant>& grants) {
   tensor::State out;
-  out.set("probes", std::ssize(windows.parts));
-  for (std::size_t i = 0; i < windows.parts.size(); ++i)
-    out.set(fmt::format("parts {}", i), windows.parts[i]);
-  std::vector<std::string> names(windows.places.size());
-  for (const auto& [name, place] : windows.places) names.at(static_cast<std::size_t>(place)) = name;
-  out.set("layers", fmt::format("{}", fmt::join(names, "\n")));
+  out.set("probes", std::ssize(grants));
+  for (std::size_t i = 0; i < grants.size(); ++i) {
+    tensor::State one;
+    one.set("open", std::int64_t{grants[i].open});
+    one.set("next", grants[i].next);
+    if (grants[i].layers) one.set("layers", lines_of(*grants[i].layers));
+    out.set(fmt::format("probe {}", i), one);
+  }
   return out;
 }
 
-GrantedWindows granted_windows(const tensor::State& state) {
-  GrantedWindows out;
-  for (std::int64_t i = 0; i < state.integer("probes"); ++i)
-    out.parts.push_back(state.integer(fmt::format("parts {}", i)));
-  std::istringstream layers(state.text("layers"));
-  for (std::string name; std::getline(layers, name);)
-    out.places.emplace(name, std::ssize(out.places));
+std::vector<Grant> granted_windows(const tensor::State& state) {
+  std::vector<Grant> out;
+  for (std::int64_t i = 0; i < state.integer("probes"); ++i) {
+    const auto one = state.inner(fmt::format("probe {}", i));
+    Grant grant{.open = one.integer("open") != 0, .next = one.integer("next")};
+    if (one.has("layers")) grant.layers = names_in(one.text("layers"));
+    out.push_back(std::move(grant));
+  }
   return out;
 }
 

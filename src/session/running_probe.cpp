@@ -1,35 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/running_probe.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
+#include "kappascope/store/schema/schema.h"
 
 namespace kappascope::session {
 namespace {
 
 class Charge {  // the time of its life, also where the probe throws
  public:
-  explicit Charge(Budget& budget) : budget_(budget) {}
-  ~Charge() { budget_.charge(monotonic_seconds() - start_); }
+  Charge(Budget& budget, const std::function<double()>& clock)
+      : budget_(budget), clock_(clock), start_(clock()) {}
+  ~Charge() { budget_.charge(clock_() - start_); }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
 
  private:
   Budget& budget_;
-  double start_ = monotonic_seconds();
+  const std::function<double()>& clock_;
+  double start_;
 };
 
 }  // namespace
 
-RunningProbe::RunningProbe(ScheduledProbe scheduled)
+std::string lines_of(const LayerNames& names) {
+  return fmt::format("{}", fmt::join(names, "\n"));
+}
+
+LayerNames names_in(const std::string& lines) {
+  LayerNames names;
+  std::istringstream text(lines);
+  for (std::string name; std::getline(text, name);) names.insert(name);
+  return names;
+}
+
+RunningProbe::RunningProbe(ScheduledProbe scheduled, std::function<double()> clock)
     : probe_(std::move(scheduled.probe)),
+      budget_setting_(std::move(scheduled.budget_setting)),
       schedule_(scheduled.schedule),
-      budget_(scheduled.schedule.budget) {
+      clock_(std::move(clock)),
+      budget_(scheduled.schedule.budget),
+      begin_(probe_->state()) {
   require(schedule_.every >= 1 && schedule_.window >= 1 && schedule_.window <= schedule_.every,
           "schedule of probe {}: the window must lie between 1 and the interval, got window {} "
           "and interval {}",
@@ -38,85 +58,179 @@ RunningProbe::RunningProbe(ScheduledProbe scheduled)
           schedule_.every);
 }
 
-std::int64_t RunningProbe::affordable(const Progress& progress, std::int64_t layers) const {
-  const bool in_cycle = turn_ + 1 < parts_;
-  const bool by_layers = probe_->needs().features || probe_->needs().output_gradients;
-  const auto parts = in_cycle || !by_layers ? parts_ : budget_.parts(progress.step_seconds, layers);
-  auto budget = budget_;
-  budget.set_parts(parts);
-  return budget.grants(progress, probe_->least_seconds()) ? parts : 0;
+bool RunningProbe::by_layers() const {
+  return probe_->needs().features || probe_->needs().output_gradients;
 }
 
-void RunningProbe::open(std::int64_t parts) {
-  in_window_ = parts > 0;
+bool RunningProbe::in_rest(std::int64_t step) const {
+  return rest_ >= 0 && step >= rest_ && step < rest_ + schedule_.window;
+}
+
+bool RunningProbe::opens_window(std::int64_t step) const {
+  return schedule_.opens_window(step) || (rest_ >= 0 && step == rest_);
+}
+
+double RunningProbe::seconds_ahead(const Progress& progress) const {
+  const auto ahead = std::max<std::int64_t>(0, schedule_.last - progress.step);
+  return static_cast<double>(ahead) * progress.step_seconds;
+}
+
+Grant RunningProbe::affordable(const Progress& progress, const KnownLayers& known) const {
+  Grant grant{.next = next_};
+  if (schedule_.budget <= 0) return grant;
+  if (!by_layers()) {
+    grant.open = budget_.grants(progress, 1, probe_->least_seconds());
+    return grant;
+  }
+  const auto& layers = known.all();
+  const bool rest = in_rest(progress.step);
+  const double most = rest ? budget_.beginning(progress.training_seconds, seconds_ahead(progress))
+                           : budget_.window(progress.step_seconds);
+  double work = 0;
+  grant.layers.emplace();
+  const auto most_layers = layers.size() - (rest && !layers.empty() ? 1 : 0);  // one is measured
+  for (std::size_t taken = 0; taken < most_layers; ++taken) {
+    const auto& layer = layers[static_cast<std::size_t>(grant.next) % layers.size()];
+    const bool fits = budget_.cost(work + layer.work) <= most;
+    if (!fits && (taken > 0 || rest)) break;
+    work += layer.work;
+    grant.layers->insert(layer.name);
+    grant.next = (grant.next + 1) % std::ssize(layers);
+    if (!budget_.knows_cost()) break;
+  }
+  if (layers.empty()) grant.next = 1;
+  grant.open = rest ? work > 0 && budget_.knows_cost() : budget_.grants(progress, work);
+  if (budget_.knows_cost() && grant.layers->size() == layers.size()) grant.layers.reset();
+  return grant;
+}
+
+std::string RunningProbe::budget_in_words(const Progress& progress,
+                                          const KnownLayers& known) const {
+  double work = by_layers() ? 0 : 1;
+  if (by_layers())
+    for (const auto& layer : known.all()) work += layer.work;
+  const double known_cost = budget_.knows_cost() ? budget_.cost(work) : budget_.spent();
+  const double seconds = std::max(known_cost, probe_->least_seconds());
+  const double share = seconds / (static_cast<double>(schedule_.every) * progress.step_seconds);
+  return fmt::format(
+      "its budget is {:.3g} % of the training time, and a window {}takes about {:.2g} s every {} "
+      "steps of {:.2g} s; a budget of {:.2g} ({}) would pay for each, 0 sets no limit",
+      100 * schedule_.budget,
+      by_layers() ? "of all layers " : "",
+      seconds,
+      schedule_.every,
+      progress.step_seconds,
+      share,
+      budget_setting_);
+}
+
+void RunningProbe::open(Grant grant) {
+  in_window_ = grant.open;
   if (!in_window_) return;
-  turn_ = turn_ + 1 < parts_ ? turn_ + 1 : 0;
-  parts_ = parts;
-  budget_.set_parts(parts);
+  turn_ = std::move(grant.layers);
+  next_ = grant.next;
+  shown_.clear();
+  failures_ = {};
+  failures_.attempt("", [&] { begin_ = probe_->state(); });
 }
 
 bool RunningProbe::observes(std::int64_t step) const {
-  return in_window_ && schedule_.observes(step);
+  return in_window_ && (in_rest(step) || schedule_.observes(step));
 }
 
 bool RunningProbe::emits(std::int64_t step) const {
-  return in_window_ && schedule_.emits(step);
+  if (!in_window_) return false;
+  return in_rest(step) ? step + 1 == rest_ + schedule_.window : schedule_.emits(step);
 }
 
-void RunningProbe::observe(const StepView& view, const LayerPlaces& places) {
-  const Charge charge(budget_);
-  if (parts_ == 1) {
-    probe_->observe(view);
-    return;
-  }
-  std::vector<LayerView> turn;
-  for (const auto& layer : *view.layers) {
-    const auto known = places.find(layer.name);
-    const auto place = known != places.end() ? known->second : std::ssize(places);
-    if (place % parts_ == turn_) turn.push_back(layer);
-  }
-  auto seen = view;
-  seen.layers = &turn;
-  probe_->observe(seen);
+void RunningProbe::observe(const StepView& view) {
+  const Charge charge(budget_, clock_);
+  if (!failures_.empty()) return;
+  failures_.attempt("", [&] {
+    if (turn_ && turn_->empty() && !view.layers->empty()) turn_->insert(view.layers->front().name);
+    std::vector<LayerView> turn;
+    for (const auto& layer : *view.layers) {
+      if (turn_ && !turn_->contains(layer.name)) continue;
+      shown_.emplace(layer.name, work_of(layer));
+      if (turn_) turn.push_back(layer);
+    }
+    auto seen = view;
+    if (turn_) seen.layers = &turn;
+    probe_->observe(seen);
+  });
+}
+
+void RunningProbe::fail(const Failures& why) {
+  failures_ = why;
 }
 
 void RunningProbe::emit(const Progress& progress, tensor::Group* group, store::Snapshot& out) {
+  const auto before = std::ssize(out.events);
   {
-    const Charge charge(budget_);
-    const auto ahead = std::max<std::int64_t>(0, schedule_.last - progress.step);
-    const double seconds = budget_.allowance(progress.training_seconds,
-                                             static_cast<double>(ahead) * progress.step_seconds);
-    if (group != nullptr) {
-      probe_->emit_with(*group, seconds, out);
-    } else {
-      probe_->emit_within(seconds, out);
-    }
+    const Charge charge(budget_, clock_);
+    measure(progress, group, out);
   }
-  budget_.close_window(progress.step);
+  const bool failed = std::any_of(out.events.begin() + before, out.events.end(), is_failure);
+  double work = by_layers() ? 0 : 1;
+  if (by_layers())
+    for (const auto& [layer, its] : shown_) work += its;
+  budget_.close_window(progress.step, failed ? 0 : work);
   in_window_ = false;
+  begin_ = {};
+  plan_rest(progress.step);
+}
+
+// The window of the other layers follows the first, unless the schedule's next one is as near. All
+// processes of a group plan alike.
+void RunningProbe::plan_rest(std::int64_t step) {
+  rest_ = -1;
+  const bool first = !std::exchange(began_, true);
+  const auto end = step + schedule_.window;
+  if (first && by_layers() && schedule_.budget > 0 && !schedule_.observes(step + 1) &&
+      !schedule_.observes(end) && (schedule_.last < 0 || end <= schedule_.last))
+    rest_ = step + 1;
+}
+
+// What it adds to `out` can be stored, or is an event.
+void RunningProbe::measure(const Progress& progress, tensor::Group* group, store::Snapshot& out) {
+  const bool whole = group != nullptr ? failures_.in_any(*group).empty() : failures_.empty();
+  store::Snapshot mine;
+  const bool done = whole && failures_.attempt("", [&] {
+    const double seconds = budget_.allowance(progress.training_seconds, seconds_ahead(progress));
+    if (group != nullptr) {
+      probe_->emit_with(*group, seconds, mine);
+    } else {
+      probe_->emit_within(seconds, mine);
+    }
+    store::require_in_schema(mine);
+  });
+  if (done) {
+    store::append(std::move(mine), out);
+    return;
+  }
+  out.events.insert(out.events.end(), mine.events.begin(), mine.events.end());
+  failures_.attempt("", [&] { probe_->load(begin_); });
+  failures_.tell(probe_->name(), out);
 }
 
 tensor::State RunningProbe::state() const {
   auto out = probe_->state();
   out.set("in_window", std::int64_t{in_window_});
-  out.set("parts", parts_);
-  out.set("turn", turn_);
+  out.set("next", next_);
+  out.set("rest", rest_);
+  if (turn_) out.set("turn_of", lines_of(*turn_));
   return out;
 }
 
 void RunningProbe::load(const tensor::State& state) {
   probe_->load(state);
   in_window_ = state.integer("in_window") != 0;
-  if (!state.has("parts")) return;  // of a program before layers took turns
-  const auto parts = state.integer("parts"), turn = state.integer("turn");
-  require(parts >= 1 && turn >= 0 && turn < parts,
-          "the saved state of probe {} is of turn {} of {}",
-          probe_->name(),
-          turn,
-          parts);
-  parts_ = parts;
-  turn_ = turn;
-  budget_.set_parts(parts);
+  if (!state.has("next")) return;  // of a program whose windows looked at all layers or at a part
+  next_ = state.integer("next");
+  rest_ = state.integer("rest");
+  require(next_ >= 0, "the saved state of probe {} has the turn {}", probe_->name(), next_);
+  turn_.reset();
+  if (state.has("turn_of")) turn_ = names_in(state.text("turn_of"));
 }
 
 }  // namespace kappascope::session

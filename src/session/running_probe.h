@@ -2,40 +2,68 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
+#include "kappascope/core/time.h"
+#include "kappascope/session/failures.h"
 #include "kappascope/session/probe.h"
 #include "kappascope/session/schedule.h"
 #include "kappascope/session/session.h"
+#include "session/known_layers.h"
 
 namespace kappascope::session {
 
-/// The place of each layer in the order in which they first passed; in a group, in process 0.
-using LayerPlaces = std::map<std::string, std::int64_t>;
+using LayerNames = std::set<std::string>;
 
-/// A probe at work: its schedule, its budget, and the window that is open. Where a window of all
-/// layers would take too much at once, the layers take turns: window i looks at those whose place
-/// is i modulo the number of parts.
+/// A name a line, and back.
+std::string lines_of(const LayerNames& names);
+LayerNames names_in(const std::string& lines);
+
+/// What is decided of a window before it opens.
+struct Grant {
+  bool open = true;  ///< false: the window is left out
+  /// Those that it looks at. Nothing: all; none: the one that passes first.
+  std::optional<LayerNames> layers = {};
+  std::int64_t next = 0;  ///< the place of the layer whose turn is after them
+};
+
+/// A probe at work: its schedule, its budget, and the window that is open. Within a budget the
+/// first window looks at one layer, which says what a layer costs; one that follows it at once
+/// takes the others as far as the budget of a beginning goes, and from then on the layers take
+/// turns, as many at a time as the budget allows.
+///
+/// A window that fails, in observe() or in emit(), is left out, in all processes of a group.
 class RunningProbe {
  public:
-  explicit RunningProbe(ScheduledProbe scheduled);
+  /// `clock`: seconds, by which the probe's time is taken.
+  explicit RunningProbe(ScheduledProbe scheduled,
+                        std::function<double()> clock = monotonic_seconds);
 
   [[nodiscard]] Probe& probe() const { return *probe_; }
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
   [[nodiscard]] double spent() const { return budget_.spent(); }
 
-  /// The parts that the layers are to be looked at in from the window that opens now; 0: it is left
-  /// out. One cycle of parts ends before their number changes.
-  [[nodiscard]] std::int64_t affordable(const Progress& progress, std::int64_t layers) const;
-  /// Opens a window, or leaves it out (`parts` = 0).
-  void open(std::int64_t parts);
+  [[nodiscard]] bool opens_window(std::int64_t step) const;
+  /// Whether the window that opens now, or is open, is that of the layers beside the first.
+  [[nodiscard]] bool in_rest(std::int64_t step) const;
+  /// What may be looked at in the window that opens now.
+  [[nodiscard]] Grant affordable(const Progress& progress, const KnownLayers& known) const;
+  /// Why a window is left out or takes a part of the layers, and what setting would change it.
+  [[nodiscard]] std::string budget_in_words(const Progress& progress,
+                                            const KnownLayers& known) const;
+  void open(Grant grant);
   /// Whether a window is open and looks at this step.
   [[nodiscard]] bool observes(std::int64_t step) const;
   /// Whether it ends there.
   [[nodiscard]] bool emits(std::int64_t step) const;
-  void observe(const StepView& view, const LayerPlaces& places);
+  void observe(const StepView& view);
+  /// What the window would have been shown could not be collected.
+  void fail(const Failures& why);
   /// Ends the window. `group`: null for this process alone.
   void emit(const Progress& progress, tensor::Group* group, store::Snapshot& out);
 
@@ -44,11 +72,24 @@ class RunningProbe {
   void load(const tensor::State& state);
 
  private:
+  [[nodiscard]] bool by_layers() const;
+  [[nodiscard]] double seconds_ahead(const Progress& progress) const;
+  void plan_rest(std::int64_t step);
+  void measure(const Progress& progress, tensor::Group* group, store::Snapshot& out);
+
   std::unique_ptr<Probe> probe_;
+  std::string budget_setting_;
   Schedule schedule_;
+  std::function<double()> clock_;
   Budget budget_;
   bool in_window_ = false;
-  std::int64_t parts_ = 1, turn_ = 0;  // of the open window, or the last one
+  std::optional<LayerNames> turn_;       // Grant::layers of the open window
+  std::int64_t next_ = 0;                // Grant::next
+  std::map<std::string, double> shown_;  // the work of each layer that the open window was shown
+  bool began_ = false;                   // a window has closed
+  std::int64_t rest_ = -1;               // the first step of the window that follows the first
+  tensor::State begin_;                  // of the probe, before the open window
+  Failures failures_;                    // of the open window
 };
 
 }  // namespace kappascope::session

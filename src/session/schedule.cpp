@@ -2,7 +2,6 @@
 #include "kappascope/session/schedule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace kappascope::session {
@@ -25,9 +24,9 @@ bool Schedule::opens_window(int64_t step) const {
   return observes(step) && (step == 0 || !observes(step - 1) || emits(step - 1));
 }
 
-bool Budget::grants(const Progress& progress, double least_seconds) const {
-  if (share_ <= 0 || expected_ < 0) return true;
-  const double needed = std::max(expected_, least_seconds);
+bool Budget::grants(const Progress& progress, double work, double least_seconds) const {
+  if (share_ <= 0 || spent_ == 0) return true;
+  const double needed = std::max(cost(work), least_seconds);
   if (spent_ + needed > share_ * progress.training_seconds) return false;
   double recent = 0;
   for (const auto& window : recent_)
@@ -36,26 +35,23 @@ bool Budget::grants(const Progress& progress, double least_seconds) const {
   return recent <= 0 || recent + 2 * needed <= kBurst * share_ * kSpan * progress.step_seconds;
 }
 
-int64_t Budget::parts(double step_seconds, int64_t layers) const {
-  if (share_ <= 0 || expected_ < 0 || layers < 2) return 1;
-  const double whole = expected_ * static_cast<double>(parts_);
-  const double parts = std::ceil(whole / (share_ * kSpan * step_seconds));
-  return parts < static_cast<double>(layers) ? std::max<int64_t>(1, static_cast<int64_t>(parts))
-                                             : layers;
+double Budget::cost(double work) const {
+  return std::max(0.0, expected_) * work;
 }
 
-void Budget::set_parts(int64_t parts) {
-  if (expected_ >= 0) expected_ *= static_cast<double>(parts_) / static_cast<double>(parts);
-  parts_ = parts;
+double Budget::window(double step_seconds) const {
+  return share_ * kSpan * step_seconds;
+}
+
+double Budget::beginning(double training_seconds, double seconds_ahead) const {
+  const double granted = std::max(kFirstWindow, 0.5 * share_ * (training_seconds + seconds_ahead));
+  return std::max(0.0, granted - spent_);
 }
 
 double Budget::allowance(double training_seconds, double seconds_ahead) const {
   if (share_ <= 0) return std::numeric_limits<double>::infinity();
-  const bool first = expected_ < 0;
-  const double granted =
-      first ? std::max(kFirstWindow, 0.5 * share_ * (training_seconds + seconds_ahead))
-            : share_ * training_seconds;
-  return std::max(0.0, granted - spent_);
+  return knows_cost() ? std::max(0.0, share_ * training_seconds - spent_)
+                      : beginning(training_seconds, seconds_ahead);
 }
 
 void Budget::charge(double seconds) {
@@ -63,8 +59,8 @@ void Budget::charge(double seconds) {
   window_ += seconds;
 }
 
-void Budget::close_window(int64_t step) {
-  expected_ = std::max(window_, 0.5 * expected_);
+void Budget::close_window(int64_t step, double work) {
+  if (work > 0) expected_ = std::max(window_ / work, 0.5 * expected_);
   std::erase_if(recent_, [&](const Window& old) { return old.step <= step - kSpan; });
   recent_.push_back({step, window_});
   window_ = 0;

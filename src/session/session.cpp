@@ -12,9 +12,11 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/session/alarms_watch.h"
+#include "kappascope/session/failures.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/tensor/state_bytes.h"
 #include "session/granted_windows.h"
+#include "session/known_layers.h"
 #include "session/running_probe.h"
 #include "session/snapshot_state.h"
 
@@ -24,6 +26,7 @@ Session::Session(std::optional<store::RunWriter> run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
     : run_(std::move(run)),
+      known_(std::make_unique<KnownLayers>()),
       options_(std::move(options)),
       passes_(std::make_shared<Passes>(options_.rows)),
       alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),
@@ -50,49 +53,53 @@ Progress Session::progress(std::int64_t steps) const {
   return {step_, training, training / static_cast<double>(std::max<std::int64_t>(1, steps))};
 }
 
-// Decides at the start of each window whether its probe can be afforded, and on how many layers at
-// a time; in a group, process 0 does for all.
+// Decides at the start of each window whether its probe can be afforded, and which layers are to be
+// looked at; in a group, process 0 does for all.
 void Session::grant_windows() {
   const auto now = progress(step_ - first_step_);
   std::vector<RunningProbe*> opening;
-  GrantedWindows granted;
+  std::vector<Grant> granted;
   for (auto& running : probes_) {
-    if (!running.schedule().opens_window(step_)) continue;
+    if (!running.opens_window(step_)) continue;
     opening.push_back(&running);
-    granted.parts.push_back(running.affordable(now, std::ssize(seen_layers_)));
+    granted.push_back(running.affordable(now, *known_));
   }
   if (opening.empty()) return;
-  granted.places = seen_layers_;
   if (options_.group) {
     const auto told = options_.group->broadcast_bytes(tensor::to_bytes(state_of(granted)));
     granted = granted_windows(tensor::from_bytes(told));
   }
-  places_ = std::move(granted.places);
   for (std::size_t i = 0; i < opening.size(); ++i) {
-    opening[i]->open(granted.parts.at(i));
-    tell_budget(*opening[i], granted.parts[i]);
+    const bool open = granted.at(i).open, part = granted[i].layers && !granted[i].layers->empty();
+    if (!opening[i]->in_rest(step_) && (!open || part)) tell_budget(*opening[i], now, open);
+    opening[i]->open(std::move(granted[i]));
   }
 }
 
 // What a budget changes is said once.
-void Session::tell_budget(const RunningProbe& running, std::int64_t parts) {
-  if (parts == 1 || !run_) return;
+void Session::tell_budget(const RunningProbe& running, const Progress& progress, bool open) {
+  if (!run_) return;
   const auto name = running.probe().name();
-  const std::string kind = parts == 0 ? "probe_skipped" : "layers_in_turn";
+  const std::string kind = open ? "layers_in_turn" : "probe_skipped";
   if (!told_.insert(fmt::format("{} {}", kind, name)).second) return;
-  const auto share =
-      fmt::format("its budget is {:.3g} % of the training time", 100 * running.schedule().budget);
-  event(kind,
-        parts == 0
-            ? fmt::format("probe {} skips windows from step {} on: {}", name, step_, share)
-            : fmt::format("probe {} measures the layers in turn, in {} windows, from step {} on: "
-                          "{}, and at most twice that of any {} steps",
-                          name,
-                          parts,
-                          step_,
-                          share,
-                          Budget::kSpan),
-        step_);
+  const auto text = fmt::format("probe {} {} from step {} on: {}",
+                                name,
+                                open ? "measures the layers in turn" : "leaves out windows",
+                                step_,
+                                running.budget_in_words(progress, *known_));
+  event(kind, text, step_);
+  notice("kappascope: {}\n", printable(text));
+}
+
+// One line for a step.
+void Session::tell_failures(const store::Snapshot& snapshot) const {
+  const auto first = std::ranges::find_if(snapshot.events, is_failure);
+  if (!run_ || first == snapshot.events.end()) return;
+  const auto more = std::ranges::count_if(snapshot.events, is_failure) - 1;
+  notice("kappascope: step {}: {}{}\n",
+         snapshot.step,
+         printable(first->message),
+         more > 0 ? fmt::format(" (and {} more, which the run's events name)", more) : "");
 }
 
 Needs Session::needs() const {
@@ -133,6 +140,7 @@ bool Session::step(double loss,
   const double probed = monotonic_seconds();
   probing_ += probed - begin;
   if (emitted) record_costs(snapshot);
+  tell_failures(snapshot);
   if (run_) {
     raised_ = alarms_->look(snapshot);
     for (const auto& alarm : raised_) snapshot.events.push_back(event_of(alarm));
@@ -149,11 +157,20 @@ bool Session::step(double loss,
 
 // Shows the step to the probes that look at it; what was captured for them goes with it.
 void Session::observe(double loss, double learning_rate, double terms) {
-  const auto layers = passes_->take(options_.reduction, terms);
-  for (const auto& layer : layers) seen_layers_.emplace(layer.name, std::ssize(seen_layers_));
+  std::vector<LayerView> layers;
+  Failures failures;
+  failures.attempt("", [&] { layers = passes_->take(options_.reduction, terms); });
+  if (!failures.empty()) passes_->clear();
+  for (const auto& layer : layers) known_->add(layer.name, work_of(layer));
   const StepView view{step_, loss, learning_rate, &layers};
-  for (auto& running : probes_)
-    if (running.observes(step_)) running.observe(view, places_);
+  for (auto& running : probes_) {
+    if (!running.observes(step_)) continue;
+    if (failures.empty()) {
+      running.observe(view);
+    } else {
+      running.fail(failures);
+    }
+  }
 }
 
 // Whether a window ended here; its probe's results go into the snapshot.
@@ -173,9 +190,16 @@ bool Session::emit(store::Snapshot& snapshot, const Progress& progress) {
 // Brings what the processes of a group measured together in the one that writes.
 void Session::collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar) {
   auto& group = *options_.group;
+  Failures failures;
   if (group.leads()) {
-    for (int from = 1; from < group.size(); ++from)
-      append(tensor::from_bytes(group.receive_bytes(from)), snapshot);
+    for (int from = 1; from < group.size(); ++from) {
+      failures.attempt("", [&, from] {
+        const auto theirs = tensor::from_bytes(group.receive_bytes(from));
+        append(theirs.inner("measured"), snapshot);
+        known_->add(theirs.inner("layers"));
+      });
+    }
+    failures.tell("results of another process", snapshot);
     return;
   }
   auto mine = snapshot;
@@ -183,7 +207,19 @@ void Session::collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar) {
   mine.events.insert(mine.events.begin(), unsent_.begin(), unsent_.end());
   unsent_.clear();
   snapshot.events.clear();
-  group.send_bytes(tensor::to_bytes(state_of(mine)), 0);
+  const auto bytes_of = [&](const store::Snapshot& measured) {
+    tensor::State state;
+    state.set("measured", state_of(measured));
+    state.set("layers", known_->state());
+    return tensor::to_bytes(state);
+  };
+  std::string bytes;
+  if (!failures.attempt("", [&] { bytes = bytes_of(mine); })) {
+    store::Snapshot lost;
+    failures.tell(fmt::format("results of process {}", group.rank()), lost);
+    bytes = bytes_of(lost);
+  }
+  group.send_bytes(bytes, 0);
 }
 
 void Session::record_costs(store::Snapshot& out) const {

@@ -6,6 +6,7 @@
 #include "kappascope/session/alarms_watch.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
+#include "session/known_layers.h"
 #include "session/running_probe.h"
 
 namespace kappascope::session {
@@ -38,7 +39,7 @@ void Session::load(const tensor::State& state) {
 void Session::load_steps(const tensor::State& state) {
   step_ = first_step_ = state.integer("step");
   require(step_ >= 0, "the saved state is of step {}", step_);
-  for (auto& running : probes_) running.open(0);
+  for (auto& running : probes_) running.open({.open = false});
   // A state of version 0.1 has none: the rules begin here.
   if (state.has("alarms")) alarms_->load(state.inner("alarms"));
   listen(needs());

@@ -111,22 +111,6 @@ void remove_after(SQLite::Database& sql, std::int64_t step) {
   }
 }
 
-void check(const Snapshot& snapshot) {
-  for (const Scalar& scalar : snapshot.scalars) {
-    require(!scalar.name.empty(), "a scalar of step {} has no name", snapshot.step);
-    require_in_schema(scalar);
-  }
-  for (const Array& array : snapshot.arrays) {
-    require(!array.name.empty(), "an array of step {} has no name", snapshot.step);
-    require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
-            "array {} has shape {} but {} numbers",
-            array.name,
-            shape_text(array.shape),
-            array.data.size());
-    require_in_schema(array);
-  }
-}
-
 }  // namespace
 
 struct RunWriter::Impl {
@@ -228,7 +212,7 @@ void RunWriter::write(const Snapshot& snapshot) {
 }
 
 void RunWriter::write(std::span<const Snapshot> snapshots) {
-  for (const auto& snapshot : snapshots) check(snapshot);
+  for (const auto& snapshot : snapshots) require_in_schema(snapshot);
   const std::string time = utc_now();
   impl_->commit("write", [&](SQLite::Database& sql) {
     for (const auto& snapshot : snapshots) {

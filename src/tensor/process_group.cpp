@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/error.h"
 #include "kappascope/tensor/group.h"
 
 #if __has_include(<torch/csrc/distributed/c10d/GroupRegistry.hpp>)
@@ -19,15 +18,15 @@ namespace kappascope::tensor {
 #ifdef KAPPASCOPE_C10D
 namespace {
 
-/// What `call` returns; a process that is lost is told so.
+/// What `call` returns; LostProcess where it fails.
 template <typename Call>
 auto named(const Call& call) {
   try {
     return call();
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const c10::Error*>(&error);
-    throw Error(std::string("the processes lost each other: ") +
-                (known != nullptr ? known->what_without_backtrace() : error.what()));
+    throw LostProcess(std::string("the processes lost each other: ") +
+                      (known != nullptr ? known->what_without_backtrace() : error.what()));
   }
 }
 

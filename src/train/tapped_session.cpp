@@ -17,7 +17,8 @@ namespace {
 
 void require_taps(torch::nn::Module& model, const std::vector<session::ScheduledProbe>& probes) {
   if (!nn::find_tapped(model).empty()) return;
-  for (const auto& [probe, schedule] : probes) {
+  for (const auto& scheduled : probes) {
+    const auto* probe = scheduled.probe.get();
     require(!(probe->needs().features || probe->needs().output_gradients),
             "probe {} watches down-projections, but the model has no kappascope::nn::TappedLinear: "
             "use one in place of the torch::nn::Linear that is the down-projection",

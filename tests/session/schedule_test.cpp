@@ -91,8 +91,8 @@ TEST_CASE("a budget waits until what a window is known to need fits") {
   budget.charge(1);
   budget.close_window(0);
   CHECK(budget.grants(late(30)));
-  CHECK_FALSE(budget.grants(late(30), 5));
-  CHECK(budget.grants(late(60), 5));
+  CHECK_FALSE(budget.grants(late(30), 1, 5));
+  CHECK(budget.grants(late(60), 1, 5));
 }
 
 TEST_CASE("over a long run a budget keeps its share, whatever a window costs") {
@@ -110,26 +110,28 @@ TEST_CASE("over a long run a budget keeps its share, whatever a window costs") {
   CHECK(budget.spent() > 0.01 * training);
 }
 
-TEST_CASE("layers are looked at in as many parts as keep a window within the share of 200 steps") {
+TEST_CASE("work costs what the last windows say, and a window may take the share of 200 steps") {
   Budget budget(0.01);
-  CHECK(budget.parts(1, 12) == 1);  // before the first window
+  CHECK_FALSE(budget.knows_cost());
+  CHECK(budget.cost(5) == 0);
+  budget.charge(1);
+  budget.close_window(3, 0);  // it said nothing
+  CHECK_FALSE(budget.knows_cost());
+  CHECK(budget.grants(late(100)));  // within the share all the same
+  CHECK_FALSE(budget.grants(late(99)));
   budget.charge(6);
-  budget.close_window(3);
-  CHECK(budget.parts(1, 12) == 3);  // 200 steps of 1 s allow 2 s
-  CHECK(budget.parts(1, 2) == 2);
-  CHECK(budget.parts(1, 1) == 1);
-  CHECK(budget.parts(3, 12) == 1);
-  CHECK(budget.parts(0, 12) == 12);
-  budget.set_parts(3);
-  CHECK(budget.parts(1, 12) == 3);
-  budget.charge(3);  // a part
-  budget.close_window(300);
-  CHECK(budget.parts(1, 12) == 5);
-  CHECK(Budget(0).parts(1, 12) == 1);
+  budget.close_window(3, 12);
+  CHECK(budget.cost(4) == 2);
+  CHECK(budget.window(1) == 2);
+  budget.charge(0.5);  // cheaper: believed by halves
+  budget.close_window(300, 4);
+  CHECK(budget.cost(4) == 1);
+  CHECK_FALSE(budget.grants(late(849), 4));
+  CHECK(budget.grants(late(851), 4));
 }
 
 TEST_CASE("over any 200 steps after the first window a budget takes at most twice its share") {
-  const double share = 0.01, step_seconds = 1, whole = 50;
+  const double share = 0.01, step_seconds = 1, layer = 1.25;
   const int64_t layers = 40, every = 20;
   const int64_t silence = GENERATE(0, 10'000);  // steps without windows, which save up time
   CAPTURE(silence);
@@ -140,15 +142,16 @@ TEST_CASE("over any 200 steps after the first window a budget takes at most twic
     for (int64_t step = 0; step < std::ssize(spent); ++step) {
       if (step % every != 0 || (step > 0 && step < silence)) continue;
       const Progress progress{step, static_cast<double>(step) * step_seconds, step_seconds};
-      const auto parts = budget.parts(step_seconds, layers);
-      auto asked = budget;
-      asked.set_parts(parts);
-      if (!asked.grants(progress)) continue;
-      budget.set_parts(parts);
-      const double cost = whole / static_cast<double>(parts) * (windows % 5 == 4 ? surprise : 1);
+      int64_t taken = 1;
+      while (budget.knows_cost() && taken < layers &&
+             budget.cost(static_cast<double>(taken + 1)) <= budget.window(step_seconds))
+        ++taken;
+      const auto work = static_cast<double>(taken);
+      if (!budget.grants(progress, work)) continue;
+      const double cost = layer * work * (windows % 5 == 4 ? surprise : 1);
       ++windows;
       budget.charge(cost);
-      budget.close_window(step);
+      budget.close_window(step, work);
       if (step > 0) spent[static_cast<std::size_t>(step)] = cost;
     }
     CHECK(windows > 50);

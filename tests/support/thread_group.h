@@ -40,7 +40,7 @@ class ThreadGroup final : public tensor::Group {
     std::unique_lock lock(mail_.mutex);
     auto& box = mail_.letters[{from, rank_}];
     mail_.arrived.wait(lock, [&] { return mail_.lost || !box.empty(); });
-    if (box.empty()) throw Error("a thread was lost");
+    if (box.empty()) throw tensor::LostProcess("a thread was lost");
     if (box.front().scalar_type() != values.scalar_type() || box.front().sizes() != values.sizes())
       throw Error("the threads differ in what they call");
     values.copy_(box.front());

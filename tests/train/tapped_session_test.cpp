@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/tapped_session.h"
 
+#include <torch/nn/modules/container/sequential.h>
+
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
@@ -172,6 +174,31 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
   const auto events = store::RunReader(folder.path() / "run").events();
   REQUIRE(events.size() == 1);
   CHECK(events[0].event.kind == "probe_skipped");
+  CHECK_THAT(events[0].event.message,
+             Catch::Contains("leaves out windows from step 2 on") && Catch::Contains("(budget)") &&
+                 Catch::Contains("0 sets no limit"));
+}
+
+TEST_CASE("within a budget the first window looks at one layer, the next at the others") {
+  const TemporaryFolder folder;
+  torch::nn::Sequential model(nn::TappedLinear(nn::TappedLinearOptions(3, 3)),
+                              nn::TappedLinear(nn::TappedLinearOptions(3, 3)),
+                              nn::TappedLinear(nn::TappedLinearOptions(3, 3)));
+  Witness::Memory memory;
+  session::Schedule schedule{20, 2};
+  schedule.budget = 0.5;
+  train::TappedSession session(*model,
+                               store::RunWriter::create(folder.path() / "run", {}),
+                               one(memory, {.features = true}, schedule));
+  std::vector<std::size_t> seen;
+  for (int step = 0; step < 4; ++step) {
+    model->forward(torch::randn({4, 3})).mean().backward();
+    session.step(1);
+    seen.push_back(memory.layers.size());
+  }
+  CHECK(memory.observed == std::vector<int64_t>{0, 1, 2, 3});
+  CHECK(memory.emitted == std::vector<int64_t>{1, 3});
+  CHECK(seen == std::vector<std::size_t>{1, 1, 2, 2});
 }
 
 TEST_CASE("a norm of the gradients is written when it is given, also when it is no number") {

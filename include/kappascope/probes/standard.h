@@ -22,9 +22,12 @@ enum class ExistingRun {
 };
 
 /// Which probes run, and when. Each probe has a time budget, a share of the training time. The
-/// first window of a layer probe always runs, and what it cost is what the later ones go by, so a
-/// short run costs more (benchmarks/RESULTS.md has the measurements). A Hessian window is bounded
-/// from the first on: products are cut to the budget, or the window is put off.
+/// first window of a layer probe always runs, on one layer, and says what a layer costs; a window
+/// that follows at once takes the others while 2 s last, or half of what the whole training pays
+/// for; then the layers take turns, so a short run costs more (benchmarks/RESULTS.md has the
+/// measurements). Windows that are left out are an event, and a line on stderr with the budget that
+/// would pay for them. A Hessian window is bounded from the first on: products are cut to the
+/// budget, or the window is put off. A window that fails is an event, and never ends training.
 struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed

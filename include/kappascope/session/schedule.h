@@ -36,30 +36,38 @@ struct Progress {
 /// at its end what its computation may take.
 class Budget {
  public:
-  /// What the first window may always take, in seconds: a wait that nobody notices.
+  /// What the first windows may always take, in seconds: a wait that nobody notices.
   static constexpr double kFirstWindow = 2;
   /// Over any kSpan steps windows take at most kBurst times the share of these steps' time, unless
-  /// a single window that is in one part takes more.
+  /// a single window of one layer takes more.
   static constexpr int64_t kSpan = 200;
   static constexpr double kBurst = 2;
 
   explicit Budget(double share) : share_(share) {}
-  /// `least_seconds`: what the window is known to need. The first window is always granted: it is
-  /// bounded by allowance(), and what it costs is what later decisions go by.
-  [[nodiscard]] bool grants(const Progress& progress, double least_seconds = 0) const;
-  /// In how many windows, one after the other, `layers` layers are to be looked at so that each
-  /// keeps to the share of kSpan steps: half of what is allowed, as a window may cost twice what is
-  /// expected. At least 1, at most one a layer.
-  [[nodiscard]] int64_t parts(double step_seconds, int64_t layers) const;
-  /// The windows to come look at one of so many parts of the layers.
-  void set_parts(int64_t parts);
+  /// Whether a window of so much work may open; the unit is the caller's. `least_seconds`: what it
+  /// is known to need. The first window is always granted: it is bounded by allowance(), and what
+  /// it costs is what later decisions go by; until that is known, others are within the share.
+  [[nodiscard]] bool grants(const Progress& progress,
+                            double work = 1,
+                            double least_seconds = 0) const;
+  /// Whether a window has said what work costs.
+  [[nodiscard]] bool knows_cost() const { return expected_ >= 0; }
+  /// Seconds that so much work is expected to take; 0 where that is not known.
+  [[nodiscard]] double cost(double work) const;
+  /// Seconds that a window may be expected to take: the share of kSpan steps, half of what is
+  /// allowed, as a window may cost twice what is expected.
+  [[nodiscard]] double window(double step_seconds) const;
+  /// Seconds that are left of what the beginning of a training may take, whatever share of the time
+  /// so far that is: half of the whole training's share, or kFirstWindow where that is more.
+  /// `seconds_ahead`: training time to come, 0 when not known.
+  [[nodiscard]] double beginning(double training_seconds, double seconds_ahead) const;
   /// Seconds that the computation at the end of this window may take; infinity without a budget.
-  /// For the first window, half of the whole training's share, or kFirstWindow where that is more;
-  /// later what is left of the share. `seconds_ahead`: training time to come, 0 when not known.
+  /// For the first window, that of the beginning; later what is left of the share.
   [[nodiscard]] double allowance(double training_seconds, double seconds_ahead) const;
   void charge(double seconds);
-  /// Ends a window: its cost becomes the expectation for the next.
-  void close_window(int64_t step);
+  /// Ends a window of so much work: its cost becomes the expectation for the next. 0: it says
+  /// nothing of what work costs.
+  void close_window(int64_t step, double work = 1);
   [[nodiscard]] double spent() const { return spent_; }
 
  private:
@@ -68,9 +76,8 @@ class Budget {
     double seconds;
   };
   double share_;
-  double spent_ = 0, window_ = 0, expected_ = -1;
-  int64_t parts_ = 1;
-  std::vector<Window> recent_;  // that ended in the last kSpan steps
+  double spent_ = 0, window_ = 0, expected_ = -1;  // the last: for a unit of work
+  std::vector<Window> recent_;                     // that ended in the last kSpan steps
 };
 
 }  // namespace kappascope::session

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,12 +20,14 @@
 namespace kappascope::session {
 
 class AlarmsWatch;
+class KnownLayers;
 class Passes;
 class RunningProbe;
 
 struct ScheduledProbe {
   std::unique_ptr<Probe> probe;
   Schedule schedule;
+  std::string budget_setting = "budget";  ///< what a user calls schedule.budget
 };
 
 /// How the training loss combines its terms (one a token): needed to scale the gradient at a
@@ -130,7 +131,8 @@ class Session {
  private:
   [[nodiscard]] Progress progress(std::int64_t steps) const;
   void grant_windows();
-  void tell_budget(const RunningProbe& running, std::int64_t parts);
+  void tell_budget(const RunningProbe& running, const Progress& progress, bool open);
+  void tell_failures(const store::Snapshot& snapshot) const;
   void observe(double loss, double learning_rate, double terms);
   bool emit(store::Snapshot& snapshot, const Progress& progress);
   void collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar);
@@ -142,8 +144,7 @@ class Session {
   std::optional<store::RunWriter> run_;
   std::vector<RunningProbe> probes_;
   std::set<std::string> told_;  // of what a budget changes
-  // Layers in the order in which they first passed, and as far as the open windows know it.
-  std::map<std::string, std::int64_t> seen_layers_, places_;
+  std::unique_ptr<KnownLayers> known_;
   SessionOptions options_;
   std::shared_ptr<Passes> passes_;
   std::int64_t step_ = 0, first_step_ = 0;  // the next one, and that of this process

@@ -63,6 +63,9 @@ struct Snapshot {
   std::vector<Event> events{};
 };
 
+/// Moves what one snapshot holds to the end of another; the step stays behind.
+void append(Snapshot&& from, Snapshot& to);
+
 /// The verdict of one claim, as the run store and programs see it.
 struct VerdictRow {
   std::string claim{}, outcome{}, condition{};

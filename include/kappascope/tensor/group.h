@@ -5,14 +5,22 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "kappascope/core/error.h"
+
 namespace kappascope::tensor {
+
+/// Another process of a group is gone: nothing that needs it can go on.
+class LostProcess : public Error {
+  using Error::Error;
+};
 
 /// Processes that train one model together, each on its part of the data. Every call but send() and
 /// receive() is collective: each process makes it, in the same order. A process that is lost ends
-/// the calls of the others with an Error.
+/// the calls of the others with LostProcess.
 class Group {
  public:
   virtual ~Group() = default;
@@ -33,10 +41,14 @@ class Group {
   /// function that it returns has waited for the sums. Here they are there at once.
   [[nodiscard]] virtual std::function<void()> begin_add_up(std::vector<at::Tensor> values);
 
+  /// The bytes go once the other process has room for them. Where it has none, receive_bytes()
+  /// throws Error there, and send_bytes() returns: nobody waits.
   void send_bytes(const std::string& bytes, int to);
   [[nodiscard]] std::string receive_bytes(int from);
   /// Those that process 0 gives.
   [[nodiscard]] std::string broadcast_bytes(const std::string& bytes);
+  /// The names (lines of text) that any process gives.
+  [[nodiscard]] std::set<std::string> all_names(const std::set<std::string>& mine);
 };
 
 /// Does `work` in process 0, or here where there is no group. Where it throws, all processes throw

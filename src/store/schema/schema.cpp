@@ -8,7 +8,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "kappascope/core/error.h"
+#include "kappascope/core/require.h"
+#include "store/database/array_codec.h"
 #include "store/schema/rows.h"
 
 namespace kappascope::store {
@@ -149,6 +150,22 @@ void require_in_schema(const Scalar& scalar) {
 void require_in_schema(const Array& array) {
   if (id::kUser.contains(array.name) || find_series(array.name, true) != nullptr) return;
   refuse_name(array.name);
+}
+
+void require_in_schema(const Snapshot& snapshot) {
+  for (const Scalar& scalar : snapshot.scalars) {
+    require(!scalar.name.empty(), "a scalar of step {} has no name", snapshot.step);
+    require_in_schema(scalar);
+  }
+  for (const Array& array : snapshot.arrays) {
+    require(!array.name.empty(), "an array of step {} has no name", snapshot.step);
+    require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
+            "array {} has shape {} but {} numbers",
+            array.name,
+            shape_text(array.shape),
+            array.data.size());
+    require_in_schema(array);
+  }
 }
 
 std::string schema_markdown() {

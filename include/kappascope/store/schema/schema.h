@@ -65,6 +65,8 @@ const SeriesInfo* find_series(std::string_view name, bool array = false);
 /// status that has a meaning.
 void require_in_schema(const Scalar& scalar);
 void require_in_schema(const Array& array);
+/// Everything that a snapshot holds, also that names are there and shapes fit.
+void require_in_schema(const Snapshot& snapshot);
 
 /// The table of src/store/README.md.
 std::string schema_markdown();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kappascope/linalg/features/moments.h"
+#include "kappascope/session/failures.h"
 #include "kappascope/session/probe.h"
 #include "kappascope/tensor/mean_cosine.h"
 #include "kappascope/tensor/moments.h"
@@ -41,11 +42,14 @@ class FeatureMoments final : public session::Probe {
     int64_t branch = 0;
     at::Tensor largest{};  // [d_ff] magnitude of each feature so far
   };
+  void add_pass(const session::LayerView& view);
+  static void write(const std::string& name, Layer& layer, store::Snapshot& out);
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] Layer layer_of(const tensor::State& state) const;
 
   linalg::MomentOptions options_;
   std::map<std::string, Layer> layers_;
+  session::Failures failures_;  // of this window
 };
 
 }  // namespace kappascope::probes

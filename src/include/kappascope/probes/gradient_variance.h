@@ -6,7 +6,9 @@
 #include <array>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "kappascope/session/failures.h"
 #include "kappascope/session/probe.h"
 
 namespace kappascope::probes {
@@ -82,12 +84,13 @@ class GradientVarianceProbe final : public session::Probe {
     int64_t batches = 0, rows = 0;
     double rows_of_step = 0;  // a mean; those of which no gradient was kept are among them
   };
+  void add_passes(const std::vector<const session::LayerView*>& passes);
+  static void write(const std::string& name, const Layer& layer, store::Snapshot& out);
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] static Layer layer_of(const tensor::State& inner);
 
-  void write(store::Snapshot& out);
-
   std::map<std::string, Layer> layers_;
+  session::Failures failures_;  // of this window
 };
 
 }  // namespace kappascope::probes

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "kappascope/session/failures.h"
 #include "kappascope/session/probe.h"
 
 namespace kappascope::probes {
@@ -35,11 +36,14 @@ class Intercept final : public session::Probe {
     at::Tensor projected, cross;  // [2], [2, 2] double
     at::Tensor spread = {};       // [2, 2] of that sum over several processes, until it is emitted
   };
+  void add_pass(const session::LayerView& seen);
+  static void write(const std::string& name, const Layer& layer, store::Snapshot& out);
   [[nodiscard]] static at::Tensor spread_of(const Layer& layer);
   [[nodiscard]] static tensor::State state_of(const Layer& layer);
   [[nodiscard]] static Layer layer_of(const tensor::State& inner);
 
   std::map<std::string, Layer> layers_;
+  session::Failures failures_;  // of this window
 };
 
 }  // namespace kappascope::probes

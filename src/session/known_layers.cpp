@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/known_layers.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace kappascope::session {
+
+double work_of(const LayerView& layer) {
+  const auto width = static_cast<double>(layer.features.size(-1));
+  return width * width;
+}
+
+void KnownLayers::add(const std::string& name, double work) {
+  if (names_.insert(name).second) layers_.push_back({name, work});
+}
+
+tensor::State KnownLayers::state() const {
+  tensor::State out;
+  out.set("count", std::ssize(layers_));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    out.set(fmt::format("name {}", i), layers_[i].name);
+    out.set(fmt::format("work {}", i), layers_[i].work);
+  }
+  return out;
+}
+
+void KnownLayers::add(const tensor::State& state) {
+  for (std::int64_t i = 0; i < state.integer("count"); ++i)
+    add(state.text(fmt::format("name {}", i)), state.number(fmt::format("work {}", i)));
+}
+
+}  // namespace kappascope::session
