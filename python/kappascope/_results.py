@@ -212,7 +212,7 @@ class Density(Shown):
     near_zero_mass: float
     """Share within 1e-3 of the largest magnitude."""
     trace: float
-    """By the same vectors, with its standard error and 95 % interval (NaN for one)."""
+    """By the same vectors, with its standard error and 95 % interval, which holds from one on."""
     trace_stderr: float
     trace_lower: float
     trace_upper: float
@@ -265,7 +265,7 @@ class Trace(Shown):
     """95 %, Student's t."""
     upper: float
     vectors: int
-    """Random ones."""
+    """Random ones that the value is of; others told how many were needed."""
     status: str
     """"converged": the error was reached; "max_products": it was not; "non_finite": no numbers."""
     products: int

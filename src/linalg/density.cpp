@@ -48,11 +48,12 @@ Cumulative cumulative(const Sample& sample, const Eigen::VectorXd& points) {
              quadrature.nodes.begin();
     };
     // A node's own weight may lie on either side of it, unless nothing is left to see.
-    const Eigen::Index open = quadrature.residuals.maxCoeff() <= sample.slack() ? 0 : 1;
+    const Eigen::Index open = sample.is_exact(p) ? 0 : 1;
     for (Eigen::Index i = 0; i < points.size(); ++i) {
+      const double slack = sample.slack(points(i));
       value(i, p) = sums(nodes_to(points(i)));
-      lower(i, p) = sums(std::max<Eigen::Index>(0, nodes_to(points(i) - sample.slack()) - open));
-      upper(i, p) = sums(std::min(m, nodes_to(points(i) + sample.slack()) + open));
+      lower(i, p) = sums(std::max<Eigen::Index>(0, nodes_to(points(i) - slack) - open));
+      upper(i, p) = sums(std::min(m, nodes_to(points(i) + slack) + open));
     }
   }
   Cumulative result{value.rowwise().mean(), lower.rowwise().mean(), upper.rowwise().mean()};
@@ -60,11 +61,19 @@ Cumulative cumulative(const Sample& sample, const Eigen::VectorXd& points) {
     result.lower -= sample.largest_deviation();
     result.upper += sample.largest_deviation();
   } else {
-    result.lower -= sample.reach() * over_columns(sample.independent(lower)).standard_error;
-    result.upper += sample.reach() * over_columns(sample.independent(upper)).standard_error;
+    result.lower -= sample.reach() * sample.between(lower);
+    result.upper += sample.reach() * sample.between(upper);
   }
-  result.lower = result.lower.max(0);
-  result.upper = result.upper.min(1);
+  const double share = sample.rest() / sample.order();
+  result.value *= share;
+  result.lower = share * result.lower.max(0);
+  result.upper = share * result.upper.min(1);
+  for (Eigen::Index i = 0; i < points.size(); ++i) {
+    const double x = points(i), slack = sample.slack(x);
+    result.value(i) += sample.known_to(x);
+    result.lower(i) += sample.known_to(x - slack);
+    result.upper(i) += sample.known_to(x + slack);
+  }
   return result;
 }
 
@@ -80,7 +89,7 @@ void add_shares(const Sample& sample, Density& result) {
                            at.upper(2) - at.lower(1)};
 }
 
-void add_outliers(const Sample& sample, Eigen::Index n, double share, Density& result) {
+void add_outliers(const Sample& sample, double share, Density& result) {
   struct Node {
     double value, bound, weight;
   };
@@ -88,9 +97,13 @@ void add_outliers(const Sample& sample, Eigen::Index n, double share, Density& r
   for (Eigen::Index p = 0; p < sample.count(); ++p) {
     for (Eigen::Index i = 0; i < sample[p].nodes.size(); ++i)
       nodes.push_back({sample[p].nodes(i),
-                       sample[p].residuals(i) + sample.slack(),
-                       sample[p].weights(i) / static_cast<double>(sample.count())});
+                       sample[p].residuals(i) + sample.slack(sample[p].nodes(i)),
+                       sample[p].weights(i) * sample.rest() / sample.order() /
+                           static_cast<double>(sample.count())});
   }
+  const KnownEigenvalues& known = sample.known();
+  for (Eigen::Index i = 0; i < known.count(); ++i)
+    nodes.push_back({known.values(i), known.bounds(i) + sample.slack(), 1 / sample.order()});
   std::sort(
       nodes.begin(), nodes.end(), [](const Node& a, const Node& b) { return a.value > b.value; });
   std::size_t first = 0;
@@ -119,34 +132,91 @@ void add_outliers(const Sample& sample, Eigen::Index n, double share, Density& r
     }
     fresh = false;
   }
+  const auto is_outside = [&](const Eigen::VectorXd& values) {
+    return (values.array() > result.bulk_high || values.array() < result.bulk_low).eval();
+  };
   Eigen::ArrayXXd outside(1, sample.count());
-  for (Eigen::Index p = 0; p < sample.count(); ++p) {
-    const auto at = sample[p].nodes.array();
-    outside(0, p) =
-        (at > result.bulk_high || at < result.bulk_low).select(sample[p].weights.array(), 0).sum();
-  }
-  const Spread mass = over_columns(sample.independent(outside));
-  result.outlier_count = static_cast<double>(n) * mass.mean(0);
-  result.outlier_count_stderr =
-      static_cast<double>(n) *
-      (sample.batches() == 1 ? sample.share_error(mass.mean(0)) : mass.standard_error(0));
+  for (Eigen::Index p = 0; p < sample.count(); ++p)
+    outside(0, p) = is_outside(sample[p].nodes).select(sample[p].weights.array(), 0).sum();
+  const Estimates mass = sample.estimates(outside, outside);
+  result.outlier_count =
+      static_cast<double>(is_outside(known.values).count()) + sample.rest() * mass.mean(0);
+  result.outlier_count_stderr = sample.rest() * mass.error(0);
 }
 
-void add_trace(const Sample& sample, Eigen::Index n, int starts, Density& result) {
-  Eigen::ArrayXXd traces(1, sample.count());
+void add_trace(const Sample& sample, Density& result) {
+  Eigen::ArrayXXd means(1, sample.count()), squares = means;
   for (Eigen::Index p = 0; p < sample.count(); ++p)
-    traces(0, p) = static_cast<double>(n) * sample[p].weights.dot(sample[p].nodes);
-  const Spread trace = over_columns(sample.independent(traces));
-  result.trace = trace.mean(0);
-  result.trace_stderr = trace.standard_error(0);
-  result.trace_lower = result.trace - sample.reach() * result.trace_stderr;
-  result.trace_upper = result.trace + sample.reach() * result.trace_stderr;
-  // Batches are columns here, so that the spread within each is over its starts.
-  const auto batches = sample.batches();
-  const Spread within = over_columns(traces.reshaped(starts, batches).transpose());
-  result.start_share = within.standard_error.square().sum() /
-                       static_cast<double>(batches * batches) /
-                       (result.trace_stderr * result.trace_stderr);
+    means(0, p) = sample[p].weights.dot(sample[p].nodes);
+  const double centre = means.mean();
+  for (Eigen::Index p = 0; p < sample.count(); ++p) {
+    const Eigen::VectorXd away = sample[p].nodes.array() - centre;
+    // Of one node: what the quadrature of two would add.
+    const double missed = away.size() == 1 ? sample[p].residuals(0) : 0;
+    squares(0, p) = sample[p].weights.dot(away.cwiseAbs2()) + missed * missed;
+  }
+  means -= centre;
+  const double error = sample.estimates(means, squares).error(0);
+  result.trace = sample.known().values.sum() + sample.rest() * centre;
+  result.trace_stderr = sample.rest() * error;
+  const double noise = static_cast<double>(sample.known().count()) * sample.noise();
+  const double reach = sample.reach() * result.trace_stderr + noise;
+  result.trace_lower = result.trace - reach;
+  result.trace_upper = result.trace + reach;
+  result.start_share = std::pow(sample.within(means, squares)(0) / error, 2);
+}
+
+/// The smoothed density, its band, and the nodes that it is of.
+void add_density(const Sample& sample, double sigma, Density& result) {
+  const double peak = 1 / (sigma * std::sqrt(2 * std::numbers::pi));
+  const auto kernel = [&](const Eigen::ArrayXd& distances) -> Eigen::ArrayXd {
+    return peak * (-0.5 * (distances / sigma).square()).exp();
+  };
+  const Eigen::ArrayXd grid = result.grid;
+  Eigen::ArrayXXd values = Eigen::ArrayXXd::Zero(grid.size(), sample.count()), squares = values;
+  Eigen::ArrayXd open = Eigen::ArrayXd::Zero(grid.size());
+  for (Eigen::Index p = 0; p < sample.count(); ++p) {
+    const Quadrature& quadrature = sample[p];
+    for (Eigen::Index i = 0; i < quadrature.nodes.size(); ++i) {
+      const Eigen::ArrayXd seen = kernel(grid - quadrature.nodes(i));
+      values.col(p) += quadrature.weights(i) * seen;
+      squares.col(p) += quadrature.weights(i) * seen.square();
+    }
+    if (sample.is_exact(p)) continue;
+    open += values.col(p);
+    for (Eigen::Index i = 0; i < quadrature.nodes_before.size(); ++i)
+      open -= quadrature.weights_before(i) * kernel(grid - quadrature.nodes_before(i));
+  }
+  open = open.abs() / static_cast<double>(sample.count());
+  const Estimates found = sample.estimates(values, squares);
+  const double share = sample.rest() / sample.order();
+  const Eigen::ArrayXd reach = share * (sample.reach() * found.error + open);
+  result.density = share * found.mean;
+  result.lower = (result.density.array() - reach).max(0);
+  result.upper = result.density.array() + reach;
+  const KnownEigenvalues& known = sample.known();
+  for (Eigen::Index i = 0; i < known.count(); ++i) {
+    const Eigen::ArrayXd distances = (grid - known.values(i)).abs();
+    const double bound = known.bounds(i);
+    result.density.array() += kernel(distances) / sample.order();
+    result.lower.array() += kernel(distances + bound) / sample.order();
+    result.upper.array() += kernel((distances - bound).max(0)) / sample.order();
+  }
+}
+
+/// Weights sum to 1 over all.
+void add_nodes(const Sample& sample, Density& result) {
+  const KnownEigenvalues& known = sample.known();
+  std::vector<double> nodes(known.values.begin(), known.values.end());
+  std::vector<double> weights(nodes.size(), 1 / sample.order());
+  for (Eigen::Index p = 0; p < sample.count(); ++p) {
+    nodes.insert(nodes.end(), sample[p].nodes.begin(), sample[p].nodes.end());
+    for (const double weight : sample[p].weights)
+      weights.push_back(weight * sample.rest() / sample.order() /
+                        static_cast<double>(sample.count()));
+  }
+  result.nodes = Eigen::Map<Eigen::VectorXd>(nodes.data(), std::ssize(nodes));
+  result.weights = Eigen::Map<Eigen::VectorXd>(weights.data(), std::ssize(weights));
 }
 
 }  // namespace
@@ -155,25 +225,40 @@ const char* to_string(Reorthogonalisation reorthogonalisation) {
   return reorthogonalisation == Reorthogonalisation::kPartial ? "partial" : "none";
 }
 
-Reorthogonalisation reorthogonalisation(Eigen::Index n, const DensityOptions& options) {
+Reorthogonalisation reorthogonalisation(Eigen::Index n,
+                                        const DensityOptions& options,
+                                        Eigen::Index known) {
   check(options);
-  const auto needed = std::min<Eigen::Index>(options.steps, n) + 1;
+  const auto needed = std::min<Eigen::Index>(options.steps + known, n) + 1;
   return options.max_vectors == 0 || needed <= options.max_vectors ? Reorthogonalisation::kPartial
                                                                    : Reorthogonalisation::kNone;
+}
+
+KnownEigenvalues known_eigenvalues(const ExtremeEigenvalues& found, Eigen::Index n) {
+  constexpr double kWellKnown = 0.01;
+  KnownEigenvalues known;
+  // Where products contradict each other, the residuals bound nothing.
+  if (found.status == KrylovStatus::kInconsistent || found.eigenvalues.size() == 0) return known;
+  const Eigen::VectorXd bounds = found.bounds();
+  for (Eigen::Index i = 0; i < bounds.size() && std::ssize(known.pairs) < n - 1; ++i) {
+    if (bounds(i) <= kWellKnown * std::abs(found.eigenvalues(i))) known.pairs.push_back(i);
+  }
+  known.values = found.eigenvalues(known.pairs);
+  known.bounds = bounds(known.pairs);
+  return known;
 }
 
 Density density_from(const std::vector<Quadrature>& quadratures,
                      Eigen::Index n,
                      double product_noise,
-                     const DensityOptions& options) {
+                     const DensityOptions& options,
+                     const KnownEigenvalues& known) {
   check(options);
   require(!quadratures.empty(), "a density needs one start at least");
   Density result;
-  result.reorthogonalisation = reorthogonalisation(n, options);
-  Eigen::Index count = 0;
+  result.reorthogonalisation = reorthogonalisation(n, options, known.count());
   for (const Quadrature& quadrature : quadratures) {
     result.products += quadrature.products;
-    count += quadrature.nodes.size();
     if (!quadrature.finite) result.status = KrylovStatus::kNonFinite;
   }
   if (result.status == KrylovStatus::kNonFinite) {
@@ -184,8 +269,9 @@ Density density_from(const std::vector<Quadrature>& quadratures,
           "a density needs {} starts of each batch, got {} in all",
           options.starts,
           quadratures.size());
-  const Sample sample(quadratures, n, product_noise, options.starts);
+  const Sample sample(quadratures, n, product_noise, options.starts, known);
   result.batches = static_cast<int>(sample.batches());
+  result.known = static_cast<int>(known.count());
   // A multiple of the identity has no range; its own size, or 1 for the zero operator, stands in.
   const double range = sample.high() > sample.low() ? sample.high() - sample.low()
                        : sample.largest() > 0       ? sample.largest()
@@ -193,39 +279,32 @@ Density density_from(const std::vector<Quadrature>& quadratures,
   const double sigma = options.bandwidth * range;
   result.grid = Eigen::VectorXd::LinSpaced(
       options.points, sample.low() - 4 * sigma, sample.high() + 4 * sigma);
-  result.nodes.resize(count);
-  result.weights.resize(count);
-  Eigen::ArrayXXd densities = Eigen::ArrayXXd::Zero(options.points, sample.count());
-  const double peak = 1 / (sigma * std::sqrt(2 * std::numbers::pi));
-  Eigen::Index next = 0;
-  for (Eigen::Index p = 0; p < sample.count(); ++p) {
-    const Eigen::Index m = sample[p].nodes.size();
-    for (Eigen::Index i = 0; i < m; ++i) {
-      const Eigen::ArrayXd z = (result.grid.array() - sample[p].nodes(i)) / sigma;
-      densities.col(p) += sample[p].weights(i) * peak * (-0.5 * z.square()).exp();
-    }
-    result.nodes.segment(next, m) = sample[p].nodes;
-    result.weights.segment(next, m) = sample[p].weights / static_cast<double>(sample.count());
-    next += m;
-  }
-  const Spread density = over_columns(sample.independent(densities));
-  result.density = density.mean;
-  result.lower = (density.mean - sample.reach() * density.standard_error).unaryExpr([](double x) {
-    return x < 0 ? 0 : x;
-  });
-  result.upper = density.mean + sample.reach() * density.standard_error;
+  add_nodes(sample, result);
+  add_density(sample, sigma, result);
   const Cumulative cumulated = cumulative(sample, result.grid);
   result.cumulative = cumulated.value;
   result.cumulative_lower = cumulated.lower;
   result.cumulative_upper = cumulated.upper;
-  add_trace(sample, n, options.starts, result);
+  add_trace(sample, result);
   add_shares(sample, result);
-  add_outliers(sample, n, options.outlier_gap, result);
+  add_outliers(sample, options.outlier_gap, result);
   return result;
 }
 
-Density spectral_density(const SymmetricOperator& op, const DensityOptions& options) {
-  return spectral_density(std::span(&op, 1), options);
+Density spectral_density(const SymmetricOperator& op,
+                         const DensityOptions& options,
+                         const LanczosResult& known) {
+  check(options);
+  require(known.eigenvectors.cols() == known.eigenvalues.size() &&
+              (known.eigenvalues.size() == 0 || known.eigenvectors.rows() == op.size),
+          "the known pairs of a density need their eigenvectors, of its order");
+  HostBasis basis(op);
+  const KnownEigenvalues exact = known_eigenvalues(known, op.size);
+  const auto quadratures =
+      quadratures_in(basis, op.product_noise, options, 0, exact, [&](Eigen::Index i) {
+        basis.load(known.eigenvectors.col(i));
+      });
+  return density_from(quadratures, op.size, op.product_noise, options, exact);
 }
 
 Density spectral_density(std::span<const SymmetricOperator> batches,

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/trace.h"
 
-#include <cmath>
-
 #include "kappascope/core/statistics.h"
 #include "kappascope/linalg/host_basis.h"
 #include "kappascope/linalg/trace_in.h"
+#include "linalg/sphere_forms.h"
 
 namespace kappascope::linalg {
 namespace detail {
 
-TraceEstimate trace_estimate(double exact, const Eigen::VectorXd& forms) {
+TraceEstimate trace_estimate(double exact,
+                             Eigen::Index order,
+                             const Eigen::VectorXd& forms,
+                             const Eigen::VectorXd& residuals) {
   TraceEstimate estimate;
+  const auto count = static_cast<double>(forms.size()), size = static_cast<double>(order);
   estimate.vectors = static_cast<int>(forms.size());
-  const double mean = forms.mean(), count = static_cast<double>(forms.size());
-  estimate.value = exact + mean;
-  if (forms.size() < 2) return estimate;
-  const double squares = (forms.array() - mean).square().sum();
-  estimate.standard_error = std::sqrt(squares / (count - 1) / count);
-  const double reach = student_quantile(0.975, estimate.vectors - 1) * estimate.standard_error;
+  estimate.value = exact + size * forms.mean();
+  // ‖(B - c) v‖² = ‖(B - v · B v) v‖² + (v · B v - c)²
+  const double spread =
+      residuals.array().square().mean() + (forms.array() - forms.mean()).square().mean();
+  estimate.standard_error = size * form_error(spread, size, count);
+  const double reach = student_quantile(0.975, count) * estimate.standard_error;
   estimate.lower = estimate.value - reach;
   estimate.upper = estimate.value + reach;
   return estimate;

@@ -129,10 +129,10 @@ TEST_CASE("fewer vectors make a smaller sketch") {
   options.max_vectors = 3;
   const auto tight = trace(op, options);
   CHECK(tight.status == KrylovStatus::kConverged);
-  CHECK(tight.products == tight.vectors + 2);
+  CHECK(tight.products == tight.vectors + 2 + 4);  // four told how many
   options.max_vectors = 2;
   const auto none = trace(op, options);
-  CHECK(none.products == none.vectors);
+  CHECK(none.products == none.vectors + 4);
   options.max_vectors = 1;
   CHECK_THROWS_AS(trace(op, options), kappascope::Error);
   CHECK_THROWS_AS(trace(op, {.absolute_error = -1}), kappascope::Error);
@@ -146,7 +146,8 @@ TEST_CASE("what is not reached, not finite or not meant is said") {
   CHECK(few.lower < few.value);
   const auto one = trace(op, {.max_products = 1});
   CHECK(std::isfinite(one.value));
-  CHECK(std::isnan(one.standard_error));
+  CHECK(one.vectors == 1);
+  CHECK(one.standard_error > 0);
   const auto bad = trace(
       dense_operator(Eigen::MatrixXd::Constant(9, 9, std::numeric_limits<double>::quiet_NaN())));
   CHECK(bad.status == KrylovStatus::kNonFinite);

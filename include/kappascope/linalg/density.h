@@ -13,11 +13,12 @@ namespace kappascope::linalg {
 
 struct DensityOptions {
   int steps = 60;  ///< Lanczos steps from each start vector; the order of the operator bounds them
-  int starts = 4;  ///< random start vectors a batch; their spread makes the density's band
+  int starts = 4;  ///< random start vectors a batch; the more, the narrower the band
   int points = 512;         ///< of the grid
   double bandwidth = 0.01;  ///< standard deviation of the smoothing, as a share of the range
-  /// Vectors held at once, the work vector among them; 0: as many as there are steps, and one. When
-  /// they do not fit, the basis is not kept, and three are enough.
+  /// Vectors held at once, the work vector among them; 0: as many as there are steps and
+  /// known pairs, and one. When they do not fit, the basis is not kept, and three and the known
+  /// ones are enough.
   int max_vectors = 0;
   /// The bulk ends where the next Ritz value is farther than this share of the range.
   double outlier_gap = 0.05;
@@ -49,9 +50,9 @@ struct Density {
   /// kNonFinite: the operator returned NaN or infinity and everything below is empty or NaN;
   /// otherwise kConverged (a density has no residual: its error is the band).
   KrylovStatus status = KrylovStatus::kConverged;
-  /// [points], smoothed by a Gaussian; the band is 95 % pointwise, mean ± t · standard error over
-  /// the starts, or over the means of batches where there are several (which holds the spread of
-  /// both), cut at 0. From one start of one batch it is NaN: unknown is not zero.
+  /// [points], smoothed by a Gaussian; the band is 95 % pointwise, cut at 0. It has two parts,
+  /// added up: chance, as in trace_lower; and what the steps leave open, as much as the last of
+  /// them changed.
   Eigen::VectorXd grid, density, lower, upper;
   /// [points] the share of the spectrum at or below each point, not smoothed. The band has two
   /// parts, added up. What m steps leave open, for each start by the inequalities of Chebyshev,
@@ -75,21 +76,29 @@ struct Density {
   /// and the standard error of that.
   double outlier_count = bulk_low, outlier_count_stderr = bulk_low;
   /// Of the operator: n times the mean of the density. The first moment of a quadrature is exact,
-  /// so this is Hutchinson's estimate over the same starts; its standard error is that over starts,
-  /// or over batches where there are several (NaN for one of both).
+  /// so this is Hutchinson's estimate over the same starts. Its standard error follows from the
+  /// second moment, which is exact too, and where there are several batches is that over their
+  /// means if this is larger.
   double trace = 0, trace_stderr = 0;
-  double trace_lower = 0, trace_upper = 0;  ///< 95 %, Student's t; NaN where the error is
-  /// The part of trace_stderr² that more starts would lessen, the rest being that of batches; by
-  /// chance it may exceed 1. NaN for one start.
+  /// 95 %, Student's t with as many degrees of freedom as starts (or one fewer than batches): it
+  /// holds from one start on, and where an eigenvalue that is not known carries the trace.
+  double trace_lower = 0, trace_upper = 0;
+  /// The part of trace_stderr² that more starts would lessen, the rest being that of batches.
   double start_share = bulk_low;
   int products = 0;
   int batches = 1;
+  int known = 0;  ///< eigenvalues whose part is exact; what else lies apart is estimated
   Reorthogonalisation reorthogonalisation = Reorthogonalisation::kPartial;
 };
 
 /// Cost: at most starts · steps products for each operator, and max_vectors · n numbers of memory.
-/// Throws when an option is not positive, max_vectors is 1 or 2, or orders differ.
-Density spectral_density(const SymmetricOperator& op, const DensityOptions& options = {});
+/// `known`: what lanczos() found of it, with eigenvectors; those that are known well are taken
+/// exactly, and the starts are orthogonal to them, so that outliers no longer make the errors.
+/// Throws when an option is not positive, max_vectors is 1 or 2, orders differ, or known pairs have
+/// no eigenvectors.
+Density spectral_density(const SymmetricOperator& op,
+                         const DensityOptions& options = {},
+                         const LanczosResult& known = {});
 Density spectral_density(std::span<const SymmetricOperator> batches,
                          const DensityOptions& options = {});
 

@@ -28,21 +28,24 @@ struct TraceEstimate {
   /// kConverged: the error was reached; kMaxProducts: it was not; kNonFinite: no numbers.
   KrylovStatus status = KrylovStatus::kMaxProducts;
   double value = std::numeric_limits<double>::quiet_NaN();
-  /// Over the random vectors; 0 where the directions taken out were all there are, NaN where fewer
-  /// than two vectors were left in the budget.
+  /// Of the random vectors' mean, from the known distribution of their forms; 0 where the
+  /// directions taken out were all there are.
   double standard_error = std::numeric_limits<double>::quiet_NaN();
-  double lower = std::numeric_limits<double>::quiet_NaN();  ///< 95 %, Student's t
+  /// 95 %, Student's t with as many degrees of freedom as vectors; also where an eigenvalue that
+  /// the sketch missed carries the rest.
+  double lower = std::numeric_limits<double>::quiet_NaN();
   double upper = std::numeric_limits<double>::quiet_NaN();
   int products = 0;
-  int vectors = 0;  ///< random ones
+  int vectors = 0;  ///< random ones that the value and its error are of
 };
 
 /// The trace by Hutch++ (Meyer, Musco, Musco and Woodruff 2021): with Q an orthonormal basis of A S
 /// for a random S, tr A = tr QᵀAQ + tr (I-QQᵀ)A(I-QQᵀ), the first exactly and the second by random
-/// vectors, until the error is small enough. At least eight of them, so that the error is one.
-/// Unbiased but for the stopping, which looks at the same vectors. Memory: sketch + 2 vectors, or
-/// max_vectors. Throws when max_products is below 1, sketch or absolute_error is negative,
-/// relative_error is not positive, or max_vectors is 1.
+/// vectors. Four say how many are needed and are no part of the estimate; so many others, at least
+/// eight, make it, and more where the error is still too large. Where no twelve fit into the
+/// budget, all that fit make it. Memory: sketch + 2 vectors, or max_vectors. Throws when
+/// max_products is below 1, sketch or absolute_error is negative, relative_error is not positive,
+/// or max_vectors is 1.
 TraceEstimate trace(const SymmetricOperator& op, const TraceOptions& options = {});
 
 }  // namespace kappascope::linalg

@@ -17,9 +17,17 @@ namespace kappascope::linalg {
 struct Quadrature {
   Eigen::VectorXd nodes, weights;  ///< [m] ascending Ritz values; weights that sum to 1
   Eigen::VectorXd residuals;       ///< [m] an eigenvalue lies within this of its node
+  /// [m - 1] those of a step less: what the last step changed tells what more of them would.
+  Eigen::VectorXd nodes_before, weights_before;
   int products = 0;
   int inner_products = 0;  ///< taken for reorthogonalisation; full would take steps² / 2
   bool finite = true;      ///< false: the operator returned NaN or infinity, there are no nodes
+};
+
+/// Directions that a quadrature leaves out: the first `count` columns of the basis, orthonormal.
+struct LeftOut {
+  Eigen::Index count = 0;
+  double magnitude = 0;  ///< largest of an eigenvalue there, which the noise of products goes by
 };
 
 /// How far the Lanczos vectors v_0 … v_j have lost their orthogonality, from the recurrence that
@@ -30,15 +38,17 @@ struct Quadrature {
 /// The signs are taken so that nothing cancels.
 class OrthogonalityLoss {
  public:
-  OrthogonalityLoss(double noise, Eigen::Index n)
-      : noise_(noise * std::min(1.0, 40 / std::sqrt(static_cast<double>(n)))) {}
+  /// `magnitude`: of a product, where it is more than the recurrence shows.
+  OrthogonalityLoss(double noise, Eigen::Index n, double magnitude = 0)
+      : noise_(noise * std::min(1.0, 40 / std::sqrt(static_cast<double>(n)))),
+        magnitude_(magnitude) {}
 
   /// The largest |ω_{j+1,k}|, k <= j, for T with diagonal a [j + 1] and off-diagonal b [j], and
   /// next_b = ‖A v_j - b_{j-1} v_{j-1} - a_j v_j‖.
   double extend(const std::vector<double>& a, const std::vector<double>& b, double next_b) {
     const std::size_t j = a.size() - 1;
     const double before = j > 0 ? b[j - 1] : 0;
-    lengths_.push_back(std::hypot(before, a[j], next_b));
+    lengths_.push_back(std::max(magnitude_, std::hypot(before, a[j], next_b)));
     std::vector<double> next(j + 2, noise_);
     next[j + 1] = 1;
     double largest = noise_;
@@ -63,7 +73,7 @@ class OrthogonalityLoss {
   void reset(Eigen::Index count) { std::fill_n(current_.begin(), count, noise_); }
 
  private:
-  double noise_;
+  double noise_, magnitude_;
   std::vector<double> previous_, current_{1}, lengths_;
 };
 
@@ -76,23 +86,34 @@ class OrthogonalityLoss {
 /// Without, two columns are all there are, and an eigenvalue that has converged comes again as
 /// further nodes. Their weights share what was its own (Greenbaum 1989), so integrals stay; that a
 /// node is an eigenvalue of its own is lost.
+///
+/// With directions Q left out, start and operator are those of the rest, (I-QQᵀ)A(I-QQᵀ).
 template <KrylovBasis Basis>
-Quadrature quadrature_in(
-    Basis& basis, double product_noise, int steps, bool keep, std::uint64_t seed) {
+Quadrature quadrature_in(Basis& basis,
+                         double product_noise,
+                         int steps,
+                         bool keep,
+                         std::uint64_t seed,
+                         const LeftOut& left_out = {}) {
   const double noise = std::max(product_noise, 1e-15);
-  const auto last = std::min<Eigen::Index>(steps, basis.size()) - 1;
-  const auto slot = [keep](Eigen::Index j) { return keep ? j : j % 2; };
+  const auto last = std::min<Eigen::Index>(steps, basis.size() - left_out.count) - 1;
+  const auto slot = [&](Eigen::Index j) { return left_out.count + (keep ? j : j % 2); };
+  const auto leave_out = [&] {
+    if (left_out.count > 0) basis.subtract(basis.project(left_out.count));
+  };
   Quadrature quadrature;
   std::vector<double> a, b;
-  OrthogonalityLoss loss(noise, basis.size());
-  double scale = 0, remainder = 0;
+  OrthogonalityLoss loss(noise, basis.size(), left_out.magnitude);
+  double scale = left_out.magnitude, remainder = 0;
   bool again = false;
   Eigen::Index first = 0;
   basis.random(seed);
-  basis.store(0, 1 / basis.norm());
+  leave_out();
+  basis.store(slot(0), 1 / basis.norm());
   for (Eigen::Index j = 0;; ++j) {
     basis.multiply(slot(j));
     ++quadrature.products;
+    leave_out();
     if (j > 0) basis.axpy(-b.back(), slot(j - 1));
     a.push_back(basis.dot(slot(j)));
     basis.axpy(-a.back(), slot(j));
@@ -106,7 +127,7 @@ Quadrature quadrature_in(
       if (lost || again) {
         // Those that are nearly lost go along (Simon 1984, section 5; Larsen 1998).
         first = std::max(again ? first : 0, loss.affected(std::pow(noise, 0.75)));
-        basis.subtract(basis.project(first));
+        basis.subtract(basis.project(left_out.count + first));
         remainder = basis.norm();
         loss.reset(first);
         quadrature.inner_products += static_cast<int>(first);
@@ -127,6 +148,11 @@ Quadrature quadrature_in(
   quadrature.nodes = ritz.values;
   quadrature.weights = ritz.vectors.row(0).transpose().cwiseAbs2();
   quadrature.residuals = remainder * ritz.vectors.row(m - 1).transpose().cwiseAbs();
+  if (m > 1) {
+    const SymmetricEigen before = symmetric_eigen(t.topLeftCorner(m - 1, m - 1));
+    quadrature.nodes_before = before.values;
+    quadrature.weights_before = before.vectors.row(0).transpose().cwiseAbs2();
+  }
   return quadrature;
 }
 

@@ -13,14 +13,18 @@
 namespace kappascope::linalg {
 
 namespace detail {
-/// The estimate from the exact part and the quadratic forms of the random vectors.
-TraceEstimate trace_estimate(double exact, const Eigen::VectorXd& forms);
+/// The estimate from the exact part, and of random unit vectors the forms v · B v and the residuals
+/// ‖B v - (v · B v) v‖, B being the rest, of order `order`.
+TraceEstimate trace_estimate(double exact,
+                             Eigen::Index order,
+                             const Eigen::VectorXd& forms,
+                             const Eigen::VectorXd& residuals);
 }  // namespace detail
 
 /// The same for a basis anywhere.
 template <KrylovBasis Basis>
 TraceEstimate trace_in(Basis& basis, const TraceOptions& options) {
-  constexpr Eigen::Index kFewest = 8;
+  constexpr int kFewest = 8, kPilot = 4;
   require(options.max_products >= 1 && options.sketch >= 0 && options.relative_error > 0,
           "a trace needs max_products >= 1, sketch >= 0 and relative_error > 0, got {}, {}, {}",
           options.max_products,
@@ -63,26 +67,46 @@ TraceEstimate trace_in(Basis& basis, const TraceOptions& options) {
     estimate.standard_error = 0;
     return estimate;
   }
-  const int products = estimate.products;
-  Eigen::VectorXd forms(0);
-  while (products + forms.size() < options.max_products) {
+  int products = estimate.products;
+  Eigen::VectorXd forms(0), residuals(0);
+  const auto draw = [&] {
     basis.random(random.next());
     orthogonalise(taken);
-    basis.store(taken, 1);
+    basis.store(taken, 1 / basis.norm());
     basis.multiply(taken);
-    forms.conservativeResize(forms.size() + 1);
-    forms(forms.size() - 1) = basis.dot(taken);
-    estimate = detail::trace_estimate(exact, forms);
-    estimate.products = products + estimate.vectors;
+    const auto drawn = forms.size();
+    forms.conservativeResize(drawn + 1);
+    residuals.conservativeResize(drawn + 1);
+    forms(drawn) = basis.dot(taken);
+    orthogonalise(taken);
+    basis.axpy(-forms(drawn), taken);
+    residuals(drawn) = basis.norm();
+    estimate = detail::trace_estimate(exact, basis.size() - taken, forms, residuals);
+    estimate.products = ++products;
+  };
+  const auto goal = [&] {
+    return std::max(options.absolute_error, options.relative_error * std::abs(estimate.value));
+  };
+  int count = options.max_products - products;
+  if (count >= kPilot + kFewest) {
+    count -= kPilot;
+    while (forms.size() < kPilot) draw();
+    const double missed = estimate.standard_error / goal();
+    // Not finite where the goal is 0.
+    const double needed = missed > 1 ? kPilot * missed * missed : 0;
+    count = static_cast<int>(std::clamp<double>(std::ceil(needed), kFewest, count));
+    forms.resize(0);
+    residuals.resize(0);
+  }
+  do {
+    draw();
     if (!std::isfinite(estimate.value))
-      return {.status = KrylovStatus::kNonFinite, .products = estimate.products};
-    if (forms.size() >= kFewest &&
-        estimate.standard_error <=
-            std::max(options.absolute_error, options.relative_error * std::abs(estimate.value))) {
+      return {.status = KrylovStatus::kNonFinite, .products = products};
+    if (forms.size() >= count && estimate.standard_error <= goal()) {
       estimate.status = KrylovStatus::kConverged;
       break;
     }
-  }
+  } while (products < options.max_products);
   return estimate;
 }
 
