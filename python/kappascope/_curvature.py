@@ -155,10 +155,10 @@ def density(
 ) -> Density:
     """Spectral density of a loss's curvature; loss to product as in spectrum().
 
-    steps: Lanczos steps from each start vector; probes: random start vectors, at least two for a
-    band; points: of the grid; bandwidth: standard deviation of the smoothing, as a share of the
-    range; max_vectors: held at once, of the parameters' size (0: one a step); with fewer than steps
-    the basis is not kept.
+    steps: Lanczos steps from each start vector; probes: random start vectors, the more, the
+    narrower the band; points: of the grid; bandwidth: standard deviation of the smoothing, as a
+    share of the range; max_vectors: held at once, of the parameters' size (0: one a step); with
+    fewer than steps the basis is not kept.
     Cost: steps · probes products.
     """
     began = time.perf_counter()

@@ -191,7 +191,7 @@ class Density(Shown):
     density: Tensor
     """[points]; (1/n) Σ δ(x - λ), smoothed."""
     lower: Tensor
-    """[points]; 95 % pointwise over start vectors, NaN for one."""
+    """[points]; 95 % pointwise."""
     upper: Tensor
     cumulative: Tensor
     """[points]; share of the spectrum at or below each point, with a band of 95 % for all of them

@@ -194,6 +194,9 @@ TEST_CASE("a pair that is known badly, or without its vector, is not taken out")
   CHECK(spectral_density(op, {}, known).outlier_count == Approx(2));
   known.residuals(1) = 1;
   CHECK(spectral_density(op, {}, known).known == 2);
+  known.packed_vectors = true;
+  CHECK(spectral_density(op, {}, known).known == 0);
+  known.packed_vectors = false;
   known.status = KrylovStatus::kInconsistent;
   CHECK(spectral_density(op, {}, known).known == 0);
   known.eigenvectors.resize(100, 0);
