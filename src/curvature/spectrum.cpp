@@ -101,10 +101,19 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
 }
 
 linalg::Density spectral_density(const CurvatureOperator& op,
-                                 const linalg::DensityOptions& options) {
+                                 const linalg::DensityOptions& options,
+                                 const Eigenpairs& known) {
+  const auto pairs = known.found.eigenvalues.size();
+  require(pairs == 0 || (known.vectors.defined() && known.vectors.size(0) == pairs &&
+                         known.vectors.size(1) == op.size()),
+          "the known pairs of a density need their eigenvectors, of its order");
   TensorBasis basis(op);
-  const auto quadratures = linalg::quadratures_in(basis, op.product_noise(), options);
-  return linalg::density_from(quadratures, basis.size(), op.product_noise(), options);
+  const auto exact = linalg::known_eigenvalues(known.found, basis.size());
+  const auto quadratures =
+      linalg::quadratures_in(basis, op.product_noise(), options, 0, exact, [&](Eigen::Index i) {
+        basis.load(known.vectors[i]);
+      });
+  return linalg::density_from(quadratures, basis.size(), op.product_noise(), options, exact);
 }
 
 linalg::Density spectral_density(const BatchOperator& batch,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "curvature/tensor_basis.h"
+#include "kappascope/core/error.h"
 #include "kappascope/linalg/lanczos_in.h"
 #include "kappascope/linalg/quadrature_in.h"
 #include "kappascope/nn/mlp_stack.h"
@@ -173,6 +174,26 @@ TEST_CASE("what is found on the device is what the host's double basis finds") {
       linalg::spectral_density(linalg::dense_operator(tensor::to_matrix(matrix)), density);
   CHECK(std::abs(seen.trace - want.trace) < 1e-9 * (1 + std::abs(want.trace)));
   CHECK((seen.density - want.density).cwiseAbs().maxCoeff() < 1e-6 * want.density.maxCoeff());
+
+  // Of pairs that are known the part is exact: the error is that of the rest.
+  options.vectors = true;
+  const auto pairs = curvature::eigenpairs(op, options);
+  const auto exact = curvature::spectral_density(op, density, pairs);
+  const auto exact_host = linalg::spectral_density(
+      linalg::dense_operator(tensor::to_matrix(matrix)),
+      density,
+      linalg::lanczos(linalg::dense_operator(tensor::to_matrix(matrix)), options));
+  CHECK(exact.known >= 4);
+  CHECK(exact.known == exact_host.known);
+  CHECK(exact.products == seen.products);
+  // The error of a start is that of the eigenvalues that are left, by their squares.
+  const auto squares = std::get<0>(torch::linalg_eigvalsh(matrix).square().sort());
+  const auto left = squares.narrow(0, 0, squares.size(0) - exact.known).sum() / squares.sum();
+  CHECK(exact.trace_stderr < 1.5 * seen.trace_stderr * std::sqrt(left.item<double>()));
+  CHECK(std::abs(exact.trace - exact_host.trace) < 1e-6 * (1 + std::abs(exact_host.trace)));
+  auto without = pairs;
+  without.vectors.reset();
+  CHECK_THROWS_AS(curvature::spectral_density(op, density, without), Error);
 }
 
 TEST_CASE("residuals of float32 products are those of float64 ones, to a factor of two") {

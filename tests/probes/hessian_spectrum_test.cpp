@@ -2,8 +2,10 @@
 #include "kappascope/probes/hessian_spectrum.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fixture.h"
+#include "kappascope/linalg/random.h"
 #include "support/catch.h"
 
 using namespace kappascope;
@@ -45,6 +47,45 @@ TEST_CASE("the probe reports both ends of the spectrum with bounds, the density 
   CHECK(std::abs(trace->value - 14) <= *trace->upper - *trace->lower);
   REQUIRE(out.arrays.size() == 1);
   CHECK(out.arrays[0].shape[0] == 4);
+}
+
+TEST_CASE("the stored trace is covered where outliers stand over a small bulk") {
+  // Zero to ten outliers of either sign, of which the window finds five at either end. With a true
+  // rate of 95 %, fewer than 179 of 200 happen once in 2,000 sets of seeds (binomial).
+  constexpr int kDraws = 200;
+  linalg::Random random(5);
+  int covered = 0, narrow = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const auto d = torch::zeros({40 + static_cast<int64_t>(random.below(60))}, torch::kDouble);
+    const double ratio = std::pow(10, 1 + 5 * random.uniform());
+    const auto outliers = static_cast<int64_t>(random.below(11));
+    for (int64_t i = 0; i < d.size(0); ++i) {
+      const double sign = random.below(2) == 0 ? -1 : 1;
+      d[i] = i < outliers ? sign * ratio * (1 + random.uniform()) : random.normal();
+    }
+    const auto w = torch::ones({d.size(0)}, torch::requires_grad().dtype(torch::kDouble));
+    probes::HessianSpectrumOptions options;
+    options.density_steps = 10;
+    options.density_starts = 2 + static_cast<int>(random.below(3));
+    options.seed = static_cast<std::uint64_t>(draw);
+    probes::HessianSpectrum probe([&] { return (d * w.square()).sum() / 2; },
+                                  [&] {
+                                    return curvature::NamedParameters{{"w", w}};
+                                  },
+                                  options);
+    store::Snapshot out;
+    probe.emit(out);
+    const auto* trace = testing::find(out, "hessian/trace");
+    REQUIRE(trace != nullptr);
+    const double truth = d.sum().item<double>(), rounding = 1e-12 * d.abs().sum().item<double>();
+    covered += *trace->lower - rounding <= truth && truth <= *trace->upper + rounding ? 1 : 0;
+    if (outliers <= 5 && *trace->upper - *trace->lower <= ratio) ++narrow;
+  }
+  CHECK(covered >= 179);
+  // Six of eleven draws have so few outliers that all of them are found, and two thirds of those a
+  // ratio above what the bulk's own error is: its 100 eigenvalues reach 2 · 4.3 · sqrt(100) at
+  // most.
+  CHECK(narrow >= 60);
 }
 
 TEST_CASE("each measurement starts from the last, also behind a checkpoint") {

@@ -34,10 +34,12 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options = {},
                       const at::Tensor& start = {});
 
-/// The spectral density as linalg::spectral_density estimates it, with the vectors there. Memory:
-/// max_vectors of the parameters' size, of which the work vector is in double.
+/// The spectral density as linalg::spectral_density estimates it, with the vectors there. `known`:
+/// pairs of the same operator, with their vectors. Memory: max_vectors of the parameters' size, of
+/// which the work vector is in double.
 linalg::Density spectral_density(const CurvatureOperator& op,
-                                 const linalg::DensityOptions& options = {});
+                                 const linalg::DensityOptions& options = {},
+                                 const Eigenpairs& known = {});
 
 /// The operator of batch 0, 1, …, all of the same parameters.
 using BatchOperator = std::function<std::unique_ptr<CurvatureOperator>(int batch)>;

@@ -31,19 +31,20 @@ struct HessianSpectrumOptions {
 };
 
 /// Top and bottom eigenvalues of the loss's Hessian on a fixed batch, with residuals, and its
-/// spectral density. Writes hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace,
-/// hessian/products (those of the eigenvalues), where the preconditioner is known
-/// hessian/preconditioned and hessian/stability_limit, and the array hessian/density ([4, points]:
-/// grid, density, lower, upper). Each measurement starts from the vectors of the last. Looks at no
-/// training step: it evaluates its own loss, which must not be random, when it emits; one that
-/// fails becomes the event "hessian_failed". Cost: its products, each about two gradients of that
-/// loss; memory of one kept graph, and of up to 80 vectors of the parameters' size while it
-/// measures, one in between. Within a budget it times one product first: where fewer than
-/// kFewestProducts fit, the window is put off; where not all fit, the eigenvalues take what they
-/// need of those that do, and the density's starts what is left. Either is the event
-/// "hessian_budget". In a group it is the Hessian of the mean of the processes' losses, each on a
-/// batch of its own: process 0 asks the others for products, or where the operator is shared_with()
-/// them, all take the same steps, by the clock of process 0.
+/// spectral density, of which those that are known well are an exact part. Writes
+/// hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace, hessian/products (those of the
+/// eigenvalues), where the preconditioner is known hessian/preconditioned and
+/// hessian/stability_limit, and the array hessian/density ([4, points]: grid, density, lower,
+/// upper). Each measurement starts from the vectors of the last. Looks at no training step: it
+/// evaluates its own loss, which must not be random, when it emits; one that fails becomes the
+/// event "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one
+/// kept graph, and of up to 80 vectors of the parameters' size while it measures, one in between.
+/// Within a budget it times one product first: where fewer than kFewestProducts fit, the window is
+/// put off; where not all fit, the eigenvalues take what they need of those that do, and the
+/// density's starts what is left. Either is the event "hessian_budget". In a group it is the
+/// Hessian of the mean of the processes' losses, each on a batch of its own: process 0 asks the
+/// others for products, or where the operator is shared_with() them, all take the same steps, by
+/// the clock of process 0.
 class HessianSpectrum final : public session::Probe {
  public:
   /// With fewer no eigenvalue comes near its tolerance.

@@ -93,16 +93,17 @@ SpectrumResult measure_spectrum(const SpectrumRequest& request,
     auto lanczos = request.lanczos;
     lanczos.vectors = true;
     lanczos.progress = [&](const auto& now) { line.show(lanczos_text(now, lanczos.tolerance)); };
-    auto [pairs, seconds] = timed([&] { return curvature::eigenpairs(*op, lanczos); });
-    result.bounds = pairs.found.bounds();
-    result.shares = all_shares(pairs, parameters);
-    result.pairs = {std::move(pairs.found), seconds};
-    line.show(fmt::format("{} products", result.pairs.value.products), true);
+    auto pairs = timed([&] { return curvature::eigenpairs(*op, lanczos); });
+    result.bounds = pairs.value.found.bounds();
+    result.shares = all_shares(pairs.value, parameters);
+    line.show(fmt::format("{} products", pairs.value.found.products), true);
     if (request.density) {
       const linalg::DensityOptions options;
       const auto shown = counted(*op, line, "density", options.steps * options.starts);
-      result.density = timed([&] { return curvature::spectral_density(*shown, options); });
+      result.density =
+          timed([&] { return curvature::spectral_density(*shown, options, pairs.value); });
     }
+    result.pairs = {std::move(pairs.value.found), pairs.seconds};
     if (request.trace) {
       const linalg::TraceOptions options;
       const auto shown = counted(*op, line, "trace", options.max_products);
