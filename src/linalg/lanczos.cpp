@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "kappascope/core/require.h"
 #include "kappascope/linalg/host_basis.h"
@@ -107,13 +110,14 @@ bool separated(const Eigen::VectorXd& values,
                const Eigen::VectorXd& residuals,
                Eigen::Index bottom,
                Eigen::Index top,
-               double goal) {
+               double low_goal,
+               double high_goal) {
   const Eigen::Index m = values.size();
   if (bottom + top >= m) return true;
   const Eigen::Index above = m - top - 1;
-  const bool high =
-      top == 0 || residuals(above) <= goal || values(above) + residuals(above) < values(above + 1);
-  const bool low = bottom == 0 || residuals(bottom) <= goal ||
+  const bool high = top == 0 || residuals(above) <= high_goal ||
+                    values(above) + residuals(above) < values(above + 1);
+  const bool low = bottom == 0 || residuals(bottom) <= low_goal ||
                    values(bottom) - residuals(bottom) > values(bottom - 1);
   return high && low;
 }
@@ -137,6 +141,28 @@ Eigen::VectorXd ExtremeEigenvalues::bounds() const {
 
 namespace {
 
+bool is_of_upper_end(const ExtremeEigenvalues& found, Eigen::Index i) {
+  // Where products ran out before all were there, the upper end has one more.
+  const Eigen::Index k = found.eigenvalues.size();
+  return found.which == SpectrumEnd::kLargest ||
+         (found.which == SpectrumEnd::kBoth && i < k - k / 2);
+}
+
+}  // namespace
+
+bool ExtremeEigenvalues::ranked(Eigen::Index i) const {
+  const bool outermost = i == (is_of_upper_end(*this, i) ? 0 : eigenvalues.size() - 1);
+  return certified(i) || (outermost && std::isfinite(reach(i)));
+}
+
+std::pair<double, double> ExtremeEigenvalues::interval(Eigen::Index i) const {
+  const double bound = bounds()(i), outwards = ranked(i) ? std::max(bound, reach(i)) : bound;
+  const bool up = is_of_upper_end(*this, i);
+  return {eigenvalues(i) - (up ? bound : outwards), eigenvalues(i) + (up ? outwards : bound)};
+}
+
+namespace {
+
 std::string what_values_are_worth(const ExtremeEigenvalues& found, const OptionNames& names) {
   switch (found.status) {
     case KrylovStatus::kConverged:
@@ -155,6 +181,47 @@ std::string what_values_are_worth(const ExtremeEigenvalues& found, const OptionN
              "call or is noisier than its type allows.\n";
   }
   return {};
+}
+
+/// Which values of an end are the extreme ones: [i] the i-th of them from the outside.
+std::string what_ranks_are_worth(const ExtremeEigenvalues& found,
+                                 const char* end,
+                                 const std::vector<Eigen::Index>& outwards,
+                                 const OptionNames& names) {
+  std::size_t certified = 0;
+  while (certified < outwards.size() && found.certified(outwards[certified])) ++certified;
+  if (outwards.empty()) return {};
+  const double reach = found.reach(outwards.back());
+  if (reach == 0) return fmt::format("They are the {} ones for certain.\n", end);
+  std::string text;
+  if (certified > 0) {
+    text = fmt::format(
+        "Certified (95 %): the {} {} are that, where values within {:.1e} of each other count as "
+        "one.\n",
+        certified,
+        end,
+        found.tolerances(outwards.front()));
+  }
+  if (certified == outwards.size()) return text;
+  const std::string missed =
+      std::isfinite(reach)
+          ? fmt::format("within {:.1e} of them there may be others that were missed", reach)
+          : "others may lie beyond, as no random start has looked";
+  return text + fmt::format("{} {} only lie near some eigenvalue: {}; to go on, ask with {}.\n",
+                            certified > 0 ? "The rest of the" : "The",
+                            end,
+                            missed,
+                            names.certify);
+}
+
+std::string what_ranks_are_worth(const ExtremeEigenvalues& found, const OptionNames& names) {
+  if (found.status == KrylovStatus::kInconsistent) return {};
+  std::vector<Eigen::Index> largest, smallest;
+  for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i)
+    (is_of_upper_end(found, i) ? largest : smallest).push_back(i);
+  std::reverse(smallest.begin(), smallest.end());
+  return what_ranks_are_worth(found, "largest", largest, names) +
+         what_ranks_are_worth(found, "smallest", smallest, names);
 }
 
 std::string at_the_other_end(const ExtremeEigenvalues& found, const OptionNames& names) {
@@ -188,7 +255,7 @@ std::string certificate(const ExtremeEigenvalues& found, const OptionNames& name
         "Multiplicity was not looked for: a repeated eigenvalue comes once; ask with {}.\n",
         names.find_repeated);
   }
-  text += at_the_other_end(found, names);
+  text += what_ranks_are_worth(found, names) + at_the_other_end(found, names);
   if (found.room_for_vectors > 0) {
     text += fmt::format(
         "Memory left room for {} vectors, so the iteration restarted more often and took more "

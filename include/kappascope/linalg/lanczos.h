@@ -38,14 +38,15 @@ struct LanczosProgress {
   int products = 0;
   int converged = 0;    ///< of the wanted pairs
   int wanted = 0;       ///< pairs
-  double residual = 0;  ///< the largest of theirs, relative to the largest magnitude
+  double residual = 0;  ///< the largest of theirs, as the tolerance is meant
 };
 
 struct LanczosOptions {
   int top = 5;  ///< pairs wanted at each asked end
   SpectrumEnd which = SpectrumEnd::kLargest;
-  double tolerance =
-      1e-3;  ///< on ‖A v - θ v‖ / max |θ|; where products are noisier, on their noise
+  /// On ‖A v - θ v‖, relative to the outermost |θ| at the same end of the spectrum; where products
+  /// are noisier, on their noise.
+  double tolerance = 1e-3;
   int max_products = 300;  ///< of the iteration
   int max_basis = 80;      ///< vectors kept before a thick restart; raised to what `top` needs
   std::uint64_t seed = 0;
@@ -56,6 +57,12 @@ struct LanczosOptions {
   /// again for every repeated eigenvalue. Symmetry of the problem repeats eigenvalues (I ⊗ S, a
   /// linear layer); those of a generic loss are simple.
   bool find_repeated = false;
+  /// Go on until every value is certified, also if that takes more products than its residual: a
+  /// few, or, where others lie close by, many. A start that was given gets a random one beside it.
+  bool certify = false;
+  /// Take the tolerance of both ends from the larger one. Fewer products; values at the smaller end
+  /// are as good as that, and where they are not certified only lie near some eigenvalue.
+  bool one_scale = false;
   /// Measure each residual by a product of its own, instead of taking it from the projection of A,
   /// which tells it up to the noise of a product. Done in any case where the tolerance is within
   /// thirty times that noise.
@@ -76,8 +83,14 @@ struct ExtremeEigenvalues {
   KrylovStatus status = KrylovStatus::kMaxProducts;
   Eigen::VectorXd eigenvalues = {};  ///< descending; the largest `top` and/or the smallest `top`
   Eigen::VectorXd residuals = {};    ///< ‖A v - θ v‖ of each, up to the noise of a product
-  int products = 0;                  ///< all of them
-  double product_noise = 0;          ///< relative error of one, as the operator stated it
+  /// [k] how far from it an eigenvalue may have been missed. With probability 95 % over the random
+  /// start, the eigenvalues beyond value i at its end all lie within reach(i) of the values that
+  /// were found, so that it is the next of them; those that lie closer together count as one. 0: by
+  /// the whole space, for certain; infinite: nothing is known, as after a start that was given.
+  Eigen::VectorXd reach = {};
+  Eigen::VectorXd tolerances = {};  ///< [k] what was asked for of each, and what noise allows
+  int products = 0;                 ///< all of them
+  double product_noise = 0;         ///< relative error of one, as the operator stated it
   SpectrumEnd which = SpectrumEnd::kLargest;  ///< the ends that were asked for
   /// Each eigenvalue comes as often as it is there: find_repeated confirmed it, or the iteration
   /// went through the whole space. Without it a repeated eigenvalue comes once.
@@ -94,12 +107,21 @@ struct ExtremeEigenvalues {
   /// products in full precision.
   bool packed_vectors = false;
 
-  /// The largest magnitude seen, other_end's among them: what tolerances are relative to.
+  /// Value i is certified to be the extreme one of its rank: an eigenvalue that was missed lies
+  /// within the tolerance of one that was found. Another only lies near some eigenvalue.
+  [[nodiscard]] bool certified(Eigen::Index i) const { return reach(i) <= tolerances(i); }
+  /// Whether value i stands for its rank: certified, or the outermost of its end, of which reach(i)
+  /// itself is the bound on the other side.
+  [[nodiscard]] bool ranked(Eigen::Index i) const;
+  /// The largest magnitude seen, other_end's among them: what noise is relative to.
   [[nodiscard]] double magnitude() const;
   /// The eigenvalue of largest magnitude lies at the end that was not asked for.
   [[nodiscard]] bool other_end_dominates() const;
   /// [k] how far from an eigenvalue each value can be: its residual, and the error of a product.
   [[nodiscard]] Eigen::VectorXd bounds() const;
+  /// Where the eigenvalue of rank i lies, 95 %, if ranked(i), else some eigenvalue: the bound, and
+  /// outwards the reach where that is more.
+  [[nodiscard]] std::pair<double, double> interval(Eigen::Index i) const;
 };
 
 struct LanczosResult : ExtremeEigenvalues {
@@ -112,6 +134,7 @@ struct OptionNames {
   const char* tolerance = "tolerance";
   const char* both_ends = "SpectrumEnd::kBoth";
   const char* find_repeated = "find_repeated";
+  const char* certify = "certify";
 };
 
 /// In words, a sentence a line: what each value is worth, whether multiplicity was looked for, and

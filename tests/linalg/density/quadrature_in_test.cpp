@@ -111,7 +111,7 @@ TEST_CASE("the quadrature is that of full reorthogonalisation to the noise") {
       reference.random(seed);
       space.start_from_work();
       while (space.expanded() < kSteps) space.expand(0);
-      const SymmetricEigen ritz = space.ritz();
+      const SymmetricEigen ritz = space.ritz().eigen;
       full.nodes = ritz.values;
       full.weights = ritz.vectors.row(0).transpose().cwiseAbs2();
     }

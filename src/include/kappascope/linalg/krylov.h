@@ -6,10 +6,13 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "kappascope/linalg/random.h"
+#include "kappascope/linalg/random_starts.h"
 #include "kappascope/linalg/symmetric_eigen.h"
 
 namespace kappascope::linalg {
@@ -55,7 +58,7 @@ class KrylovSpace {
  public:
   /// `noise` as in SymmetricOperator; `seed` of the random vectors.
   KrylovSpace(Basis& basis, double noise, std::uint64_t seed)
-      : basis_(basis), noise_(std::max(noise, 1e-15)), random_(seed) {}
+      : basis_(basis), noise_(std::max(noise, 1e-15)), random_(seed), starts_(basis.size()) {}
 
   [[nodiscard]] Eigen::Index expanded() const { return h_.rows(); }
   /// Columns of the residual block.
@@ -71,17 +74,22 @@ class KrylovSpace {
   [[nodiscard]] double asymmetry() const { return asymmetry_; }
   [[nodiscard]] const Eigen::MatrixXd& projection() const { return h_; }
   [[nodiscard]] const Eigen::MatrixXd& coupling() const { return c_; }
+  /// What its random vectors say of the eigenvectors that it has not found.
+  [[nodiscard]] const RandomStarts& random_starts() const { return starts_; }
 
   /// Adds a random column to the residual block, if there is a direction left for one.
   void random_restart() {
     while (finite_ && columns() < basis_.size()) {
       basis_.random(random_.next());
-      if (add_orthogonal()) return;
+      if (const auto coordinates = add_orthogonal(); coordinates.size() > 0) {
+        starts_.started(coordinates);
+        return;
+      }
     }
   }
   /// Adds w to the residual block; a random vector where w is zero or in the space already.
   void start_from_work() {
-    if (!add_orthogonal()) random_restart();
+    if (add_orthogonal().size() == 0) random_restart();
   }
 
   /// One product, with column `which` of the residual block: it joins V, and what is new of its
@@ -90,6 +98,7 @@ class KrylovSpace {
     const Eigen::Index m = expanded();
     if (which != 0) {
       basis_.swap(m, m + which);
+      starts_.swapped(m, m + which);
       c_.row(0).swap(c_.row(which));
     }
     basis_.multiply(m);
@@ -120,19 +129,21 @@ class KrylovSpace {
     append_to_block(beta);
   }
 
-  /// Ritz values ascending, and coordinates of the Ritz vectors in V.
-  [[nodiscard]] SymmetricEigen ritz() const { return symmetric_eigen(h_); }
+  [[nodiscard]] RitzPairs ritz() const {
+    SymmetricEigen eigen = symmetric_eigen(h_);
+    Eigen::MatrixXd coupling = c_ * eigen.vectors;
+    return {std::move(eigen), std::move(coupling), noise_ * scale_ + dropped_};
+  }
 
-  /// Thick restart (Wu and Simon 2000): keeps the Ritz vectors `y` (columns) with their values, and
-  /// the residual block.
-  void restart(const Eigen::VectorXd& values, const Eigen::MatrixXd& y) {
-    const Eigen::Index m = expanded();
-    basis_.rotate(y);
-    for (Eigen::Index i = 0; i < block() && m != y.cols(); ++i) {
-      basis_.swap(m + i, y.cols() + i);
-    }
-    h_ = values.asDiagonal();
-    c_ = (c_ * y).eval();
+  /// Thick restart (Wu and Simon 2000): keeps some of the Ritz pairs, which are those of the
+  /// moment, and the residual block.
+  void restart(const RitzPairs& ritz, const std::vector<Eigen::Index>& kept) {
+    const Eigen::Index m = expanded(), left = std::ssize(kept);
+    basis_.rotate(ritz.eigen.vectors(Eigen::all, kept));
+    for (Eigen::Index i = 0; i < block() && m != left; ++i) basis_.swap(m + i, left + i);
+    h_ = ritz.eigen.values(kept).asDiagonal();
+    c_ = ritz.coupling(Eigen::all, kept);
+    starts_.restarted(ritz, kept);
   }
 
   /// Gives up the residual block, so that the next column is free to lie in its directions. H stays
@@ -140,6 +151,7 @@ class KrylovSpace {
   void drop_block() {
     dropped_ += c_.norm();
     c_.resize(0, expanded());
+    starts_.forget(expanded());
   }
   /// The norm of the coupling that was given up.
   [[nodiscard]] double dropped() const { return dropped_; }
@@ -148,18 +160,24 @@ class KrylovSpace {
   [[nodiscard]] Eigen::Index columns() const { return expanded() + block(); }
 
   /// Makes w orthogonal to all columns and stores it behind them; "twice is enough" (Parlett 1998).
-  /// False where nothing but rounding is left of it: then nothing is stored.
-  bool add_orthogonal() {
+  /// The coordinates of w, as long as 1, in all columns then; none, and nothing is stored, where
+  /// nothing but rounding is left of it.
+  Eigen::VectorXd add_orthogonal() {
     const Eigen::Index count = columns();
     const double before = basis_.norm();
     double length = before;
-    for (int pass = 0; pass < 2 && count > 0; ++pass)
-      length = basis_.subtract(basis_.project(count));
+    Eigen::VectorXd coordinates = Eigen::VectorXd::Zero(count + 1);
+    for (int pass = 0; pass < 2 && count > 0; ++pass) {
+      const Eigen::VectorXd along = basis_.project(count);
+      length = basis_.subtract(along);
+      coordinates.head(count) += along;
+    }
     finite_ = finite_ && std::isfinite(length);
-    if (!(length > 1e-14 * before) || count == basis_.size()) return false;
+    if (!(length > 1e-14 * before) || count == basis_.size()) return {};
     basis_.store(count, 1 / length);
     append_to_block(0);
-    return true;
+    coordinates(count) = length;
+    return coordinates / before;
   }
 
   /// The column just stored is reached from the last expanded one, with β.
@@ -167,12 +185,14 @@ class KrylovSpace {
     const Eigen::Index rows = block();
     c_.conservativeResize(rows + 1, expanded());
     c_.row(rows).setZero();
+    starts_.added();
     if (expanded() > 0) c_(rows, expanded() - 1) = beta;
   }
 
   Basis& basis_;
   double noise_;
   Random random_;
+  RandomStarts starts_;
   Eigen::MatrixXd h_ = Eigen::MatrixXd(0, 0);
   Eigen::MatrixXd c_ = Eigen::MatrixXd(0, 0);
   double scale_ = 0;

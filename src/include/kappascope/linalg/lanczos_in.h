@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "kappascope/core/require.h"
 #include "kappascope/linalg/krylov.h"
 #include "kappascope/linalg/lanczos.h"
-#include "kappascope/linalg/symmetric_eigen.h"
+#include "kappascope/linalg/random_starts.h"
 
 namespace kappascope::linalg {
 
@@ -25,12 +26,14 @@ namespace detail {
 std::vector<Eigen::Index> wanted_ends(Eigen::Index m, Eigen::Index bottom, Eigen::Index top);
 
 /// Whether deflation checks may end: at every asked end the first Ritz pair behind the wanted ones
-/// has converged, or cannot reach in among them. `values` ascending; `residuals` of all pairs.
+/// has converged, or cannot reach in among them. `values` ascending; `residuals` of all pairs, and
+/// what they may be at the bottom and at the top.
 bool separated(const Eigen::VectorXd& values,
                const Eigen::VectorXd& residuals,
                Eigen::Index bottom,
                Eigen::Index top,
-               double goal);
+               double low_goal,
+               double high_goal);
 
 /// One run of thick-restart Lanczos: expand by a product, look at the Ritz pairs, select the wanted
 /// ones; then accept them, check them by deflation, restart, or go on.
@@ -47,12 +50,6 @@ class ThickRestartLanczos {
         max_basis_(std::min<Eigen::Index>(
             basis.size(),
             std::max<Eigen::Index>(options.max_basis, smallest_basis(options, basis.size())))),
-        // A measured residual has two parts that know nothing of each other, that of the projection
-        // and the noise of the product: the first may take what the second leaves of the tolerance.
-        goal_(std::max(
-            std::sqrt(std::max(
-                0.0, options.tolerance * options.tolerance - product_noise * product_noise)),
-            product_noise / 2)),
         space_(basis, product_noise, options.seed) {}
 
   ExtremeEigenvalues run(Eigen::Index starts, const std::function<void(Eigen::Index)>& load) {
@@ -66,7 +63,9 @@ class ThickRestartLanczos {
       const Selection selection = select();
       if (selection == Selection::kAccepted) return accept(KrylovStatus::kConverged);
       const bool check = selection == Selection::kUnchecked;
-      if (!check) choose_residual();
+      if (selection == Selection::kUnconverged) choose_residual();
+      // Each chain of the residual block in its turn: the random one is among them.
+      if (selection == Selection::kUncertified) next_ = 0;
       if (is_full() && !nearly_spanned() && !(check && check_.rounds > 0)) thick_restart();
       if (check) check_by_deflation();
     }
@@ -107,9 +106,15 @@ class ThickRestartLanczos {
   enum class Selection {
     kUnconverged,  ///< a wanted pair has not reached its residual, or a check is under way
     kUnchecked,    ///< all have, and may hide a copy: to be checked by deflation
+    kUncertified,  ///< all have, and may not be the extreme ones: to be certified
     kAccepted,
   };
 
+  /// At one end of the spectrum.
+  struct Allowed {
+    double error = 0;     ///< of an eigenpair
+    double residual = 0;  ///< of the part of it that the projection shows
+  };
   /// Deflation checks so far.
   struct DeflationCheck {
     Eigen::VectorXd values;  ///< the wanted Ritz values before the last one
@@ -122,7 +127,8 @@ class ThickRestartLanczos {
       load(i);
       space_.start_from_work();
     }
-    if (space_.block() == 0) space_.random_restart();
+    // A start that somebody chose says nothing of what it leaves out.
+    if (space_.block() == 0 || options_.certify) space_.random_restart();
     starts_left_ = space_.block() - 1;
   }
 
@@ -145,71 +151,124 @@ class ThickRestartLanczos {
   }
   [[nodiscard]] bool look_is_due() const {
     const Eigen::Index m = space_.expanded();
-    return m >= enough_ && (m % (1 + m / kLookShare) == 0 || is_full() || space_.complete());
+    // As many Ritz values as are wanted would all be wanted ones, whatever they are.
+    return (m > enough_ || space_.complete()) &&
+           (m % (1 + m / kLookShare) == 0 || is_full() || space_.complete());
   }
 
-  /// Ritz pairs of the space, and the residuals of all of them.
+  /// Ritz pairs of the space, the residuals of all of them, and what those of the ends may be.
   void look() {
     ritz_ = space_.ritz();
+    const auto& values = ritz_.eigen.values;
     wanted_ = wanted_ends(space_.expanded(), bottom_, top_);
-    scale_ = ritz_.values.cwiseAbs().maxCoeff();
-    residuals_ = (space_.coupling() * ritz_.vectors).colwise().norm();
+    scale_ = values.cwiseAbs().maxCoeff();
+    residuals_ = ritz_.coupling.colwise().norm();
+    low_ = allowed(options_.one_scale ? scale_ : std::abs(values(0)));
+    high_ = allowed(options_.one_scale ? scale_ : std::abs(values(values.size() - 1)));
     if (!options_.progress || space_.expanded() < enough_) return;
-    const Eigen::VectorXd residuals = residuals_(wanted_);
+    const Eigen::ArrayXd shares =
+        residuals_(wanted_).array() /
+        each(low_.residual, high_.residual).max(std::numeric_limits<double>::min());
     options_.progress({.products = space_.products(),
-                       .converged = static_cast<int>((residuals.array() <= goal_ * scale_).count()),
+                       .converged = static_cast<int>((shares <= 1).count()),
                        .wanted = static_cast<int>(enough_),
-                       .residual = residuals.maxCoeff() / scale_});
+                       .residual = options_.tolerance * shares.maxCoeff()});
+  }
+  /// What is allowed at an end whose outermost value has this magnitude. A measured residual has
+  /// two parts that know nothing of each other, that of the projection and the noise of the
+  /// product: the first may take what the second leaves of the tolerance.
+  [[nodiscard]] Allowed allowed(double magnitude) const {
+    const double asked = options_.tolerance * magnitude, noise = noise_ * scale_;
+    return {
+        .error = std::max(asked, noise),
+        .residual = std::max(std::sqrt(std::max(0.0, asked * asked - noise * noise)), noise / 2)};
+  }
+  /// [wanted pairs] that of their end; where the ends meet, of the upper one.
+  [[nodiscard]] Eigen::ArrayXd each(double low, double high) const {
+    Eigen::ArrayXd values = Eigen::ArrayXd::Constant(std::ssize(wanted_), high);
+    values.head(std::max<Eigen::Index>(0, values.size() - top_)).setConstant(low);
+    return values;
   }
 
   [[nodiscard]] Selection select() const {
-    const double residual = residuals_(wanted_).maxCoeff(), goal = goal_ * scale_;
-    if (residual > goal || is_growing() || nearly_spanned()) return Selection::kUnconverged;
-    if (!options_.find_repeated) return Selection::kAccepted;
+    const Eigen::ArrayXd residuals = residuals_(wanted_),
+                         goals = each(low_.residual, high_.residual);
+    if ((residuals > goals).any() || is_growing() || nearly_spanned())
+      return Selection::kUnconverged;
+    const Selection accepted =
+        options_.certify && !certified() ? Selection::kUncertified : Selection::kAccepted;
+    if (!options_.find_repeated) return accepted;
     if (confirmed()) {
-      return separated(ritz_.values, residuals_, bottom_, top_, goal) ? Selection::kAccepted
-                                                                      : Selection::kUnconverged;
+      return separated(ritz_.eigen.values, residuals_, bottom_, top_, low_.residual, high_.residual)
+                 ? accepted
+                 : Selection::kUnconverged;
     }
-    return check_.rounds == 0 || residual <= kGivenUp * goal ? Selection::kUnchecked
-                                                             : Selection::kUnconverged;
+    return check_.rounds == 0 || (residuals <= kGivenUp * goals).all() ? Selection::kUnchecked
+                                                                       : Selection::kUnconverged;
+  }
+  /// The wanted Ritz values of an end from the outside, those of the lower one with the other sign.
+  [[nodiscard]] Eigen::VectorXd outwards(bool top) const {
+    const auto& values = ritz_.eigen.values;
+    return top ? Eigen::VectorXd(values.tail(std::min(top_, values.size())).reverse())
+               : Eigen::VectorXd(-values.head(std::min(bottom_, values.size())));
+  }
+  [[nodiscard]] auto chance(bool top) const {
+    return [this, sign = top ? 1 : -1](double value) {
+      return space_.random_starts().chance(sign * value, ritz_);
+    };
+  }
+  [[nodiscard]] bool certified() const {
+    return (top_ == 0 || nothing_missed(outwards(true), high_.error, chance(true))) &&
+           (bottom_ == 0 || nothing_missed(outwards(false), low_.error, chance(false)));
+  }
+  /// [wanted pairs] how far from them a missed eigenvalue may lie.
+  [[nodiscard]] Eigen::VectorXd reach() const {
+    Eigen::VectorXd reach = Eigen::VectorXd::Zero(std::ssize(wanted_));
+    if (space_.complete()) return reach;
+    for (const bool top : {false, true}) {
+      const Eigen::VectorXd values = outwards(top);
+      const Eigen::VectorXd missed =
+          reach_of_missed(values, 2 * scale_, (top ? high_ : low_).error, chance(top));
+      if (top) reach.tail(missed.size()) = missed.reverse();
+      if (!top) reach.head(missed.size()) = missed;
+    }
+    return reach;
   }
   /// The last check has left the wanted values as they were.
   [[nodiscard]] bool confirmed() const {
-    const double same = std::max(options_.tolerance, kContradiction * noise_) * scale_;
+    const Eigen::ArrayXd same = each(low_.error, high_.error).max(kContradiction * noise_ * scale_);
     return check_.values.size() > 0 &&
-           (ritz_.values(wanted_) - check_.values).cwiseAbs().maxCoeff() <= same;
+           ((ritz_.eigen.values(wanted_) - check_.values).array().abs() <= same).all();
   }
 
   /// The next product goes to the column of the residual block that the wanted pairs miss most; a
   /// deflation check is left to grow first.
   void choose_residual() {
     if (is_growing() || starts_left_ > 0 || next_ == 0) return;
-    const Eigen::MatrixXd parts = space_.coupling() * ritz_.vectors(Eigen::all, wanted_);
-    parts.rowwise().squaredNorm().maxCoeff(&next_);
+    ritz_.coupling(Eigen::all, wanted_).rowwise().squaredNorm().maxCoeff(&next_);
   }
 
   /// Half of the room stays with the wanted ends of the spectrum, shared as the wanted pairs are.
   /// An end that was not asked for and reaches further keeps half of the rest: given up, its pairs
   /// come back after each restart, by products that the wanted ones then wait for.
   void thick_restart() {
-    const double low = std::abs(ritz_.values(0));
-    const double high = std::abs(ritz_.values(ritz_.values.size() - 1));
+    const auto& values = ritz_.eigen.values;
+    const double low = std::abs(values(0)), high = std::abs(values(values.size() - 1));
     const Eigen::Index keep = std::max(enough_, max_basis_ / 2);
     const Eigen::Index other = (top_ > 0 ? low > high : high > low) ? (max_basis_ - keep) / 2 : 0;
     const Eigen::Index keep_top = keep * top_ / (top_ + bottom_);
-    restart_with(wanted_ends(
-        space_.expanded(), bottom_ > 0 ? keep - keep_top : other, top_ > 0 ? keep_top : other));
-  }
-  void restart_with(const std::vector<Eigen::Index>& kept) {
-    space_.restart(ritz_.values(kept), ritz_.vectors(Eigen::all, kept));
+    space_.restart(
+        ritz_,
+        wanted_ends(
+            space_.expanded(), bottom_ > 0 ? keep - keep_top : other, top_ > 0 ? keep_top : other));
   }
 
   /// A copy may lie in the residual block of an earlier check, where no later column, orthogonal to
   /// it, would see it: from the second check on, all but the wanted pairs is given up.
   void check_by_deflation() {
-    check_.values = ritz_.values(wanted_);
+    check_.values = ritz_.eigen.values(wanted_);
     if (check_.rounds++ > 0) {
-      restart_with(wanted_);
+      space_.restart(ritz_, wanted_);
       space_.drop_block();
     }
     check_.grows_until = space_.products() + kCheckSteps;
@@ -231,27 +290,32 @@ class ThickRestartLanczos {
                               .product_noise = noise_,
                               .which = options_.which,
                               .other_end = other_end()};
+    const bool measured =
+        options_.measure_residuals || space_.dropped() > 0 ||
+        each(low_.error, high_.error).minCoeff() < kTellsResiduals * noise_ * scale_;
+    result.reach = reach().reverse();
+    result.tolerances = each(low_.error, high_.error).reverse();
     std::reverse(wanted_.begin(), wanted_.end());
-    const bool measured = options_.measure_residuals || space_.dropped() > 0 ||
-                          options_.tolerance < kTellsResiduals * noise_;
-    if (options_.vectors || measured) basis_.rotate(ritz_.vectors(Eigen::all, wanted_));
-    result.eigenvalues = ritz_.values(wanted_);
+    if (options_.vectors || measured) basis_.rotate(ritz_.eigen.vectors(Eigen::all, wanted_));
+    result.eigenvalues = ritz_.eigen.values(wanted_);
     result.residuals = residuals_(wanted_);
     if (measured) measure(result);
     if (!result.residuals.allFinite()) return non_finite(result.products - space_.products());
-    if (status == KrylovStatus::kConverged && contradicts(result, measured))
+    if (status == KrylovStatus::kConverged && contradicts(result, measured)) {
       result.status = KrylovStatus::kInconsistent;
+      result.reach.setConstant(std::numeric_limits<double>::infinity());
+    }
     result.multiplicity_checked =
         space_.complete() || (options_.find_repeated && result.status == KrylovStatus::kConverged);
     return result;
   }
 
   [[nodiscard]] std::optional<RitzValue> other_end() const {
-    const Eigen::Index m = ritz_.values.size();
+    const Eigen::Index m = ritz_.eigen.values.size();
     if (top_ > 0 && bottom_ > 0) return {};
     const Eigen::Index i = top_ > 0 ? 0 : m - 1;
     if (i == (top_ > 0 ? wanted_.front() : wanted_.back())) return {};
-    return RitzValue{ritz_.values(i), residuals_(i) + space_.dropped()};
+    return RitzValue{ritz_.eigen.values(i), residuals_(i) + space_.dropped()};
   }
 
   /// Rayleigh quotients and residuals of the basis' first columns by a product each.
@@ -271,7 +335,7 @@ class ThickRestartLanczos {
     const double noise = kContradiction * std::max(noise_, kProjectionRounding) * scale_;
     return space_.asymmetry() > noise ||
            (measured &&
-            result.residuals.maxCoeff() > kMixedTerm * options_.tolerance * scale_ + noise);
+            (result.residuals.array() > kMixedTerm * result.tolerances.array() + noise).any());
   }
 
   Basis& basis_;
@@ -280,15 +344,15 @@ class ThickRestartLanczos {
   Eigen::Index top_, bottom_;  // pairs wanted at each end
   Eigen::Index enough_;        // all of them, at most n
   Eigen::Index max_basis_;     // columns before a restart
-  double goal_;                // of the residual in the projection, relative
   KrylovSpace<Basis> space_;
   Eigen::Index next_ = 0;         // column of the residual block whose product comes next
   Eigen::Index starts_left_ = 0;  // start vectors behind it that have had no product
   // The last look:
-  SymmetricEigen ritz_;               // ascending
+  RitzPairs ritz_;
   std::vector<Eigen::Index> wanted_;  // of them
   Eigen::VectorXd residuals_;         // of all
   double scale_ = 0;                  // the largest magnitude
+  Allowed low_, high_;                // at each end
   DeflationCheck check_;
 };
 

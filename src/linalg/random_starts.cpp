@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/linalg/random_starts.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+namespace kappascope::linalg {
+
+using Eigen::Index;
+
+void RandomStarts::swapped(Index i, Index j) {
+  std::iter_swap(std::find(place_.begin(), place_.end(), i),
+                 std::find(place_.begin(), place_.end(), j));
+}
+
+void RandomStarts::started(const Eigen::VectorXd& coordinates) {
+  ++drawn_;
+  starts_.push_back({cycles_.size(), coordinates(place_)});
+}
+
+void RandomStarts::restarted(const RitzPairs& ritz, const std::vector<Index>& kept) {
+  const auto left = kept.size() + static_cast<std::size_t>(ritz.coupling.rows());
+  cycles_.push_back({ritz, kept, std::exchange(place_, std::vector<Index>(left))});
+  std::iota(place_.begin(), place_.end(), 0);
+}
+
+void RandomStarts::forget(Index expanded) {
+  starts_.clear();
+  cycles_.clear();
+  place_.resize(static_cast<std::size_t>(expanded));
+  std::iota(place_.begin(), place_.end(), 0);
+}
+
+double RandomStarts::overlap(const Start& start, double lambda, const RitzPairs& last) const {
+  Eigen::VectorXd known = start.coordinates;
+  double slack = 0;
+  for (std::size_t c = start.cycle;; ++c) {
+    const bool ended = c < cycles_.size();
+    const RitzPairs& ritz = ended ? cycles_[c].ritz : last;
+    const auto& place = ended ? cycles_[c].place : place_;
+    const Index m = ritz.eigen.values.size(), block = ritz.coupling.rows();
+    Eigen::VectorXd g = Eigen::VectorXd::Zero(m + block);
+    for (Index i = 0; i < known.size(); ++i) g(place[static_cast<std::size_t>(i)]) = known(i);
+    Eigen::VectorXd a = ritz.eigen.vectors.transpose() * g.head(m);
+    known.resize(0);
+    if (ended) {
+      known.resize(static_cast<Index>(cycles_[c].kept.size()) + block);
+      known << a(cycles_[c].kept), Eigen::VectorXd::Zero(block);
+      a(cycles_[c].kept).setZero();
+    }
+    // Pairs that are exact to the last bit, as all of a zero operator, are at no distance from it.
+    const bool exact = ritz.error == 0 && ritz.coupling.isZero(0);
+    const Eigen::ArrayXd distance =
+        exact ? Eigen::ArrayXd::Ones(m) : Eigen::ArrayXd(ritz.eigen.values.array() - lambda);
+    a.array() /= distance;
+    slack += ritz.error * a.norm();
+    const Eigen::VectorXd h = g.tail(block) - ritz.coupling * a;
+    if (ended) {
+      known.tail(block) = h;
+      continue;
+    }
+    const Eigen::MatrixXd by_distance = ritz.coupling * distance.inverse().matrix().asDiagonal();
+    const Eigen::MatrixXd bound =
+        Eigen::MatrixXd::Identity(block, block) + by_distance * by_distance.transpose();
+    return std::sqrt(std::max(0.0, h.dot(bound.llt().solve(h)))) + slack;
+  }
+}
+
+double RandomStarts::chance(double lambda, const RitzPairs& ritz) const {
+  double least = 1;
+  for (const auto& start : starts_) {
+    // The density of u·g is at most sqrt(n / 2π). Of several starts the best is taken, and which
+    // are left may depend on them, so each that was drawn has a share of the probability.
+    const double density = std::sqrt(2 * static_cast<double>(n_) / std::numbers::pi);
+    const double chance = density * drawn_ * overlap(start, lambda, ritz);
+    if (chance < least) least = chance;  // NaN at a Ritz value says nothing
+  }
+  return least;
+}
+
+bool nothing_missed(const Eigen::VectorXd& values,
+                    double distance,
+                    const std::function<double(double)>& chance) {
+  // Any of the eigenvectors up to this rank may be the one that has too little of the starts.
+  constexpr double kMissed = 0.05;
+  const double each = kMissed / static_cast<double>(values.size());
+  // Within a gap, as 1 / Π |θ_i - λ|, it is largest at the ends.
+  for (Index i = 0; i < values.size(); ++i) {
+    if (i > 0 && values(i - 1) - values(i) <= 2 * distance) continue;
+    if (chance(values(i) + distance) > each) return false;
+    if (i > 0 && chance(values(i - 1) - distance) > each) return false;
+  }
+  return true;
+}
+
+Eigen::VectorXd reach_of_missed(const Eigen::VectorXd& values,
+                                double range,
+                                double tolerance,
+                                const std::function<double(double)>& chance) {
+  constexpr double kExact = 1.1;
+  Eigen::VectorXd reach(values.size());
+  for (Index i = 0; i < values.size(); ++i) {
+    const Eigen::VectorXd first = values.head(i + 1);
+    const auto known = [&](double distance) { return nothing_missed(first, distance, chance); };
+    double low = std::numeric_limits<double>::epsilon() * range, high = range;
+    if (!known(high)) high = std::numeric_limits<double>::infinity();
+    if (known(tolerance)) high = tolerance;
+    if (known(low)) high = low;
+    while (high > kExact * low && std::isfinite(high)) {
+      const double middle = std::sqrt(low * high);
+      (known(middle) ? high : low) = middle;
+    }
+    reach(i) = high;
+  }
+  return reach;
+}
+
+}  // namespace kappascope::linalg
