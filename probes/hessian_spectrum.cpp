@@ -184,6 +184,7 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   lanczos.top = options_.top;
   lanczos.which = linalg::SpectrumEnd::kBoth;
   lanczos.find_repeated = true;
+  lanczos.one_scale = true;  // a window is not to cost more for the smaller end
   lanczos.tolerance = options_.tolerance;
   lanczos.max_products = std::min(options_.max_products, affordable);
   lanczos.seed = options_.seed;

@@ -12,16 +12,21 @@ namespace {
 
 namespace id = store::id;
 
-/// The i-th eigenvalue with its bound; a number that is none keeps the status that says so.
+store::Status status_of(const linalg::ExtremeEigenvalues& found, int i) {
+  return found.status == linalg::KrylovStatus::kConverged && !found.ranked(i)
+             ? store::Status(store::Status::kUncertified)
+             : store::Status::parse(linalg::to_string(found.status));
+}
+
+/// The i-th eigenvalue with its interval; a number that is none keeps the status that says so.
 void add_eigenvalue(store::Snapshot& out,
                     const std::string& name,
                     const linalg::ExtremeEigenvalues& found,
                     int i) {
-  const double value = found.eigenvalues[i];
-  const double bound = found.bounds()[i];
-  add_scalar(out, name, "", value, value - bound, value + bound);
+  const auto [lower, upper] = found.interval(i);
+  add_scalar(out, name, "", found.eigenvalues[i], lower, upper);
   if (out.scalars.back().status == store::Status::kOk)
-    out.scalars.back().status = store::Status::parse(linalg::to_string(found.status));
+    out.scalars.back().status = status_of(found, i);
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
                 int64_t max_products,
                 int64_t max_basis,
                 bool find_repeated,
+                bool certify,
                 bool vectors,
                 int64_t seed,
                 const std::optional<at::Tensor>& start,
@@ -75,6 +76,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
   options.max_products = checked_int(max_products, "max_products");
   options.max_basis = checked_int(max_basis, "max_basis");
   options.find_repeated = find_repeated;
+  options.certify = certify;
   options.vectors = vectors;
   options.seed = static_cast<std::uint64_t>(seed);
   return ask(
@@ -97,6 +99,8 @@ Result spectrum(const std::optional<at::Tensor>& value,
         out.insert("eigenvalues", tensor::from_vector(found.eigenvalues));
         out.insert("residuals", tensor::from_vector(found.residuals));
         out.insert("bounds", tensor::from_vector(found.bounds()));
+        out.insert("reach", tensor::from_vector(found.reach));
+        out.insert("tolerances", tensor::from_vector(found.tolerances));
         out.insert("product_noise", number(found.product_noise));
         out.insert("room_for_vectors", number(found.room_for_vectors));
         out.insert("packed_vectors", number(found.packed_vectors ? 1 : 0));
@@ -223,7 +227,7 @@ TORCH_LIBRARY(kappascope, library) {
   // `watcher` is asked by `progress` after each product.
   define("spectrum",
          "int top, str which, float tolerance, int max_products, int max_basis, "
-         "bool find_repeated, bool vectors, int seed, Tensor? start, Tensor? scale",
+         "bool find_repeated, bool certify, bool vectors, int seed, Tensor? start, Tensor? scale",
          &kappascope::spectrum);
   define("density",
          "int steps, int probes, int points, float bandwidth, int max_vectors, int seed",

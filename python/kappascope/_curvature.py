@@ -30,6 +30,7 @@ def spectrum(
     max_products: int = 300,
     max_basis: int = 80,
     find_repeated: bool = False,
+    certify: bool = False,
     start: Spectrum | Tensor | None = None,
     vectors: bool = True,
     seed: int = 0,
@@ -58,7 +59,8 @@ def spectrum(
         (2 + 2β₁)/((1 - β₁)η), 38/η at β₁ = 0.9. Eigenvectors are in the coordinates P^(1/2) θ. Where
         there are second moments, it takes four products more.
     top, which: pairs wanted at each requested end; ends are by value, not by magnitude.
-    tol: on ‖A v - value v‖ / largest magnitude; where products are noisier, on their noise.
+    tol: on ‖A v - value v‖, relative to the outermost value at the same end; where products are
+        noisier, on their noise.
     max_products: of the iteration. Within thirty times a product's noise each residual is measured
         by one more.
     max_basis: vectors of the parameters' size that are kept before a restart; fewer where they
@@ -66,6 +68,8 @@ def spectrum(
         than half of them fit (tol of 5e-4 or more); the result says so.
     find_repeated: list repeated eigenvalues as often as they occur, for a dozen products more and
         a dozen for each copy.
+    certify: go on until every value is certified (95 % over a random start) to be the extreme one
+        of its rank; without it the result tells which are, from the products that were taken.
     start: the last snapshot's Spectrum, or vectors [n] or [s, n].
     only: a glob of the names of the parameters, where not all of params are meant.
     group: the processes that make this call together, a torch.distributed group (all of them:
@@ -108,6 +112,7 @@ def spectrum(
         max_products=max_products,
         max_basis=max_basis,
         find_repeated=find_repeated,
+        certify=certify,
         vectors=vectors,
         seed=seed,
         start=start,
@@ -119,6 +124,8 @@ def spectrum(
         eigenvectors=numbers.get("eigenvectors"),
         residuals=numbers["residuals"],
         bounds=numbers["bounds"],
+        reach=numbers["reach"],
+        tolerances=numbers["tolerances"],
         status=status,
         products=products,
         product_kind=kind,

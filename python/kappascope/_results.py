@@ -56,6 +56,13 @@ class Spectrum(Shown):
     """[k], float64: ‖A v - value v‖, by one more product each."""
     bounds: Tensor
     """[k], float64: how far from an eigenvalue each value can be; residual and rounding."""
+    reach: Tensor
+    """[k], float64: how far from it an eigenvalue may have been missed. With probability 95 % over
+    the random start, all eigenvalues beyond value i at its end lie within reach[i] of those found,
+    so that it is the next; those closer together count as one. 0: by the whole space, for certain;
+    inf: nothing is known, as after a start that was given."""
+    tolerances: Tensor
+    """[k], float64: the error that was asked for of each, or what noise allows."""
     status: str
     """"converged", "max_products", "interrupted", "non_finite" or "inconsistent"."""
     products: int
@@ -78,7 +85,7 @@ class Spectrum(Shown):
     """Where one end was asked for, the extreme Ritz value at the other one: the eigenvalue there is
     at this value or beyond it. None where the space held nothing but the wanted pairs."""
     tolerance: float
-    """Asked for: residual / largest magnitude."""
+    """Asked for: residual / outermost magnitude of the same end."""
     product_noise: float
     """Relative error of one product."""
     stability_limit: float | None
@@ -86,6 +93,12 @@ class Spectrum(Shown):
     shapes: dict[str, torch.Size]
     """Of the parameters, by name, in the order in which their entries make up a vector; of this
     process's shards, where parameters are sharded."""
+
+    @property
+    def certified(self) -> Tensor:
+        """[k], bool: the value is certified to be the extreme one of its rank; another only lies
+        near some eigenvalue."""
+        return self.reach <= self.tolerances
 
     def named_vector(self, i: int) -> dict[str, Tensor]:
         """Eigenvector i in the shapes of the parameters, as views."""
@@ -104,10 +117,10 @@ class Spectrum(Shown):
         ]
 
     def table(self) -> list[dict[str, Any]]:
-        columns = zip(
-            self.eigenvalues.tolist(), self.bounds.tolist(), self.residuals.tolist(), strict=True
-        )
-        return [{"eigenvalue": a, "bound": b, "residual": c} for a, b, c in columns]
+        columns = (self.eigenvalues, self.bounds, self.residuals, self.reach, self.certified)
+        names = ("eigenvalue", "bound", "residual", "reach", "certified")
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _draw(self, ax: Any) -> None:
         values = self.eigenvalues.tolist()
@@ -123,11 +136,12 @@ class Spectrum(Shown):
             f"{self.operator} of {n} parameters: {self.status}, "
             + _cost(self.products, self.product_kind, self.seconds)
         ]
-        for value, bound in zip(self.eigenvalues.tolist(), self.bounds.tolist(), strict=True):
-            lines.append(f"  {value:>14.6g}  +- {bound:.1e}")
+        for row in self.table():
+            mark = "" if row["certified"] else " ?"
+            lines.append(f"  {row['eigenvalue']:>14.6g}  +- {row['bound']:.1e}{mark}")
         lines.append(_WORDS.get(self.status, self.status))
         if self.eigenvalues.numel() > 0:
-            lines += self._beside_limit() + self._not_asked()
+            lines += self._beside_limit() + self._ranks() + self._not_asked()
             if self.room_for_vectors > 0:
                 lines.append(
                     f"Memory left room for {self.room_for_vectors} vectors, so the iteration "
@@ -156,6 +170,31 @@ class Spectrum(Shown):
             f"As the optimizer sees it; its steps are unstable above {self.stability_limit:.4g}, "
             f"and the largest is {share:.3g} +- {error:.1g} of that."
         ]
+
+    def _ranks(self) -> list[str]:
+        """Which values are the extreme ones."""
+        if self.status == "inconsistent":
+            return []
+        count = int(self.certified.sum())
+        lines = []
+        if count > 0:
+            lines.append(
+                f"Certified (95 %): {count} of {self.reach.numel()} are the extreme ones of their "
+                f"ranks, where values within {self.tolerances.max():.1e} of each other count as "
+                "one."
+            )
+        if count < self.reach.numel():
+            reach = float(self.reach.max())
+            missed = (
+                f"within {reach:.1e} of them there may be others that were missed"
+                if reach < float("inf")
+                else "others may lie beyond, as no random start has looked"
+            )
+            lines.append(
+                f"Those marked ? only lie near some eigenvalue: {missed}; to go on, ask with "
+                "certify=True."
+            )
+        return lines
 
     def _not_asked(self) -> list[str]:
         """What was not looked at, and how to ask for it."""

@@ -53,7 +53,7 @@ void add_values(Figure& figure,
         spectrum.checkpoint,
         words(spectrum.bounds[i]),
         words(spectrum.residuals[i]),
-        std::abs(value) <= spectrum.bounds[i] ? "sign not resolved" : spectrum.status.text()));
+        std::abs(value) <= spectrum.bounds[i] ? "sign not resolved" : spectrum.worth(i)));
   }
   if (!series.x.empty()) figure.series.push_back(std::move(series));
 }
@@ -188,8 +188,9 @@ Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& 
   figure.x.categories = true;
   figure.caption =
       "Each eigenvalue at the checkpoint with its bar: a true eigenvalue lies within it (bars "
-      "shorter than the mark are hidden by it). A hollow mark did not converge, or its bar reaches "
-      "across zero.";
+      "shorter than the mark are hidden by it). A hollow mark did not converge, is not certified "
+      "to "
+      "be the one of its rank, or its bar reaches across zero.";
   std::map<std::string, std::size_t> at;
   tick_ranks(figure.x, group, at);
   figure.panels.push_back({.title = "on the batch, bars are error bounds",

@@ -34,12 +34,17 @@ std::string outcome(const StoredSpectrum& spectrum, double products) {
   const double widest =
       count == 0 ? 0 : *std::max_element(spectrum.bounds.begin(), spectrum.bounds.end());
   if (spectrum.status == store::Status::kConverged) {
+    const auto certified = std::ranges::count(spectrum.certified, 1);
     return fmt::format(
         "Converged in {} products: each of the {} values lies within its bar of a true eigenvalue "
-        "of this batch, the widest bar being ±{}.",
+        "of this batch, the widest bar being ±{}{}.",
         products,
         count,
-        words(widest));
+        words(widest),
+        spectrum.certified.empty() ? ""
+                                   : fmt::format("; {} of them are certified (95 %) to be those of "
+                                                 "their ranks",
+                                                 certified));
   }
   return fmt::format(
       "Not converged ({} after {} products): each of the {} values lies within its bar of a true "

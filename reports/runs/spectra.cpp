@@ -64,8 +64,16 @@ std::string StoredSpectrum::rank(std::size_t i) const {
 
 bool StoredSpectrum::resolved(std::size_t i) const {
   if (status == store::Status::kInconsistent || std::abs(values[i]) <= bounds[i]) return false;
+  if (!certified.empty() && certified[i] == 0) return false;
   const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
   return status == store::Status::kConverged || residuals[i] <= tolerance * largest;
+}
+
+std::string_view StoredSpectrum::worth(std::size_t i) const {
+  const bool uncertified = !certified.empty() && certified[i] == 0;
+  return uncertified && status == store::Status::kConverged
+             ? store::Status(store::Status::kUncertified).text()
+             : status.text();
 }
 
 bool StoredSpectrum::bounds_the_step() const {
@@ -90,6 +98,11 @@ std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
       one.values = table[0];
       one.residuals = table[1];
       one.bounds = table[2];
+      const auto reach = newest_table(arms[a], one.key(part::kReach), 2);
+      if (!reach.empty() && reach[0].size() == one.values.size()) {
+        for (std::size_t i = 0; i < one.values.size(); ++i)
+          one.certified.push_back(reach[0][i] <= reach[1][i] ? 1 : 0);
+      }
       const auto* status = newest(arms[a], one.key(part::kStatus));
       one.status = status == nullptr ? store::Status::kNotRecorded : status->scalar.status;
       one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key(part::kCheckpoint)));

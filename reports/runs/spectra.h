@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/runs/arms.h"
@@ -18,7 +19,8 @@ struct StoredSpectrum {
   std::int64_t checkpoint = 0;                          ///< training steps taken by then
   store::Status status{};                               ///< theirs
   std::vector<double> values{}, residuals{}, bounds{};  ///< descending
-  std::size_t top = 0;  ///< how many of them were asked for at each end
+  std::vector<char> certified{};  ///< to be those of their ranks; empty: the run does not tell
+  std::size_t top = 0;            ///< how many of them were asked for at each end
   bool has_largest = false, has_smallest = false;
   double tolerance = 0, rows = 0, parameters = 0, rate = 0;  ///< rate: 0 where not known
   double own_limit = 0;  ///< of the optimiser, which sees this operator; 0: not known
@@ -34,9 +36,11 @@ struct StoredSpectrum {
   /// Whether a table over batches, which may have been measured at another time, has these ranks.
   [[nodiscard]] bool same_ranks(const std::vector<std::vector<double>>& batches,
                                 const store::StepValue* from_largest) const;
-  /// Whether the value stands for what it says: the residual is as small as was asked for, and the
-  /// bound leaves its sign.
+  /// Whether the value stands for what it says: the residual is as small as was asked for, the
+  /// bound leaves its sign, and it is certified to be that of its rank.
   [[nodiscard]] bool resolved(std::size_t i) const;
+  /// The status, or "uncertified" where it converged and is not known to be that of its rank.
+  [[nodiscard]] std::string_view worth(std::size_t i) const;
   /// Whether limit() is one for it: its largest eigenvalue is there, and the optimiser's own limit,
   /// or, of the Hessian or the Gauss-Newton matrix, a learning rate.
   [[nodiscard]] bool bounds_the_step() const;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kappascope/linalg/lanczos.h"
@@ -128,9 +130,10 @@ void tally(const Case& c, const LanczosResult& found, bool top, Tally& out) {
 }  // namespace
 
 TEST_CASE("a value that is certified is the extreme one of its rank") {
-  // A certificate of 95 % may fail in one of twenty values. The bound behind it takes the worst case
-  // at every step: with 3,000 other seeds 2 of 15,207 failed. At one in 5,000 more than 5 of the
-  // thousand here have a probability below 1e-7. Where "converged" was all there was, 56 were wrong.
+  // A certificate of 95 % may fail in one of twenty values. The bound behind it takes the worst
+  // case at every step: with 3,000 other seeds 2 of 15,207 failed. At one in 5,000 more than 5 of
+  // the thousand here have a probability below 1e-7. Where "converged" was all there was, 56 were
+  // wrong.
   Tally all, asked;
   std::string faults;
   for (std::uint64_t seed = 0; seed < 240; ++seed) {
@@ -214,4 +217,24 @@ TEST_CASE("a start that was given certifies nothing; the whole space does for ce
   const auto whole = lanczos(dense_operator(Eigen::VectorXd::LinSpaced(4, 1, 4).asDiagonal()));
   CHECK(whole.reach.isZero(0));
   CHECK_THAT(certificate(whole), Catch::Contains("They are the largest ones for certain."));
+}
+
+TEST_CASE(
+    "what is stored of a rank: an interval that holds it, or that it is near some eigenvalue") {
+  ExtremeEigenvalues found{.status = KrylovStatus::kConverged,
+                           .eigenvalues = Eigen::Vector4d(9, 5, -2, -3),
+                           .residuals = Eigen::Vector4d::Constant(0.01),
+                           .reach = Eigen::Vector4d(0.5, 0.02, 0.3, 0.02),
+                           .tolerances = Eigen::Vector4d::Constant(0.1),
+                           .which = SpectrumEnd::kBoth};
+  CHECK_FALSE(found.certified(0));
+  CHECK(found.ranked(0));  // the outermost: nothing lies beyond its reach
+  CHECK(found.interval(0) == std::pair(9 - 0.01, 9 + 0.5));
+  CHECK(found.certified(1));
+  CHECK(found.interval(1) == std::pair(5 - 0.01, 5 + 0.02));
+  CHECK_FALSE(found.ranked(2));
+  CHECK(found.interval(2) == std::pair(-2 - 0.01, -2 + 0.01));
+  CHECK(found.interval(3) == std::pair(-3 - 0.02, -3 + 0.01));
+  found.reach(0) = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(found.ranked(0));
 }

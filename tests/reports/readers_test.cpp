@@ -93,6 +93,13 @@ std::vector<Arm> whole_arms(const TemporaryFolder& folder) {
   last(part::kStatus).status = store::Status::kMaxProducts;
   last(part::kProductReason).attributes["text"] = "no second derivative";
   last(part::kOtherEnd).value = -1e9;  // of the larger magnitude
+  // The second of six values is not certified.
+  const auto key = [](store::SpectrumPart part) {
+    return store::SeriesKey{store::spectrum_series("hessian", "*", part), ""};
+  };
+  const auto step = arms[1].arrays.at(key(part::kEigenvalues)).back().first;
+  arms[1].arrays[key(part::kReach)] = {
+      {step, {.shape = {2, 6}, .data = {0, 9, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}}}};
   return arms;
 }
 

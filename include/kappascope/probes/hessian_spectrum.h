@@ -15,7 +15,7 @@ namespace kappascope::probes {
 
 struct HessianSpectrumOptions {
   int top = 5;              ///< eigenvalues at each end
-  double tolerance = 1e-3;  ///< of the residual, relative to the largest magnitude
+  double tolerance = 1e-3;  ///< of the residual, relative to the largest magnitude of both ends
   int max_products = 200;
   bool density = true;  ///< spectral density by stochastic Lanczos quadrature
   int density_steps = 50;
@@ -35,16 +35,18 @@ struct HessianSpectrumOptions {
 /// hessian/lambda_1.., hessian/lambda_min_1.., hessian/trace, hessian/products (those of the
 /// eigenvalues), where the preconditioner is known hessian/preconditioned and
 /// hessian/stability_limit, and the array hessian/density ([4, points]: grid, density, lower,
-/// upper). Each measurement starts from the vectors of the last. Looks at no training step: it
-/// evaluates its own loss, which must not be random, when it emits; one that fails becomes the
-/// event "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one
-/// kept graph, and of up to 80 vectors of the parameters' size while it measures, one in between.
-/// Within a budget it times one product first: where fewer than kFewestProducts fit, the window is
-/// put off; where not all fit, the eigenvalues take what they need of those that do, and the
-/// density's starts what is left. Either is the event "hessian_budget". In a group it is the
-/// Hessian of the mean of the processes' losses, each on a batch of its own: process 0 asks the
-/// others for products, or where the operator is shared_with() them, all take the same steps, by
-/// the clock of process 0.
+/// upper). The interval of λ_1 and λ_min_1 holds what may have been missed beyond it (95 %), and
+/// further values that are not certified to be those of their rank have the status "uncertified".
+/// Each measurement starts from the vectors of the last. Looks at no training step: it evaluates
+/// its own loss, which must not be random, when it emits; one that fails becomes the event
+/// "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one kept
+/// graph, and of up to 80 vectors of the parameters' size while it measures, one in between. Within
+/// a budget it times one product first: where fewer than kFewestProducts fit, the window is put
+/// off; where not all fit, the eigenvalues take what they need of those that do, and the density's
+/// starts what is left. Either is the event "hessian_budget". In a group it is the Hessian of the
+/// mean of the processes' losses, each on a batch of its own: process 0 asks the others for
+/// products, or where the operator is shared_with() them, all take the same steps, by the clock of
+/// process 0.
 class HessianSpectrum final : public session::Probe {
  public:
   /// With fewer no eigenvalue comes near its tolerance.

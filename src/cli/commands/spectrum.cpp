@@ -121,7 +121,11 @@ int run_spectrum(const Arguments& arguments) {
       "shown\n"
       "too; to compute that end as well, pass --which both. Each distinct eigenvalue is listed "
       "once;\n"
-      "to list repeated ones as often as they occur, pass --find-repeated.\n\n"
+      "to list repeated ones as often as they occur, pass --find-repeated. A '?' marks a value "
+      "that\n"
+      "the products do not certify to be the extreme one of its rank: one further out may have "
+      "been\n"
+      "missed; --certify goes on until none is left.\n\n"
       "--operator preconditioned takes P^(-1/2) H P^(-1/2), with the second moments of Adam or "
       "AdamW\n"
       "from the checkpoint (of SGD, P = 1): its largest eigenvalue must stay below the limit of "
@@ -150,9 +154,13 @@ int run_spectrum(const Arguments& arguments) {
       "find-repeated",
       po::bool_switch(&lanczos.find_repeated),
       "list repeated eigenvalues as often as they occur (about a dozen products more, and a dozen "
-      "for each copy)")("tolerance",
-                        po::value(&lanczos.tolerance)->default_value(lanczos.tolerance, "0.001"),
-                        "largest accepted residual, relative to the largest magnitude")(
+      "for each copy)")("certify",
+                        po::bool_switch(&lanczos.certify),
+                        "go on until every value is certified (95 %) to be the extreme one of its "
+                        "rank; without it those marked '?' only lie near some eigenvalue")(
+      "tolerance",
+      po::value(&lanczos.tolerance)->default_value(lanczos.tolerance, "0.001"),
+      "largest accepted residual, relative to the outermost value at the same end")(
       "max-products",
       po::value(&lanczos.max_products)->default_value(lanczos.max_products),
       "stop after this many matrix-vector products")(

@@ -58,7 +58,8 @@ void print_certificate(const SpectrumResult& result, double tolerance) {
                                  {.max_products = "--max-products",
                                   .tolerance = "--tolerance",
                                   .both_ends = "--which both",
-                                  .find_repeated = "--find-repeated"}));
+                                  .find_repeated = "--find-repeated",
+                                  .certify = "--certify"}));
   if (found.eigenvalues.size() == 0) return;
   fmt::print("Products are in {} ({}), good to about {:.1g}; asked for was {:.1g}.\n",
              result.type,

@@ -17,6 +17,12 @@ json share(const linalg::Share& share) {
   return {{"value", share.value}, {"lower", share.lower}, {"upper", share.upper}};
 }
 
+json certified(const linalg::ExtremeEigenvalues& found) {
+  json each = json::array();
+  for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i) each.push_back(found.certified(i));
+  return each;
+}
+
 json means(const curvature::SampleMeans& means) {
   return {{"value", numbers(means.value)},
           {"lower", numbers(means.lower)},
@@ -123,6 +129,8 @@ json to_json(const SpectrumRequest& request, const SpectrumResult& result) {
               {"eigenvalues", numbers(found.eigenvalues)},
               {"residuals", numbers(found.residuals)},
               {"bounds", numbers(result.bounds)},
+              {"reach", numbers(found.reach)},
+              {"certified", certified(found)},
               {"which", to_string(found.which)},
               {"multiplicity_checked", found.multiplicity_checked},
               {"other_end", other_end(found)},

@@ -70,8 +70,13 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
       out.outcome(name, asked ? status : Status::kNotAsked);
       return;
     }
-    const double value = found.eigenvalues[i], bound = result.bounds[i];
-    out.interval(name, status, value, value - bound, value + bound);
+    const auto [lower, upper] = found.interval(i);
+    const bool uncertified = found.status == linalg::KrylovStatus::kConverged && !found.ranked(i);
+    out.interval(name,
+                 uncertified ? Status(Status::kUncertified) : status,
+                 found.eigenvalues[i],
+                 lower,
+                 upper);
   };
   using linalg::SpectrumEnd;
   end(part::kLambda, request.lanczos.which != SpectrumEnd::kSmallest, 0);
@@ -89,6 +94,7 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
   const Eigen::VectorXd none;
   out.table(part::kEigenvalues,
             {&found.eigenvalues, &found.residuals, count > 0 ? &result.bounds : &none});
+  out.table(part::kReach, {&found.reach, &found.tolerances});
   for (const auto& name : result.names) {
     Eigen::VectorXd shares(static_cast<Eigen::Index>(result.shares.size()));
     for (std::size_t i = 0; i < result.shares.size(); ++i) {

@@ -23,9 +23,10 @@ void print_pairs(const SpectrumRequest& request, const SpectrumResult& result) {
              linalg::to_string(found.status),
              found.products);
   for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i) {
-    fmt::print("  {:>14.6g}  +- {:.1e}   {}\n",
+    fmt::print("  {:>14.6g}  +- {:.1e} {} {}\n",
                found.eigenvalues[i],
                result.bounds[i],
+               found.certified(i) ? ' ' : '?',
                text(result.shares[static_cast<std::size_t>(i)]));
   }
   print_certificate(result, request.lanczos.tolerance);

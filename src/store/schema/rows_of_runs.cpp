@@ -7,8 +7,11 @@ namespace {
 constexpr StatusSet kNumber{Status::kOk, Status::kNonFinite};
 constexpr StatusSet kKappa{
     Status::kResolved, Status::kBiased, Status::kNotResolvable, Status::kDegenerate};
-constexpr StatusSet kKrylov{
-    Status::kConverged, Status::kMaxProducts, Status::kInconsistent, Status::kNonFinite};
+constexpr StatusSet kKrylov{Status::kConverged,
+                            Status::kUncertified,
+                            Status::kMaxProducts,
+                            Status::kInconsistent,
+                            Status::kNonFinite};
 constexpr const char* kScaledOnly =
     "for those who train with Adam, which preconditions diagonally; no figure shows it yet";
 

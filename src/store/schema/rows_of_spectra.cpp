@@ -48,7 +48,7 @@ void add_array(const OfPart& row, std::vector<SeriesInfo>& out) {
 }
 
 void add_eigenvalues(std::vector<SeriesInfo>& out) {
-  add(kIteration | StatusSet{Status::kNotAsked},
+  add(kIteration | StatusSet{Status::kUncertified, Status::kNotAsked},
       {{part::kLambda, kEigenvalue, "the largest, ± its bound", kFigure | kFindings},
        {part::kLambdaMin, kEigenvalue, "the smallest, ± its bound", kFigure | kFindings}},
       out);
@@ -57,6 +57,13 @@ void add_eigenvalues(std::vector<SeriesInfo>& out) {
              "[3, k]: value, residual, bound, descending",
              kFigure | kFindings},
             out);
+  add_array(
+      {part::kReach,
+       kEigenvalue,
+       "[2, k]: how far from each another may have been missed (95 %), and may be where it is "
+       "certified",
+       kFigure | kFindings},
+      out);
   add_array(
       {part::kShare, "share", "[1, k]: of each eigenvector that lies in a parameter", kFigure},
       out);
@@ -70,7 +77,7 @@ void add_eigenvalues(std::vector<SeriesInfo>& out) {
        {part::kParameters, "parameters", "of the block", kFigure},
        {part::kMultiplicity, "1", "1: repeated eigenvalues were looked for", 0, kCost},
        {part::kTop, "eigenvalues", "asked for at each end", kFigure | kFindings},
-       {part::kTolerance, "1", "asked for, of the largest magnitude", kFigure},
+       {part::kTolerance, "1", "asked for, of the outermost value at the same end", kFigure},
        {part::kProducts, "products", "of the eigenvalues", kFigure | kFindings},
        {part::kSeconds, "s", "of the eigenvalues", 0, kCost}},
       out);

@@ -78,6 +78,26 @@ class Spectrum(unittest.TestCase):
         self.assertTrue(every.multiplicity_checked)
         self.assertNotIn("Multiplicity", str(every))
 
+    def test_what_is_certified_is_the_extreme_one_and_a_given_start_certifies_nothing(self) -> None:
+        weight = torch.nn.Parameter(torch.ones(300, dtype=torch.float64))
+        curvature = torch.linspace(-0.5, 1, 300, dtype=torch.float64)
+        curvature[:3] = torch.tensor([1000.0, 300.0, 50.0])
+        loss = (curvature * weight.square()).sum() / 2
+        found = kappascope.spectrum(
+            loss, [weight], top=3, which="smallest", certify=True, max_products=1000
+        )
+        self.assertEqual(found.status, "converged")
+        self.assertTrue(bool(found.certified.all()))
+        smallest = curvature.sort().values[:3].flip(0)
+        torch.testing.assert_close(
+            found.eigenvalues, smallest, atol=float(found.tolerances.max()), rtol=0
+        )
+        start = torch.zeros(300, dtype=torch.float64)
+        start[[2, 99]] = 1  # the largest is no part of it
+        given = kappascope.spectrum(loss, [weight], top=1, start=start)
+        self.assertFalse(bool(given.certified.any()))
+        self.assertIn("no random start has looked", str(given))
+
     def test_the_other_end_comes_for_nothing_and_says_where_it_is_the_larger_one(self) -> None:
         weight = torch.nn.Parameter(torch.ones(40, dtype=torch.float64))
         curvature = torch.linspace(-1, 1, 40, dtype=torch.float64)

@@ -161,6 +161,7 @@ inline constexpr SpectrumPart kLambdaMin{"lambda_min_1"};
 inline constexpr SpectrumPart kOtherEnd{"other_end"};
 inline constexpr SpectrumPart kMultiplicity{"multiplicity"};
 inline constexpr SpectrumPart kEigenvalues{"eigenvalues"};  // an array
+inline constexpr SpectrumPart kReach{"reach"};              // an array
 inline constexpr SpectrumPart kShare{"share"};              // an array
 inline constexpr SpectrumPart kStatus{"status"};
 inline constexpr SpectrumPart kCheckpoint{"checkpoint"};

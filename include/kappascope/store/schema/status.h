@@ -23,6 +23,7 @@ class Status {
     kNotResolvable,  ///< a condition number that this sample or precision cannot resolve
     kDegenerate,     ///< a condition number of a matrix with a null space
     kConverged,      ///< an iteration reached its tolerance
+    kUncertified,    ///< it did, and whether the value is the one of its rank is not known
     kMaxProducts,    ///< an iteration ran out of products before
     kInconsistent,   ///< products of one operator contradict each other
     kReached,        ///< a sampled interval is as narrow as was asked for
@@ -70,6 +71,7 @@ class Status {
                                                                   "not_resolvable",
                                                                   "degenerate",
                                                                   "converged",
+                                                                  "uncertified",
                                                                   "max_products",
                                                                   "inconsistent",
                                                                   "reached",
