@@ -14,7 +14,9 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
+#include "kappascope/nn/autocast.h"
 #include "kappascope/probes/scalars.h"
+#include "kappascope/tensor/full_float.h"
 #include "probes/layer_states.h"
 #include "probes/layer_windows.h"
 #include "probes/shared_layers.h"
@@ -78,6 +80,9 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
                                    int64_t rows_per_group,
                                    const at::Tensor& mask) {
   torch::NoGradGuard no_grad;
+  // As exact as its features, whatever training rounds to for speed.
+  const tensor::FullFloat full_float;
+  const nn::Autocast none(phi_in.device().type(), std::nullopt);
   require(phi_in.dim() == 2 && gamma_in.dim() == 2 && phi_in.size(0) == gamma_in.size(0) &&
               phi_in.size(0) > 0,
           "gradient_variance needs features and gradients of the same tokens");

@@ -14,8 +14,8 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/tensor/convert.h"
+#include "kappascope/tensor/full_float.h"
 #include "tensor/centre.h"
-#include "tensor/full_float.h"
 #include "tensor/host_pass.h"
 #include "tensor/lower_triangle.h"
 

@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/statistics.h"
+#include "kappascope/nn/autocast.h"
 #include "kappascope/nn/gated_mlp.h"
 #include "support/catch.h"
 
@@ -42,6 +43,35 @@ TEST_CASE("the measured variance is that of the per-token gradients, without for
   CHECK(v.b_zero.value ==
         Approx(brute_force(c.phi, c.gamma, torch::zeros_like(c.b))).epsilon(1e-12));
   CHECK(v.b_minus_mean.value == Approx(brute_force(c.phi, c.gamma, -c.phi.mean(0))).epsilon(1e-12));
+}
+
+TEST_CASE("what training rounds to for speed rounds nothing here, and stays as it was") {
+  auto& context = at::globalContext();
+  auto c = dependent_case(300);
+  for (auto* part : {&c.phi, &c.gamma, &c.b}) *part = part->to(torch::kFloat);
+  const auto numbers = [&] {
+    const auto v = gradient_variance(c.phi, c.gamma, c.b, 0.25);
+    return std::vector<double>{v.measured.value,
+                               v.derived.value,
+                               v.published.value,
+                               v.independence.value,
+                               v.zero_mean.value,
+                               v.b_minus_mean.value,
+                               v.b_minimiser.value,
+                               v.measured.error};
+  };
+  const auto want = numbers();
+  for (const auto type : {torch::kBFloat16, torch::kHalf}) {
+    for (const char* precision : {"highest", "high", "medium"}) {
+      context.setFloat32MatmulPrecision(precision);
+      const auto before = context.float32MatmulPrecision();
+      const nn::Autocast autocast(torch::kCPU, type);
+      CHECK(numbers() == want);
+      CHECK(context.float32MatmulPrecision() == before);
+      CHECK(nn::Autocast::now(torch::kCPU) == type);
+    }
+  }
+  context.setFloat32MatmulPrecision("highest");
 }
 
 TEST_CASE(
