@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/operator.h"
 
+#include <c10/util/ScopeExit.h>
 #include <torch/library.h>
 #include <torch/types.h>
+
+#include <memory>
 
 #include "kappascope/core/require.h"
 #include "kappascope/curvature/data_set.h"
@@ -60,6 +63,14 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,
   for (std::size_t i = 0; i < given.names.size(); ++i)
     parameters.emplace_back(given.names[i], given.parameters[i]);
   curvature::OperatorOptions options{.product = product_named(given.product)};
+  // Afterwards it is between products that a call ends, with what they gave.
+  const auto setting_up = std::make_shared<bool>(true);
+  const auto set_up = c10::make_scope_exit([&] { *setting_up = false; });
+  options.before_evaluation = [setting_up, watcher = given.watcher] {
+    // Processes that share parameters end together where the gradient is asked for.
+    require(!*setting_up || tell(watcher, nullptr, kSettingUp),
+            "interrupted before the first product");
+  };
   const auto source = given.source;
   if (given.sharded) {
     require(given.kind == "hessian",
@@ -96,7 +107,7 @@ std::unique_ptr<curvature::CurvatureOperator> sharded_hessian(
 }
 
 bool tell(int64_t watcher,
-          const curvature::CurvatureOperator& op,
+          tensor::Group* group,
           int64_t products,
           const linalg::LanczosProgress& progress) {
   static const auto python = c10::Dispatcher::singleton()
@@ -105,7 +116,6 @@ bool tell(int64_t watcher,
   const bool goes_on =
       watcher < 0 ||
       python.call(watcher, products, progress.converged, progress.wanted, progress.residual);
-  auto* group = op.shared_with();
   if (group == nullptr) return goes_on;
   auto ended = torch::full({1}, goes_on ? 0 : 1, torch::kLong);
   group->add_up(ended);
@@ -115,7 +125,7 @@ bool tell(int64_t watcher,
 std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,
                                                       int64_t watcher) {
   return curvature::watched(op, [&op, watcher](int products) {
-    require(tell(watcher, op, products), "interrupted after {} products", products);
+    require(tell(watcher, op.shared_with(), products), "interrupted after {} products", products);
   });
 }
 

@@ -43,10 +43,13 @@ std::unique_ptr<curvature::CurvatureOperator> sharded_hessian(
     tensor::Group* group,
     const curvature::OperatorOptions& options = {});
 
+/// In the place of a number of products: before the first one.
+inline constexpr int64_t kSettingUp = -1;
+
 /// Tells Python how far a call has come; false where it should end, in one of the processes that
-/// share the operator's vectors and so in all.
+/// share the operator's vectors (null: it has them alone) and so in all.
 bool tell(int64_t watcher,
-          const curvature::CurvatureOperator& op,
+          tensor::Group* group,
           int64_t products,
           const linalg::LanczosProgress& progress = {});
 

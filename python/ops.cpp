@@ -87,7 +87,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
         bool interrupted = false;
         options.progress = [&](const linalg::LanczosProgress& progress) { seen = progress; };
         options.stop = [&] {
-          interrupted = !tell(watcher, op, products, seen);
+          interrupted = !tell(watcher, op.shared_with(), products, seen);
           return interrupted;
         };
         const auto counted = curvature::watched(op, [&](int count) { products = count; });

@@ -46,13 +46,16 @@ def spectrum(
     loss: a scalar tensor with its graph, or a callable: loss(), or loss(batch) with batches, an
         iterable of batches or a callable that gives one; then it is the mean weighted by the rows
         of each batch's first tensor. A callable is evaluated twice, and refused where the values
-        differ. For operator "ggn": Outputs(outputs, loss=...); for "fisher" (empirical) and
+        differ by more than rounding. It is evaluated and differentiated without TF32 and without
+        autocast's cache of cast weights, whatever is set. For operator "ggn": Outputs(outputs, loss=...); for "fisher" (empirical) and
         "covariance" (of gradients): the losses of the rows, [rows].
     params: a module (those of its parameters that require a gradient), tensors, or (name, tensor).
     product: how products are taken: "graph kept" (fast; memory of one forward and backward pass),
         "recomputed" (slower, small) or "finite difference" (not exact, its error is in the bounds).
         "automatic" keeps the graph, of batches as many as fit into 4 GiB, and takes differences
-        where the loss is a callable without a second derivative (fused attention).
+        where the loss is a callable without a second derivative (fused attention). Differences
+        displace the parameters: a loss that uses a copy made before (a cast or quantised weight
+        that is kept, parametrize.cached) is refused, with the parameter's name.
     optimizer: one of torch.optim's Adam, AdamW, RMSprop or SGD, after its first step. The spectrum
         is then that of P^(-1/2) A P^(-1/2), with P from its second moments (SGD: of A), and the
         result's stability_limit is the value above which its steps are unstable: for Adam
@@ -80,7 +83,7 @@ def spectrum(
     progress: show the products (with tqdm where it is installed).
 
     Ctrl-C ends the call after the product that is running; the result is what is there, with status
-    "interrupted". A second time ends it at once.
+    "interrupted". Before the first product, and a second time, it ends it at once.
     Raises ValueError for invalid arguments (an optimizer whose limit is not known is one) and Error
     where there is no curvature (a loss that is not finite, not deterministic, or does not depend on
     the parameters). What comes of the iteration is the result's status.

@@ -18,6 +18,7 @@ class Watcher:
 
     def __init__(self, show: bool, total: int) -> None:
         self.interrupted = False
+        self._evaluations = 0
         self._total = total
         self._bar: Any = None
         self._line = False
@@ -57,6 +58,10 @@ class Watcher:
         self.interrupted = True
 
     def tell(self, products: int, converged: int, wanted: int, residual: float) -> bool:
+        """products: -1 before each evaluation of the loss that comes before the first of them."""
+        if products < 0:
+            self._set_up()
+            return not self.interrupted
         text = f"{converged} of {wanted} converged, residual {residual:.1e}" if wanted else ""
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
@@ -65,6 +70,15 @@ class Watcher:
             line = f"\r{products} of at most {self._total} products {text}"
             print(line, end="", file=sys.stderr, flush=True)
         return not self.interrupted
+
+
+    def _set_up(self) -> None:
+        self._evaluations += 1
+        text = f"setting up, evaluation {self._evaluations} of the loss"
+        if self._bar is not None:
+            self._bar.set_postfix_str(text)
+        elif self._line:
+            print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
 
 _watchers: dict[int, Watcher] = {}

@@ -22,23 +22,37 @@ class Hessian final : public ParameterOperator {
           const NamedParameters& parameters,
           const OperatorOptions& options)
       : ParameterOperator(Evaluation(loss, "loss", options), parameters) {
-    auto gradients = gradient_graph();
+    const Undisturbed undisturbed;
+    const auto value = function_.with_graph();
+    auto gradients = gradient_graph(value);
     decide(options.product, gradients, [&] {
       pull_back(roots_of(gradients, parameters_, torch::ones({size_}, vectors())),
                 parameters_,
                 /*keep_graph=*/true);
     });
-    if (kind_ == ProductKind::kFiniteDifference) difference_along(gradients);
+    std::vector<at::Tensor> detached;
+    detached.reserve(gradients.size());
+    for (const auto& gradient : gradients)
+      detached.push_back(gradient.defined() ? gradient.detach() : gradient);
+    const auto slope = tensor::flatten(detached, parameters_).to(vectors());
+    settle([&] { return slope; }, [this] { return gradient(); });
+    if (kind_ == ProductKind::kFiniteDifference) {
+      require_displaceable(value, slope);
+      difference_along(slope);
+    }
     if (kind_ == ProductKind::kGraphKept) gradients_ = std::move(gradients);
   }
 
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
+    const Undisturbed undisturbed;
     const auto direction = v.detach().to(vectors());
     switch (kind_) {
       case ProductKind::kFiniteDifference:
         return difference_->along(direction).to(vectors());
       case ProductKind::kRecomputed:
-        return pull_back(roots_of(gradient_graph(), parameters_, direction), parameters_, false);
+        return pull_back(roots_of(gradient_graph(function_.with_graph()), parameters_, direction),
+                         parameters_,
+                         false);
       default:
         return pull_back(roots_of(gradients_, parameters_, direction), parameters_, true);
     }
@@ -47,8 +61,7 @@ class Hessian final : public ParameterOperator {
  private:
   /// The gradient of each parameter with its graph, undefined where the loss does not depend on it.
   /// A loss that is linear in a parameter has a gradient without a graph.
-  [[nodiscard]] std::vector<at::Tensor> gradient_graph() const {
-    const auto value = function_.with_graph();
+  [[nodiscard]] std::vector<at::Tensor> gradient_graph(const at::Tensor& value) const {
     require(value.numel() == 1, "the loss must be a scalar, got {} values", value.numel());
     torch::AutoGradMode grad(true);
     auto gradients = torch::autograd::grad({value.reshape({})},
@@ -70,14 +83,9 @@ class Hessian final : public ParameterOperator {
   }
 
   /// Along the gradient, which lies close to the directions of most curvature, and a random one.
-  void difference_along(const std::vector<at::Tensor>& gradients) {
+  void difference_along(const at::Tensor& slope) {
     std::vector<at::Tensor> directions = {
         tensor::from_vector(linalg::Random(0).normal_vector(size_)).to(vectors())};
-    std::vector<at::Tensor> detached;
-    detached.reserve(gradients.size());
-    for (const auto& gradient : gradients)
-      detached.push_back(gradient.defined() ? gradient.detach() : gradient);
-    const auto slope = tensor::flatten(detached, parameters_).to(vectors());
     if (slope.count_nonzero().item<int64_t>() > 0) directions.push_back(slope);
     difference_.emplace(
         parameters_, [this] { return gradient(); }, roundoff_, directions);

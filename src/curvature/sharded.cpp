@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "curvature/gathered.h"
 #include "curvature/products/central_difference.h"
 #include "curvature/products/evaluation.h"
+#include "curvature/products/response.h"
 #include "kappascope/core/require.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/tensor/convert.h"
@@ -25,7 +27,8 @@ class ShardedHessian final : public CurvatureOperator {
                  const NamedParameters& shards,
                  tensor::Group* group,
                  const OperatorOptions& options)
-      : gradient_(std::move(gradient)), group_(group) {
+      : gradient_(std::move(gradient)), before_(options.before_evaluation), group_(group) {
+    const Undisturbed undisturbed;
     require(options.product == ProductKind::kAutomatic ||
                 options.product == ProductKind::kFiniteDifference,
             "sharded parameters have products by finite differences alone: their gradient has no "
@@ -35,14 +38,22 @@ class ShardedHessian final : public CurvatureOperator {
       shards_.push_back(shard.detach());
       size_ += shard.numel();
     }
-    const auto first = gradient_();
-    hold(first.loss);
+    const auto first = evaluate();
+    require(added_up(std::isfinite(value_of(first)) ? 0 : 1, group_) == 0,
+            "the loss is not finite in every process: no curvature at this point");
     require(added_up(first.gradient.numel() == size_ ? 0 : 1, group_) == 0,
             "the gradient does not fit the shards");
     const double roundoff =
         gathered(std::max(roundoff_of(shards_), graph_roundoff({first.loss})), group_).maxCoeff();
-    if (options.check_determinism) hold(gradient_().loss);
-    difference_along(first.gradient.to(vectors()), roundoff);
+    const auto slope = first.gradient.to(vectors());
+    if (options.check_determinism) compare(first, evaluate(), kProductRoundoffs * roundoff);
+    require_response({.parameters = shards,
+                      .slope = slope,
+                      .value = [this] { return gathered(value_of(evaluate()), group_).mean(); },
+                      .value_roundoff = roundoff_of({first.loss}),
+                      .roundoff = roundoff,
+                      .group = group_});
+    difference_along(slope, roundoff);
   }
 
   [[nodiscard]] int64_t size() const override { return size_; }
@@ -56,18 +67,41 @@ class ShardedHessian final : public CurvatureOperator {
   }
 
  private:
-  /// A loss that must be finite in each process, and the one of the last time.
-  void hold(const at::Tensor& loss) {
-    const double value = loss.detach().sum(torch::kDouble).item<double>();
-    require(added_up(std::isfinite(value) ? 0 : 1, group_) == 0,
-            "the loss is not finite in every process: no curvature at this point");
-    const double before = seen_.value_or(value);
-    seen_ = value;
-    require(added_up(before == value ? 0 : 1, group_) == 0,
+  [[nodiscard]] ShardedGradient evaluate() const {
+    if (before_) together(before_);
+    const Undisturbed undisturbed;
+    return gradient_();
+  }
+
+  /// Where it throws in one process, none goes on.
+  void together(const std::function<void()>& work) const {
+    std::exception_ptr failed;
+    try {
+      work();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    const double count = added_up(failed ? 1 : 0, group_);
+    if (failed) std::rethrow_exception(failed);
+    require(count == 0, "{} of the processes ended this", count);
+  }
+
+  static double value_of(const ShardedGradient& at) {
+    return at.loss.detach().sum(torch::kDouble).item<double>();
+  }
+
+  /// Two evaluations, which may differ by this share of them.
+  void compare(const ShardedGradient& one, const ShardedGradient& other, double share) const {
+    const double before = value_of(one), now = value_of(other);
+    const double apart = std::sqrt(added_up(squared_length(other.gradient - one.gradient), group_));
+    const double length = std::sqrt(added_up(squared_length(one.gradient), group_));
+    const bool within = before == now || (std::abs(now - before) <= share * std::abs(before) &&
+                                          apart <= share * length);
+    require(added_up(within ? 0 : 1, group_) == 0,
             "the loss is not deterministic in every process (here two evaluations gave {:.9g} and "
             "{:.9g}): switch dropout off or freeze its masks, and use a fixed batch",
             before,
-            value);
+            now);
   }
 
   /// Along the gradient, which lies close to the directions of most curvature, and a random one.
@@ -78,14 +112,14 @@ class ShardedHessian final : public CurvatureOperator {
     const auto nonzero = static_cast<double>(slope.count_nonzero().item<int64_t>());
     if (added_up(nonzero, group_) > 0) directions.push_back(slope);
     difference_.emplace(
-        shards_, [this] { return gradient_().gradient; }, roundoff, directions, group_);
+        shards_, [this] { return evaluate().gradient; }, roundoff, directions, group_);
   }
 
   std::function<ShardedGradient()> gradient_;
+  std::function<void()> before_;
   tensor::Group* group_;
   std::vector<at::Tensor> shards_;
   int64_t size_ = 0;
-  std::optional<double> seen_;  // the last loss
   std::optional<CentralDifference> difference_;
 };
 

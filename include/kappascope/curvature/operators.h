@@ -16,8 +16,9 @@ namespace kappascope::curvature {
 /// Evaluates the loss (a scalar that depends on the parameters). Called at construction, twice when
 /// determinism is checked, and again at each product where no graph is kept. It decides on dropout:
 /// put the model into evaluation mode inside, or freeze the masks; a loss that differs between two
-/// calls is refused. It may give back a tensor that was built before, with its graph; then only
-/// products of the kept graph can be taken.
+/// calls by more than rounding is refused. What users set for speed (TF32, autocast's cache of cast
+/// weights) is off while it is evaluated and differentiated. It may give back a tensor that was
+/// built before, with its graph; then only products of the kept graph can be taken.
 using LossFunction = std::function<at::Tensor()>;
 
 /// How products are taken; in gradients (one forward and one backward pass) for the Hessian and the
@@ -36,6 +37,9 @@ struct OperatorOptions {
   /// kept, every later evaluation is compared too.
   bool check_determinism = true;
   ProductKind product = ProductKind::kAutomatic;
+  /// Called before each evaluation of the loss, also those of the construction, which with finite
+  /// differences are many: to show that it goes on, or to end it, by an exception.
+  std::function<void()> before_evaluation = {};
 };
 
 /// Matrix-free curvature of a loss with respect to parameters, at their values of this moment.

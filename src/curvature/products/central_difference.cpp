@@ -2,7 +2,6 @@
 #include "curvature/products/central_difference.h"
 
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,45 +9,11 @@
 #include <utility>
 
 #include "curvature/gathered.h"
+#include "curvature/products/displaced.h"
+#include "curvature/products/evaluation.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
-namespace {
-
-double squared_length(const at::Tensor& tensor) {
-  return tensor.to(torch::kDouble).square().sum().item<double>();
-}
-
-/// θ + h v while it lives, θ afterwards. Through tensors without autograd's version counter, as
-/// graphs that were built before stay valid: the values come back bit for bit.
-class Displaced {
- public:
-  explicit Displaced(const std::vector<at::Tensor>& parameters) {
-    for (const auto& parameter : parameters) {
-      values_.push_back(parameter.variable_data());
-      saved_.push_back(values_.back().clone());
-    }
-  }
-  Displaced(const Displaced&) = delete;
-  Displaced& operator=(const Displaced&) = delete;
-  ~Displaced() {
-    for (std::size_t i = 0; i < values_.size(); ++i) values_[i].copy_(saved_[i]);
-  }
-  void move(const at::Tensor& v, double h) {
-    const torch::NoGradGuard no_grad;
-    int64_t begin = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const auto part = v.narrow(0, begin, values_[i].numel()).view(values_[i].sizes());
-      values_[i].copy_(saved_[i] + part.to(values_[i].device()) * h);
-      begin += values_[i].numel();
-    }
-  }
-
- private:
-  std::vector<at::Tensor> values_, saved_;
-};
-
-}  // namespace
 
 CentralDifference::CentralDifference(std::vector<at::Tensor> parameters,
                                      std::function<at::Tensor()> function,

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "curvature/products/evaluation.h"
 
+#include <ATen/SequenceNumber.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/record_function.h>
 #include <fmt/format.h>
 #include <torch/autograd.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -12,6 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "curvature/products/response.h"
 #include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
@@ -36,28 +41,34 @@ bool is_half(const at::Tensor& tensor) {
   return tensor.scalar_type() == torch::kHalf || tensor.scalar_type() == torch::kBFloat16;
 }
 
-/// A product sums a few thousand terms in each layer; 16 units in the last place is what float32
-/// products were measured to lose against double (3e-7 to 7e-7 relative).
-constexpr double kProductRoundoffs = 16;
-
 /// What a backward pass through a graph must reckon with.
 struct GraphFacts {
   bool lacks_a_derivative = false;  ///< running some node throws
   double roundoff = 0;              ///< of the coarsest type of 16 bits on it (autocast); 0: none
 };
 
+using torch::autograd::Node;
+
+/// Shows `visit` each node that a backward pass from these would reach, until it returns false.
+template <typename Visit>
+void walk(std::vector<Node*> open, const Visit& visit) {
+  std::unordered_set<Node*> seen(open.begin(), open.end());
+  while (!open.empty()) {
+    auto* node = open.back();
+    open.pop_back();
+    if (!visit(node)) return;
+    for (const auto& edge : node->next_edges())
+      if (edge.function && seen.insert(edge.function.get()).second)
+        open.push_back(edge.function.get());
+  }
+}
+
 GraphFacts facts_of(const std::vector<at::Tensor>& tensors) {
   GraphFacts facts;
-  std::vector<torch::autograd::Node*> open;
-  std::unordered_set<torch::autograd::Node*> seen;
-  const auto visit = [&](torch::autograd::Node* node) {
-    if (node != nullptr && seen.insert(node).second) open.push_back(node);
-  };
+  std::vector<Node*> roots;
   for (const auto& tensor : tensors)
-    if (tensor.defined()) visit(tensor.grad_fn().get());
-  while (!open.empty()) {
-    const auto* node = open.back();
-    open.pop_back();
+    if (tensor.defined() && tensor.grad_fn()) roots.push_back(tensor.grad_fn().get());
+  walk(std::move(roots), [&](Node* node) {
     if (dynamic_cast<const torch::autograd::Error*>(node) != nullptr)
       facts.lacks_a_derivative = true;
     for (uint32_t i = 0; i < node->num_inputs(); ++i) {
@@ -65,32 +76,70 @@ GraphFacts facts_of(const std::vector<at::Tensor>& tensors) {
       if (type == torch::kHalf || type == torch::kBFloat16)
         facts.roundoff = std::max(facts.roundoff, roundoff_of(type));
     }
-    for (const auto& edge : node->next_edges()) visit(edge.function.get());
-  }
+    return true;
+  });
   return facts;
+}
+
+/// Whether this thread made the node before its count of them was `began`. Leaves are of no time.
+bool is_older(const Node* node, uint64_t began) {
+  return node->sequence_nr() < began && node->thread_id() == at::RecordFunction::currentThreadId();
 }
 
 }  // namespace
 
+Undisturbed::Undisturbed() : cached_(at::autocast::is_autocast_cache_enabled()) {
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_cache_enabled(false);
+}
+
+Undisturbed::~Undisturbed() {
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_cache_enabled(cached_);
+}
+
+void Evaluation::require_within(double share, double sum) const {
+  // Not a number is within nothing.
+  if (std::abs(sum - *seen_) <= share * std::abs(*seen_)) return;
+  throw Error(
+      fmt::format("the {} is not deterministic (two evaluations gave {:.9g} and {:.9g}): switch "
+                  "dropout off or freeze its masks, and use a fixed batch",
+                  what_,
+                  *seen_,
+                  sum));
+}
+
 void Evaluation::hold(const at::Tensor& value) {
   const double sum = value.detach().sum(torch::kDouble).item<double>();
   require(std::isfinite(sum), "the {} is not finite: no curvature at this point", what_);
-  if (check_ && seen_ && *seen_ != sum) {
-    throw Error(fmt::format(
-        "the {} is not deterministic (two evaluations gave {:.9g} and {:.9g}): switch dropout off "
-        "or freeze its masks, and use a fixed batch",
-        what_,
-        *seen_,
-        sum));
+  if (!check_) return;
+  if (!seen_) {
+    seen_ = sum;
+  } else if (*seen_ != sum) {
+    if (share_) require_within(*share_, sum);
+    other_ = sum;
   }
-  seen_ = sum;
+}
+
+bool Evaluation::settle(double share) {
+  share_ = share;
+  if (other_) require_within(share, *other_);
+  return other_.has_value();
+}
+
+at::Tensor Evaluation::elsewhere() const {
+  if (before_) before_();
+  const Undisturbed undisturbed;
+  return function_();
 }
 
 at::Tensor Evaluation::with_graph() {
   torch::AutoGradMode grad(true);
-  auto value = function_();
+  began_ = at::sequence_number::peek();
+  auto value = elsewhere();
   require(
       value.defined() && value.requires_grad(), "the {} does not depend on any parameter", what_);
+  afresh_ = value.grad_fn() && !is_older(value.grad_fn().get(), began_);
   hold(value);
   return value;
 }
@@ -98,12 +147,38 @@ at::Tensor Evaluation::with_graph() {
 void Evaluation::compare() {
   if (!check_) return;
   const torch::NoGradGuard no_grad;
-  hold(function_());
+  hold(elsewhere());
 }
 
-bool Evaluation::evaluates_afresh() const {
-  const auto value = function_();
-  return !function_().is_same(value);
+void Evaluation::require_no_older_part(const at::Tensor& value,
+                                       const NamedParameters& parameters) const {
+  std::vector<std::pair<Node*, std::string>> ends;
+  for (const auto& [name, parameter] : parameters)
+    ends.emplace_back(torch::autograd::impl::gradient_edge(parameter).function.get(), name);
+  const auto end_at = [&](const Node* node) {
+    return std::find_if(
+        ends.begin(), ends.end(), [&](const auto& end) { return end.first == node; });
+  };
+  std::vector<Node*> older;
+  walk({value.grad_fn().get()}, [&](Node* node) {
+    if (end_at(node) == ends.end() && is_older(node, began_)) older.push_back(node);
+    return true;
+  });
+  walk(std::move(older), [&](Node* node) {
+    const auto end = end_at(node);
+    require(
+        end == ends.end(),
+        "the {} uses something that was computed from parameter {} before and kept (a cast, "
+        "parametrize.cached(), a copy), where differences displace the parameter alone: compute "
+        "it inside the loss, or leave this parameter out",
+        what_,
+        end == ends.end() ? "" : end->second);
+    return true;
+  });
+}
+
+double squared_length(const at::Tensor& tensor) {
+  return tensor.to(torch::kDouble).square().sum().item<double>();
 }
 
 std::vector<at::Tensor> tensors_of(const NamedParameters& parameters) {
@@ -191,6 +266,7 @@ at::Tensor pull_back(const Roots& roots,
 
 ParameterOperator::ParameterOperator(Evaluation function, const NamedParameters& parameters)
     : function_(std::move(function)),
+      named_(parameters),
       parameters_(tensors_of(parameters)),
       roundoff_(roundoff_of(parameters_)),
       noise_(kProductRoundoffs * roundoff_) {
@@ -226,6 +302,30 @@ void ParameterOperator::decide(ProductKind asked,
           "before: give a function",
           to_string(kind_),
           reason_.empty() ? "asked for" : reason_);
+}
+
+void ParameterOperator::settle(const std::function<at::Tensor()>& slope,
+                               const std::function<at::Tensor()>& another) {
+  if (!function_.settle(noise_)) return;
+  const auto first = slope();
+  const double apart = std::sqrt(squared_length(another() - first) / squared_length(first));
+  require(
+      apart <= noise_,
+      "the loss is not deterministic (two gradients differ by {:.2g} of their length, and "
+      "rounding explains {:.2g}): switch dropout off or freeze its masks, and use a fixed batch",
+      apart,
+      noise_);
+}
+
+void ParameterOperator::require_displaceable(const at::Tensor& value,
+                                             const at::Tensor& slope) const {
+  function_.require_no_older_part(value, named_);
+  require_response(
+      {.parameters = named_,
+       .slope = slope,
+       .value = [&] { return function_.elsewhere().detach().sum(torch::kDouble).item<double>(); },
+       .value_roundoff = roundoff_of({value}),
+       .roundoff = roundoff_});
 }
 
 }  // namespace kappascope::curvature

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,34 +11,74 @@
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
+#include "kappascope/tensor/full_float.h"
 
 namespace kappascope::curvature {
+
+/// A product sums a few thousand terms in each layer; 16 units in the last place is what float32
+/// products were measured to lose against double (3e-7 to 7e-7 relative).
+inline constexpr double kProductRoundoffs = 16;
+
+/// How a loss is evaluated and differentiated, as long as one lives: in float where the parameters
+/// are float (no TF32), and with no weight that autocast cast before, at other parameters or
+/// without a graph. What the user has set is put back.
+class Undisturbed {
+ public:
+  Undisturbed();
+  ~Undisturbed();
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  tensor::FullFloat full_;
+  bool cached_;
+};
 
 /// A function of the parameters that must have the same value whenever it is evaluated.
 class Evaluation {
  public:
   /// `what` names the function in messages. Nothing is evaluated yet.
   Evaluation(LossFunction function, std::string what, const OperatorOptions& options)
-      : function_(std::move(function)), what_(std::move(what)), check_(options.check_determinism) {}
+      : function_(std::move(function)),
+        before_(options.before_evaluation),
+        what_(std::move(what)),
+        check_(options.check_determinism) {}
 
   /// The value with its graph. Throws when it is not finite, depends on no parameter, or is not
   /// the one of the last time (unless determinism goes unchecked).
   at::Tensor with_graph();
   /// The value without a graph, for the comparison alone; nothing when determinism goes unchecked.
   void compare();
-  /// Whether each call evaluates; false for a tensor that was built once, with its graph.
-  [[nodiscard]] bool evaluates_afresh() const;
   /// The value at displaced parameters, with a graph in grad mode: no comparison.
-  [[nodiscard]] at::Tensor elsewhere() const { return function_(); }
+  [[nodiscard]] at::Tensor elsewhere() const;
+  /// Whether the last value with a graph was evaluated then; false for a tensor that was built
+  /// before.
+  [[nodiscard]] bool evaluates_afresh() const { return afresh_; }
+  /// Throws where a part of that value's graph is older and was computed from one of the
+  /// parameters.
+  void require_no_older_part(const at::Tensor& value, const NamedParameters& parameters) const;
+
+  /// Allows values to differ by `share` of the first, from now on and so far; returns whether any
+  /// did (sums in no fixed order). Before this is called, each may.
+  bool settle(double share);
 
  private:
   void hold(const at::Tensor& value);
+  void require_within(double share, double sum) const;
 
   LossFunction function_;
+  std::function<void()> before_;
   std::string what_;
   bool check_;
-  std::optional<double> seen_;  // sum of the last value
+  bool afresh_ = false;
+  uint64_t began_ = 0;           // autograd's count of nodes before the last value with a graph
+  std::optional<double> seen_;   // sum of the first value
+  std::optional<double> other_;  // of one that was another
+  std::optional<double> share_;
 };
+
+/// Σ entries², in double.
+double squared_length(const at::Tensor& tensor);
 
 /// Their tensors. Throws when there is none, when one is frozen, and when one stands there twice.
 std::vector<at::Tensor> tensors_of(const NamedParameters& parameters);
@@ -94,8 +135,15 @@ class ParameterOperator : public CurvatureOperator {
   void decide(ProductKind asked,
               const std::vector<at::Tensor>& gradients,
               const std::function<void()>& one_product);
+  /// Throws where the function is not deterministic: where its values differ by more than rounding,
+  /// or where they differ and so do the slope and `another`, [size] each.
+  void settle(const std::function<at::Tensor()>& slope, const std::function<at::Tensor()>& another);
+  /// Throws where differences of `value`, which has `slope` and is the sum of the function's, would
+  /// not see a parameter move.
+  void require_displaceable(const at::Tensor& value, const at::Tensor& slope) const;
 
   mutable Evaluation function_;
+  NamedParameters named_;
   std::vector<at::Tensor> parameters_;
   int64_t size_ = 0;
   double

@@ -21,13 +21,24 @@ JtmjOperator::JtmjOperator(const LossFunction& outputs,
                            const OperatorOptions& options)
     : ParameterOperator(Evaluation(outputs, std::move(what), options), parameters),
       metric_(std::move(metric)) {
+  const Undisturbed undisturbed;
   auto graph = build();
   rows_ = graph.outputs.size(0);
   decide(
       options.product, graph.pulled, [&] { (void)push(graph, torch::ones({size_}, vectors())); });
+  settle([&] { return slope(graph.outputs, true); },
+         [&] {
+           torch::AutoGradMode grad(true);
+           return slope(elsewhere(), false);
+         });
   if (kind_ == ProductKind::kFiniteDifference) difference_along(graph.outputs);
   if (kind_ != ProductKind::kRecomputed) graph_ = std::move(graph);
   if (kind_ == ProductKind::kFiniteDifference) graph_.pulled.clear();
+}
+
+at::Tensor JtmjOperator::elsewhere() const {
+  const auto values = function_.elsewhere();
+  return values.dim() == 1 ? values.unsqueeze(1) : values;
 }
 
 at::Tensor JtmjOperator::evaluate() const {
@@ -64,7 +75,13 @@ at::Tensor JtmjOperator::pull(const at::Tensor& outputs,
   return pull_back(roots_of({outputs}, {outputs}, u.reshape(-1)), parameters_, keep_graph);
 }
 
+/// Of the sum of all outputs: Jᵀ1.
+at::Tensor JtmjOperator::slope(const at::Tensor& outputs, bool keep_graph) const {
+  return pull(outputs, torch::ones_like(outputs), keep_graph);
+}
+
 at::Tensor JtmjOperator::apply(const at::Tensor& v, const OutputMetric& metric) const {
+  const Undisturbed undisturbed;
   const auto direction = v.detach().to(vectors());
   const auto jtmj = [&](const Graph& graph, const at::Tensor& pushed, bool keep_graph) {
     const auto values = graph.outputs.detach().to(vectors());
@@ -83,6 +100,7 @@ at::Tensor JtmjOperator::apply(const at::Tensor& v, const OutputMetric& metric) 
 }
 
 at::Tensor JtmjOperator::transposed(const at::Tensor& u) const {
+  const Undisturbed undisturbed;
   if (kind_ == ProductKind::kRecomputed) return pull(evaluate(), u, false);
   return pull(graph_.outputs, u, true);
 }
@@ -91,14 +109,14 @@ void JtmjOperator::difference_along(const at::Tensor& outputs) {
   std::vector<at::Tensor> directions = {
       tensor::from_vector(linalg::Random(0).normal_vector(size_)).to(vectors())};
   // Jᵀ of something lies close to the directions to which the outputs are most sensitive.
-  const auto slope = pull(outputs, torch::ones_like(outputs), true);
-  if (slope.count_nonzero().item<int64_t>() > 0) directions.push_back(slope);
+  const auto along = slope(outputs, true);
+  require_displaceable(outputs, along);
+  if (along.count_nonzero().item<int64_t>() > 0) directions.push_back(along);
   difference_.emplace(
       parameters_,
       [this] {
         const torch::NoGradGuard no_grad;
-        const auto values = function_.elsewhere();
-        return values.dim() == 1 ? values.unsqueeze(1) : values;
+        return elsewhere();
       },
       roundoff_,
       directions);

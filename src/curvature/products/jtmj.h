@@ -43,6 +43,8 @@ class JtmjOperator final : public ParameterOperator {
     std::vector<at::Tensor> pulled;  // Jᵀu by parameter, with its graph
   };
   [[nodiscard]] at::Tensor evaluate() const;
+  [[nodiscard]] at::Tensor elsewhere() const;
+  [[nodiscard]] at::Tensor slope(const at::Tensor& outputs, bool keep_graph) const;
   [[nodiscard]] Graph build() const;
   [[nodiscard]] at::Tensor push(const Graph& graph, const at::Tensor& v) const;
   [[nodiscard]] at::Tensor pull(const at::Tensor& outputs,

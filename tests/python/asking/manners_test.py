@@ -50,6 +50,27 @@ class Ended(unittest.TestCase):
             with self.assertRaises(KeyboardInterrupt):
                 question(loss, problem.model, product="recomputed")
 
+    def test_ctrl_c_ends_the_set_up_of_differences(self) -> None:
+        for after in (1, 2, 5, 9):
+            problem, loss = self.problem(after)
+            before = [parameter.detach().clone() for parameter in problem.model.parameters()]
+            evaluations = 0
+
+            def counted(loss: Any = loss) -> Tensor:
+                nonlocal evaluations
+                evaluations += 1
+                return loss()  # type: ignore[no-any-return]
+
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), self.assertRaises(KeyboardInterrupt):
+                kappascope.spectrum(
+                    counted, problem.model, product="finite difference", progress=True
+                )
+            self.assertEqual(evaluations, after)
+            self.assertIn("setting up", said.getvalue())
+            for parameter, value in zip(problem.model.parameters(), before, strict=True):
+                self.assertTrue(torch.equal(parameter, value))
+
     def test_progress_is_shown(self) -> None:
         problem = Problem()
         said = io.StringIO()
