@@ -7,8 +7,8 @@
 namespace kappascope::curvature {
 
 /// Counts the memory that LibTorch's allocators give out on this thread, and in work that it starts
-/// elsewhere, while an object of this type lives. It stands where a profiler's memory record would,
-/// so a profiler sees nothing in the meantime.
+/// elsewhere, while an object of this type lives. It stands where a profiler's state would, so one
+/// that begins in the meantime sees no memory; one that is there already is left alone.
 class GraphMemory {
  public:
   GraphMemory();
@@ -17,6 +17,7 @@ class GraphMemory {
   GraphMemory& operator=(const GraphMemory&) = delete;
 
   /// Bytes that were allocated since, and not freed: the kept graph's, if that is all that stays.
+  /// The largest number where a profiler was there before: nothing can be counted beside it.
   [[nodiscard]] int64_t held() const;
 
  private:

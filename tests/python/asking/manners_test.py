@@ -6,7 +6,10 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
 import unittest
+from pathlib import Path
 from typing import Any
 
 import kappascope
@@ -14,6 +17,28 @@ import torch
 from models import Problem
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
+
+
+PROFILED = """
+import sys
+sys.path.insert(0, {folder!r})
+import kappascope, torch
+from models import Problem
+from torch.profiler import ProfilerActivity, profile
+
+problem = Problem()
+
+def ask():
+    batches = [torch.zeros(2)] * 4
+    return kappascope.spectrum(lambda _: problem.loss(), problem.model, batches=batches, top=2)
+
+plain = ask()
+with profile(activities=[ProfilerActivity.CPU], profile_memory={memory}) as profiled:
+    seen = ask()
+assert torch.allclose(plain.eigenvalues, seen.eigenvalues, rtol=1e-6), (plain, seen)
+assert len(profiled.events()) > 100
+print(plain.product_kind, seen.product_kind)
+"""
 
 
 class Ended(unittest.TestCase):
@@ -81,6 +106,16 @@ class Ended(unittest.TestCase):
         with contextlib.redirect_stderr(silent := io.StringIO()):
             kappascope.spectrum(problem.loss, problem.model)
         self.assertEqual(silent.getvalue(), "")
+
+
+class Profiled(unittest.TestCase):
+    def test_a_profiler_sees_a_spectrum_without_complaint(self) -> None:
+        for memory in (False, True):
+            script = PROFILED.format(folder=str(Path(__file__).parent), memory=memory)
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+            self.assertEqual(done.stdout.strip(), "graph kept recomputed")
+            self.assertNotIn("xception", done.stderr)
 
 
 class Asked(unittest.TestCase):
