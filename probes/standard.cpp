@@ -23,11 +23,11 @@ namespace {
 std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingRun existing) {
   auto name = dir;
   for (int i = 2; store::RunWriter::holds_run(name); ++i) {
-    require(
-        existing == ExistingRun::kNewName,
-        "{} already holds a run: name another directory, or ask for the next free name "
-        "(ExistingRun::kNewName, in Python new_name=True); in C++ probes::resume() goes on in it",
-        dir.string());
+    require(existing == ExistingRun::kNewName,
+            "{} already holds a run: name another directory, or ask for the next free name "
+            "(ExistingRun::kNewName, in Python new_name=True); probes::resume() goes on in it, in "
+            "Python existing=\"resume\"",
+            dir.string());
     name = dir;
     name += fmt::format("-{}", i);
   }

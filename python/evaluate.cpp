@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kappascope/core/require.h"
+
 namespace kappascope {
 
 at::Tensor evaluate(std::int64_t source, std::int64_t batch) {
@@ -14,6 +16,21 @@ at::Tensor evaluate(std::int64_t source, std::int64_t batch) {
                                  .findSchemaOrThrow("kappascope::evaluate", "")
                                  .typed<at::Tensor(std::int64_t, std::int64_t)>();
   return python.call(source, batch);
+}
+
+curvature::NamedParameters named_parameters(std::int64_t source,
+                                            const std::vector<std::string>& names) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::parameters", "")
+                                 .typed<std::vector<at::Tensor>(std::int64_t)>();
+  const auto values = python.call(source);
+  require(values.size() == names.size(),
+          "there are {} names for {} parameters",
+          names.size(),
+          values.size());
+  curvature::NamedParameters named;
+  for (std::size_t i = 0; i < names.size(); ++i) named.emplace_back(names[i], values[i]);
+  return named;
 }
 
 std::vector<at::Tensor> shards(std::int64_t source) {

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/preconditioner.h"
 #include "kappascope/curvature/sharded.h"
 
@@ -15,6 +17,10 @@ namespace kappascope {
 /// The value, with its graph, of the callable that Python keeps under the number `source`, for the
 /// batch of that number (kappascope/_losses.py).
 at::Tensor evaluate(std::int64_t source, std::int64_t batch = 0);
+
+/// The parameters that it is differentiated by, which have these names.
+curvature::NamedParameters named_parameters(std::int64_t source,
+                                            const std::vector<std::string>& names);
 
 /// Where its parameters are sharded over processes: what this one holds of each, and the gradient
 /// likewise (kappascope/_processes.py).

@@ -236,6 +236,7 @@ TORCH_LIBRARY(kappascope, library) {
          "float relative_error, int max_products, int sketch, int max_vectors, int seed",
          &kappascope::trace);
   library.def("evaluate(int source, int batch) -> Tensor");
+  library.def("parameters(int source) -> Tensor[]");
   library.def("shards(int source) -> Tensor[]");
   library.def("gradient(int source) -> (Tensor loss, Tensor gradient)");
   library.def(

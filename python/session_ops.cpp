@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch.classes.kappascope.Session, the run that Python's hooks feed, and what reads a run back.
 // Python's side of it is kappascope/_watch/scope.py and kappascope/_watch/runs.py.
+#include <fmt/format.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
 #include <torch/types.h>
@@ -65,7 +66,11 @@ store::Facts facts_of(const Texts& texts) {
   return facts;
 }
 
-probes::ProbeOptions options_of(const NamedNumbers& numbers, int64_t source, bool sharded) {
+/// `rows`: those that a step keeps, as SessionOptions::rows.
+probes::ProbeOptions options_of(const NamedNumbers& numbers,
+                                int64_t source,
+                                bool sharded,
+                                int64_t& rows) {
   probes::ProbeOptions options;
   const auto integer = [](auto& to) {
     return [&to](double value) { to = static_cast<std::remove_reference_t<decltype(to)>>(value); };
@@ -87,6 +92,7 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers, int64_t source, boo
       {"gradient_variance", flag(options.gradient_variance)},
       {"hessian", flag(options.hessian)},
       {"density", flag(options.spectrum.density)},
+      {"rows", integer(rows)},
   };
   for (const auto& item : numbers) {
     const auto found = known.find(item.key());
@@ -110,51 +116,80 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers, int64_t source, boo
   return options;
 }
 
+/// Goes on in the run that is in `dir`, at `step` (-1: after the last that it holds), and says so
+/// in its facts; returns the step.
+int64_t go_on(const std::string& dir, int64_t step, std::optional<store::RunWriter>& run) {
+  const store::RunReader reader(dir);
+  if (step < 0) step = reader.last_step() + 1;
+  const auto before = reader.fact("resumed", "");
+  run = store::RunWriter::resume(dir, step - 1);
+  run->set_fact("resumed",
+                fmt::format("{}from step {}", before.empty() ? "" : before + ", ", step));
+  return step;
+}
+
 class PythonSession final : public torch::CustomClassHolder {
  public:
-  /// A new run in `dir`; `names` and `parameters` are those whose Hessian is taken of the loss that
-  /// Python has under the number `source` (-1: none); `sharded`: over the processes. `group`: the
-  /// name of the c10d group of the processes that train together; "": this alone.
+  /// Writes the run in `dir`. `existing`: what is done where there is one, "refuse", "new name" or
+  /// "resume". `step`: the first to come; -1: 0, or after the last that a resumed run holds.
+  /// `names`: of the parameters whose Hessian is taken of the loss, which are both asked for under
+  /// the number `source` (-1: none); `sharded`: over the processes. `group`: the name of the c10d
+  /// group of the processes that train together; "": this alone.
   PythonSession(const std::string& dir,
-                bool new_name,
+                const std::string& existing,
+                int64_t step,
                 const Texts& facts,
+                const std::string& device,
+                int64_t parameters,
                 const NamedNumbers& options,
                 const std::string& reduction,
                 const std::vector<std::string>& names,
-                const std::vector<at::Tensor>& parameters,
                 int64_t source,
                 bool sharded,
                 const std::string& group) {
-    const auto made = options_of(options, source, sharded);
-    require(names.size() == parameters.size() && !names.empty(),
-            "there are {} names for {} parameters",
-            names.size(),
-            parameters.size());
-    curvature::NamedParameters named;
-    int64_t count = 0;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      named.emplace_back(names[i], parameters[i]);
-      count += parameters[i].numel();
-    }
-    auto all = probes::standard_facts(parameters.front().device().str(), count);
-    for (const auto& fact : facts_of(facts)) all.push_back(fact);
-    auto probes = probes::standard_probes([named] { return named; }, made);
-    const auto existing = new_name ? probes::ExistingRun::kNewName : probes::ExistingRun::kRefuse;
     session::SessionOptions session;
+    const auto made = options_of(options, source, sharded, session.rows);
+    auto all = probes::standard_facts(device, parameters);
+    for (const auto& fact : facts_of(facts)) all.push_back(fact);
+    // Asked for each time: what is held here Python could not let go of.
+    auto probes =
+        probes::standard_probes([names, source] { return named_parameters(source, names); }, made);
     session.reduction =
         reduction == "sum" ? session::LossReduction::kSum : session::LossReduction::kMean;
     if (!group.empty()) session.group = tensor::process_group(group);
     session.alarms.on_alarm = [](const auto& /*raised*/) {};  // Python asks for alarms()
-    auto run = probes::new_run(dir, existing, all, session.group.get());
+    std::optional<store::RunWriter> run;
+    bool resumes = false;
+    if (existing == "resume") {
+      tensor::in_leader(session.group.get(), [&] {
+        resumes = store::RunWriter::holds_run(dir);
+        if (resumes) step = go_on(dir, step, run);
+      });
+    }
+    if (session.group) {
+      auto told = torch::tensor({int64_t{resumes}, step}, torch::kLong);
+      session.group->broadcast(told);
+      resumes = told[0].item<int64_t>() != 0;
+      step = told[1].item<int64_t>();
+    }
+    if (!resumes) {
+      const auto otherwise =
+          existing == "new name" ? probes::ExistingRun::kNewName : probes::ExistingRun::kRefuse;
+      run = probes::new_run(dir, otherwise, all, session.group.get());
+    }
     dir_ = run ? run->dir().string() : "";
     if (session.group) dir_ = session.group->broadcast_bytes(dir_);
     writes_ = run.has_value();
     session_ = std::make_unique<session::Session>(std::move(run), std::move(probes), session);
+    if (step <= 0) return;
+    tensor::State at;
+    at.set("step", step);
+    session_->load_steps(at);
   }
 
   /// Whether the next step's features, and the gradients at the layers' outputs, are wanted.
   std::tuple<bool, bool> needs() const {
-    const auto needs = session_->needs();
+    const auto needs = session_ ? session_->needs() : session::Needs();
     return {needs.features, needs.output_gradients};
   }
   int64_t forward(const std::string& layer,
@@ -163,27 +198,32 @@ class PythonSession final : public torch::CustomClassHolder {
                   double dropout,
                   const std::optional<at::Tensor>& mask,
                   bool in_graph) {
-    return session_->passes()->forward({layer,
+    return session().passes()->forward({layer,
                                         features.detach(),
                                         bias ? bias->detach() : at::Tensor(),
                                         dropout,
                                         mask.value_or(at::Tensor()),
                                         in_graph});
   }
+  /// From a graph, which may outlive the session.
   void backward(int64_t number, const std::optional<at::Tensor>& gradient) {
-    session_->passes()->backward(number, gradient.value_or(at::Tensor()));
+    if (session_) session_->passes()->backward(number, gradient.value_or(at::Tensor()));
   }
   /// Forgets the passes since the last step: no update came of them.
-  void skip() { (void)session_->passes()->take(session::LossReduction::kMean); }
+  void skip() { session().passes()->clear(); }
+  /// Whether the processes of the group meet within the next step().
+  bool meets() const { return session_ && session_->meets(); }
+  void leave_group() { session().leave_group(); }
   /// Whether a window ended: latest() is new.
   bool step(double loss, double learning_rate, std::optional<double> gradient_norm, double terms) {
-    return session_->step(loss, learning_rate, gradient_norm, terms);
+    return session().step(loss, learning_rate, gradient_norm, terms);
   }
   /// Of the last step: names, layers, messages.
   std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> alarms()
       const {
     std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> out;
     auto& [names, layers, messages] = out;
+    if (!session_) return out;
     for (const auto& alarm : session_->alarms()) {
       names.emplace_back(store::info_of(alarm.id).name);
       layers.push_back(alarm.layer);
@@ -196,27 +236,47 @@ class PythonSession final : public torch::CustomClassHolder {
     scalar.name = name;
     scalar.layer = layer;
     scalar.value = value;
-    session_->record(std::move(scalar));
+    session().record(std::move(scalar));
   }
   void event(const std::string& kind, const std::string& message) {
-    session_->event(kind, message);
+    session().event(kind, message);
   }
-  void flush() { session_->flush(); }
-  void close(const std::string& state) { session_->close(state); }
-  int64_t next_step() const { return session_->next_step(); }
+  void flush() { session().flush(); }
+  /// What can be asked for afterwards is where the run is and what it said last.
+  void close(const std::string& state) {
+    next_step_ = session().next_step();
+    const auto closing = std::move(session_);
+    latest_ = closing->latest();
+    const auto where = [&] { return writes_ ? closing->run().dir().string() : dir_; };
+    try {
+      closing->close(state);
+    } catch (...) {
+      dir_ = where();  // a rescued one is elsewhere
+      throw;
+    }
+    dir_ = where();
+  }
+  int64_t next_step() const { return session_ ? session_->next_step() : next_step_; }
   /// Of the run, also in the processes that do not write it. A rescued one is where its copy is.
-  std::string dir() const { return writes_ ? session_->run().dir().string() : dir_; }
+  std::string dir() const { return session_ && writes_ ? session_->run().dir().string() : dir_; }
   bool writes() const { return writes_; }
   /// What the probes said last, at the step before the next.
   Rows latest() const {
     std::vector<store::StepValue> points;
-    for (const auto& scalar : session_->latest())
-      points.push_back({session_->next_step() - 1, scalar});
+    for (const auto& scalar : session_ ? session_->latest() : latest_)
+      points.push_back({next_step() - 1, scalar});
     return rows_of(points);
   }
 
  private:
-  std::unique_ptr<session::Session> session_;
+  session::Session& session() const {
+    require(session_ != nullptr, "the run in {} is closed", dir_);
+    return *session_;
+  }
+
+  std::unique_ptr<session::Session> session_;  // until it is closed
+  int64_t next_step_ = 0;
+  std::vector<store::Scalar> latest_;
   std::string dir_;
   bool writes_ = true;
 };
@@ -266,12 +326,14 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
   using Session = kappascope::PythonSession;
   library.class_<Session>("Session")
       .def(torch::init<std::string,
-                       bool,
+                       std::string,
+                       int64_t,
                        kappascope::Texts,
+                       std::string,
+                       int64_t,
                        kappascope::NamedNumbers,
                        std::string,
                        std::vector<std::string>,
-                       std::vector<at::Tensor>,
                        int64_t,
                        bool,
                        std::string>())
@@ -279,6 +341,8 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("forward", &Session::forward)
       .def("backward", &Session::backward)
       .def("skip", &Session::skip)
+      .def("meets", [](const c10::intrusive_ptr<Session>& self) { return self->meets(); })
+      .def("leave_group", &Session::leave_group)
       .def("step", &Session::step)
       .def("record", &Session::record)
       .def("event", &Session::event)

@@ -3,7 +3,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ._library import Error, call
@@ -13,7 +12,6 @@ from ._processes import (
     ShardedLoss,
     all_equal,
     answer_for,
-    forget,
     group_for_calls,
     is_sharded,
     leads,
@@ -51,7 +49,10 @@ def ask(
     ):
         shapes = {parameter: tensor.shape for parameter, tensor in named.items()}
         if sharded:
-            shapes = _answer_sharded(source, params, named, group, own)
+            kept = _sharded(source, params, named, group, own)
+            answer_for(source.number, kept)
+            held = (shard.shape for shard in kept.shards())
+            shapes = dict(zip(named, held, strict=True))
         try:
             numbers, status, products, kind = call(
                 name,
@@ -72,15 +73,12 @@ def ask(
             if watcher.interrupted:
                 raise KeyboardInterrupt from None
             raise
-        finally:
-            forget(source.number)
     return numbers, status, products, kind, shapes
 
 
-def _answer_sharded(
+def _sharded(
     source: Source, params: Parameters, named: dict[str, Tensor], group: Any, own: Any
-) -> dict[str, torch.Size]:
-    """Answers for the gradients of sharded parameters; the shapes of what this process holds."""
+) -> ShardedLoss:
     if not isinstance(params, nn.Module):
         raise ValueError(
             "pass the model that fully_shard was applied to, not its tensors; only= takes some"
@@ -97,7 +95,4 @@ def _answer_sharded(
         )
     if not all_equal(len(source.rows), own):
         raise ValueError("the processes have different numbers of batches: each pass needs all")
-    sharded = ShardedLoss(source.parts, params, named, group)
-    shapes = [shard.shape for shard in sharded.shards()]
-    answer_for(source.number, sharded)
-    return dict(zip(named, shapes, strict=True))
+    return ShardedLoss(source.parts, params, named, group)

@@ -2,6 +2,7 @@
 """Losses that C++ asks for: kappascope::evaluate(source, batch) is implemented here."""
 
 import itertools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +62,21 @@ class Source:
             yield value * (self.rows[batch] / sum(self.rows)) if self.rows else value
 
 
-_asked: dict[int, Callable[[int], Tensor]] = {}
+class Answer:
+    """What C++ may ask for under a number, as long as somebody keeps this."""
+
+    def __init__(
+        self,
+        evaluate: Callable[[int], Tensor],
+        parameters: Callable[[], Iterable[Tensor]] = tuple,
+    ) -> None:
+        self.number = next(_numbers)
+        self.evaluate = evaluate
+        self.parameters = parameters
+        _asked[self.number] = self
+
+
+_asked: "weakref.WeakValueDictionary[int, Answer]" = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 
 
@@ -69,15 +84,20 @@ def _evaluate(source: int, batch: int) -> Tensor:
     # Always with gradients: without them other kernels may run, which round differently.
     with torch.enable_grad():
         try:
-            return _asked[source](batch)
+            return _asked[source].evaluate(batch)
         except RuntimeError as error:
             raise Raised(error) from None
 
 
+def _parameters(source: int) -> list[Tensor]:
+    return list(_asked[source].parameters())
+
+
 _implementation = torch.library.Library("kappascope", "IMPL")  # type: ignore[no-untyped-call]
-_implementation.impl(  # type: ignore[no-untyped-call]
-    "evaluate", _evaluate, "CompositeImplicitAutograd"
-)
+for _name, _function in (("evaluate", _evaluate), ("parameters", _parameters)):
+    _implementation.impl(  # type: ignore[no-untyped-call]
+        _name, _function, "CompositeImplicitAutograd"
+    )
 
 
 @contextmanager
@@ -108,19 +128,8 @@ def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[So
             raise ValueError(f"the loss must give a tensor, got a {type(value).__name__}")
         return _value(value, operator)
 
-    number = next(_numbers)
-    _asked[number] = answer
-    try:
-        yield Source(None, number, [] if stream is None else stream.rows(), output_loss, answer)
-    finally:
-        del _asked[number]
-
-
-def answer_from_now_on(function: Callable[[], Tensor]) -> int:
-    """A number under which C++ may ask for a loss until the process ends."""
-    number = next(_numbers)
-    _asked[number] = lambda _: function()
-    return number
+    kept = Answer(answer)
+    yield Source(None, kept.number, [] if stream is None else stream.rows(), output_loss, answer)
 
 
 def _value(value: Tensor, operator: str) -> Tensor:

@@ -2,6 +2,7 @@
 """What an optimizer makes of a gradient: kappascope::preconditioner_of(source) is answered here."""
 
 import inspect
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -129,12 +130,19 @@ def _second_of(kind: str, state: Mapping[str, Any]) -> Tensor:
     return v if mean is None else (v.double() - mean.double() ** 2).clamp_min(0)
 
 
-_asked: dict[int, Callable[[], Seen]] = {}
+_asked: "weakref.WeakValueDictionary[int, Callable[[], Seen]]" = weakref.WeakValueDictionary()
 
 
-def see_from_now_on(source: int, optimizer: Optimizer, named: Mapping[str, Tensor]) -> None:
-    """Answers under this number until the process ends."""
-    _asked[source] = lambda: preconditioner(optimizer, named)
+def answer_preconditioner(
+    source: int, optimizer: Optimizer, named: Mapping[str, Tensor]
+) -> Callable[[], Seen]:
+    """Answers under this number as long as somebody keeps what it returns."""
+
+    def answer() -> Seen:
+        return preconditioner(optimizer, named)
+
+    _asked[source] = answer
+    return answer
 
 
 def _preconditioner_of(source: int) -> Seen:

@@ -3,6 +3,7 @@
 over them (torch's fully_shard)."""
 
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -174,16 +175,12 @@ def _gradient_of(parameter: Tensor) -> Tensor:
     return _local(gradient).reshape(-1)
 
 
-_asked: dict[int, ShardedLoss] = {}
+_asked: "weakref.WeakValueDictionary[int, ShardedLoss]" = weakref.WeakValueDictionary()
 
 
 def answer_for(source: int, loss: ShardedLoss) -> None:
-    """From now on C++ may ask for its gradients under the number of its source."""
+    """C++ may ask for its gradients under the number of its source, as long as somebody keeps it."""
     _asked[source] = loss
-
-
-def forget(source: int) -> None:
-    _asked.pop(source, None)
 
 
 def _shards(source: int) -> list[Tensor]:

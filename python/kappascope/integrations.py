@@ -35,7 +35,7 @@ class TrainerCallback(_Callback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         optimizer = given["optimizer"]
-        options = {"steps": state.max_steps, **self._options}
+        options = {"steps": state.max_steps, "step": state.global_step, **self._options}
         # Accelerate wraps the optimiser; the one inside calls the hooks.
         optimizer = getattr(optimizer, "optimizer", optimizer)
         self.scope = attach(given["model"], optimizer, self._run, **options)
@@ -44,7 +44,7 @@ class TrainerCallback(_Callback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         loss = (given.get("metrics") or {}).get("eval_loss")
-        if self.scope is not None and loss is not None:
+        if self.scope is not None and self.scope.is_open and loss is not None:
             self.scope.record("eval_loss", float(loss))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:

@@ -56,6 +56,7 @@ Progress Session::progress(std::int64_t steps) const {
 // Decides at the start of each window whether its probe can be afforded, and which layers are to be
 // looked at; in a group, process 0 does for all.
 void Session::grant_windows() {
+  if (left_) return;
   const auto now = progress(step_ - first_step_);
   std::vector<RunningProbe*> opening;
   std::vector<Grant> granted;
@@ -100,6 +101,19 @@ void Session::tell_failures(const store::Snapshot& snapshot) const {
          snapshot.step,
          printable(first->message),
          more > 0 ? fmt::format(" (and {} more, which the run's events name)", more) : "");
+}
+
+bool Session::meets() const {
+  return options_.group && std::any_of(probes_.begin(), probes_.end(), [&](const auto& running) {
+           return running.emits(step_) || running.opens_window(step_ + 1);
+         });
+}
+
+void Session::leave_group() {
+  left_ = true;
+  options_.group.reset();
+  for (auto& running : probes_) running.open({.open = false});
+  passes_->clear();
 }
 
 Needs Session::needs() const {

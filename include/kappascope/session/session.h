@@ -111,6 +111,12 @@ class Session {
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
 
+  /// Whether step() will be collective: a window ends in it, or the next one opens.
+  [[nodiscard]] bool meets() const;
+  /// From now on this process takes its steps by itself: no window is measured any more. For one
+  /// whose group takes other steps; each process must call it before the same step().
+  void leave_group();
+
   /// The processes that train together; null: this alone.
   [[nodiscard]] tensor::Group* group() const { return options_.group.get(); }
 
@@ -148,7 +154,7 @@ class Session {
   SessionOptions options_;
   std::shared_ptr<Passes> passes_;
   std::int64_t step_ = 0, first_step_ = 0;  // the next one, and that of this process
-  bool closed_ = false;
+  bool closed_ = false, left_ = false;
   std::vector<store::Snapshot> pending_;
   std::vector<store::Event> unsent_;  // of a process that does not write
   std::vector<store::Scalar> latest_;

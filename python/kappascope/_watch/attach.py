@@ -4,29 +4,21 @@
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .experts import find_banks
-from .layers import find_layers, notes_on
+from .layers import find_layers, notes_on, nothing_found
 from .._library import Error, one_line
-from .._losses import answer_from_now_on
-from .._optimizers import see_from_now_on, why_unknown
+from .._optimizers import why_unknown
 from .._parameters import named_parameters
-from .._processes import (
-    ShardedLoss,
-    answer_for,
-    is_sharded,
-    name_of,
-    own_group,
-    reshard,
-    unsynchronised,
-)
+from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
 from .scope import Scope
+from .together import Meeting, all_agree
+from .watched import Watched
 
 # They share the budget.
 _PROBES = ("features", "intercept", "gradient_variance", "hessian")
@@ -43,8 +35,11 @@ def attach(
     every: int = 200,
     window: int = 4,
     budget: float = 0.01,
+    rows: int = 4096,
     steps: int | None = None,
     new_name: bool = False,
+    existing: Literal["refuse", "resume"] = "refuse",
+    step: int | None = None,
     label: str | None = None,
     facts: dict[str, str] | None = None,
     sum_reduced: bool = False,
@@ -81,12 +76,25 @@ def attach(
         any 200 steps after the first window: where a window of all layers would take more, layers
         take turns. (A single layer and a Hessian are measured in one piece, at most one in 200
         steps then.) 0: no limit, and what is measured depends on step numbers alone.
+    rows: of features that a step keeps of each layer, in whole passes of gradient accumulation: the
+        first is always kept, and a later one while there are fewer, so that memory does not grow
+        with the number of passes. 0 keeps all. Rows of a shuffled batch are a sample of it; for
+        more of them, take more steps into a window.
     steps: of the whole training where known: the last one is measured too.
     new_name: where `run` holds a run, write RUN-2 and so on; else that is an Error.
+    existing: "resume" goes on in the run that `run` holds, and begins one where it holds none, so
+        that a loop can be started again with the same words after it was stopped. Series go on
+        at `step`; what the run holds of it and of later steps is written again. The fact "resumed"
+        says so. Windows begin anew: what the one that was open had seen is lost.
+    step: the number of the first update to come, as of the checkpoint that training goes on from.
+        None: 0, or the one after the last that a resumed run holds.
     sum_reduced: the loss is a sum over its terms, not a mean.
     scaler: the torch.amp.GradScaler of the loop, where there is one.
     group: the processes that train together, a torch.distributed group; None: all of them. Each
-        process calls attach(); together they measure what all of them see, process 0 writes.
+        process calls attach(); together they measure what all of them see, process 0 writes. A
+        process may have no down-projection (a stage of a pipeline), and one that attach() refuses is
+        refused in all. Where they turn out to be at different steps, or one does not come, nothing
+        is measured any more, and an event says why.
     gather: where the features of a layer are sharded over processes (tensor parallel,
         RowwiseParallel), bring them together in the passes that are measured. Else each process
         measures the block of the covariance that it holds, as LAYER[begin:end].
@@ -96,92 +104,101 @@ def attach(
         prints a line to stderr. An alarm is an event of the run too. That of the gradient's norm
         needs scope.gradient_norm(). `kappascope train --help` says what each means.
 
+    A down-projection that was found and not measured in the first window is named on stderr and in an
+    event, with the reason.
+
     Raises Error where no down-projection is found, and where `run` holds a run.
     """
-    wanted = set(probes)
-    if unknown := wanted - set(_PROBES):
-        raise ValueError(f"probes must be of {_PROBES}, got {sorted(unknown)}")
-    inner = _inner(model)
-    banks = [] if layers is not None else find_banks(inner)
-    found = find_layers(inner, layers, elsewhere=bool(banks))
-    reshard(inner)
-    named = named_parameters(inner)
-    numbers = {
-        "every": float(every),
-        "window": float(window),
-        "budget": budget / len(_PROBES),
-        "hessian_budget": budget / len(_PROBES),
-        **{probe: float(probe in wanted) for probe in _PROBES},
-        "last_step": -1.0 if steps is None else float(steps - 1),
-    }
+    own = own_group(group)
+
+    def prepare() -> Watched:
+        wanted = set(probes)
+        if unknown := wanted - set(_PROBES):
+            raise ValueError(f"probes must be of {_PROBES}, got {sorted(unknown)}")
+        if existing not in ("refuse", "resume") or (new_name and existing == "resume"):
+            raise ValueError(
+                'existing must be "refuse" or "resume", and the latter without new_name, got '
+                f"{existing!r} and {new_name}"
+            )
+        if step is not None and step < 0:
+            raise ValueError(f"step must not be negative, got {step}")
+        numbers = {
+            "every": float(every),
+            "window": float(window),
+            "budget": budget / len(_PROBES),
+            "hessian_budget": budget / len(_PROBES),
+            **{probe: float(probe in wanted) for probe in _PROBES},
+            "last_step": -1.0 if steps is None else float(steps - 1),
+            "rows": float(rows),
+        }
+        inner, compiled = _inner(model)
+        banks = [] if layers is not None else find_banks(inner)
+        watched = Watched(inner, compiled, find_layers(inner, layers), banks, numbers)
+        reshard(inner)
+        if curvature is not None:
+            watched.answer(_on_one_device(inner), model, optimizer, curvature, group)
+        return watched
+
+    watched, settled = all_agree(own, prepare, Watched.settings)
+    if not any(count for count, _, _ in settled):
+        raise nothing_found(watched.model, layers)
+    if any(one[1:] != settled[0][1:] for one in settled):
+        raise Error("the processes of the group must attach with the same probes, windows and budget")
     told = {
         "label": label or os.path.basename(os.path.normpath(run)),
-        "model": type(inner).__name__,
+        "model": type(watched.model).__name__,
         "optimizer": type(optimizer).__name__,
         "command": " ".join(sys.argv),
         **(facts or {}),
     }
-    source = -1
-    sharded = any(map(is_sharded, named.values()))
-    if curvature is not None:
-        evaluate = _evaluation(model, inner, curvature)
-        source = answer_from_now_on(evaluate)
-        see_from_now_on(source, optimizer, named)
-        if sharded:
-            loss = ShardedLoss(lambda: [evaluate()], inner, named, group)
-            loss.shards()  # what is not sharded over these processes is said now
-            answer_for(source, loss)
+    trained = [p for p in watched.model.parameters() if p.requires_grad]
     try:
         session = torch.classes.kappascope.Session(
             os.fspath(run),
-            new_name,
+            "new name" if new_name else existing,
+            -1 if step is None else step,
             told,
-            numbers,
+            ", ".join(sorted({str(p.device) for p in trained})),
+            sum(p.numel() for p in trained),
+            watched.numbers,
             "sum" if sum_reduced else "mean",
-            list(named),
-            list(named.values()),
-            source,
-            sharded,
-            name_of(own_group(group)),
+            list(watched.named),
+            watched.source,
+            watched.sharded,
+            name_of(own),
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None
-    notes = notes_on(found, gather)
+    notes = notes_on(watched.layers, gather)
     if curvature is not None:
-        notes += why_unknown(optimizer, named)
+        notes += why_unknown(optimizer, watched.named)
+    meeting = None if own is None else Meeting(own)
     return Scope(
-        session, inner, optimizer, found, banks, scaler, gather, on_snapshot, on_alarm, notes
+        session, watched, optimizer, scaler, gather, on_snapshot, on_alarm, notes, meeting
     )
 
 
-def _inner(model: nn.Module) -> nn.Module:
-    """The model that a compiler or DistributedDataParallel wraps."""
+def _inner(model: nn.Module) -> tuple[nn.Module, bool]:
+    """The model that a compiler or DistributedDataParallel wraps, and whether it is compiled."""
+    is_compiled = model._compiled_call_impl is not None
     while True:
         compiled = getattr(model, "_orig_mod", None)
         if isinstance(compiled, nn.Module):
             torch._dynamo.reset()  # what was compiled before knows nothing of the hooks
-            model = compiled
+            model, is_compiled = compiled, True
         elif isinstance(model, nn.parallel.DistributedDataParallel):
             model = model.module
         else:
-            return model
+            return model, is_compiled
 
 
-def _evaluation(
-    model: nn.Module, inner: nn.Module, loss: Callable[[], Tensor]
-) -> Callable[[], Tensor]:
-    def evaluate() -> Tensor:
-        modes = [(module, module.training) for module in inner.modules()]
-        inner.eval()
-        try:
-            with (
-                unsynchronised(model),
-                sdpa_kernel(SDPBackend.MATH),
-                torch.compiler.set_stance("force_eager"),
-            ):
-                return loss()
-        finally:
-            for module, training in modes:
-                module.training = training
-
-    return evaluate
+def _on_one_device(model: nn.Module) -> dict[str, Tensor]:
+    """The parameters that a curvature is taken by."""
+    devices = sorted({str(p.device) for p in model.parameters() if p.requires_grad})
+    if len(devices) > 1:
+        spread = " (device_map)" if hasattr(model, "hf_device_map") else ""
+        raise Error(
+            f"the parameters lie on {', '.join(devices)}{spread}: curvature needs all of them on one "
+            "device; leave curvature= out, and the features are measured where they are"
+        )
+    return named_parameters(model)

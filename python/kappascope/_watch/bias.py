@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .layers import find_layers
+from .layers import find_layers, nothing_found
 from .._library import Error
 
 
@@ -24,7 +24,10 @@ class PostGatingLinear(nn.Linear):
 
 def _linear_layers(model: nn.Module, layers: str | list[str] | None) -> list[tuple[str, nn.Linear]]:
     found = []
-    for layer in find_layers(model, layers):
+    watched = find_layers(model, layers)
+    if not watched:
+        raise nothing_found(model, layers)
+    for layer in watched:
         if type(layer.module) not in (nn.Linear, PostGatingLinear):
             raise Error(
                 f"{layer.name} is a {type(layer.module).__name__}: only a torch.nn.Linear can get "

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 class Hook:
-    """A method of a scope as a hook. A copy of a watched model, or a pickled one, has none."""
+    """A method of a scope, or of a part of one, as a hook. A copy of a watched model, or a pickled one,
+    has none."""
 
-    def __init__(self, scope: "Scope", method: str, *arguments: Any) -> None:
+    def __init__(self, scope: object, method: str, *arguments: Any) -> None:
         self._scope = weakref.ref(scope)
         self._method = method
         self._arguments = arguments
@@ -43,7 +44,18 @@ class NoHook:
         return None
 
 
-def watch_scaler(scope: "Scope", scaler: Any) -> None:
+class WatchedScaler:
+    """What takes the watch off a scaler again."""
+
+    def __init__(self, scaler: Any, step: Any, watched: Any) -> None:
+        self._scaler, self._step, self._watched = scaler, step, watched
+
+    def remove(self) -> None:
+        if self._scaler.step is self._watched:  # nobody has put another one over it
+            self._scaler.step = self._step
+
+
+def watch_scaler(scope: "Scope", scaler: Any) -> WatchedScaler:
     """An update that a torch.amp.GradScaler skips (gradients overflowed) is no step."""
     step = scaler.step
     watched_by = weakref.ref(scope)
@@ -59,6 +71,7 @@ def watch_scaler(scope: "Scope", scaler: Any) -> None:
         return result
 
     scaler.step = watched
+    return WatchedScaler(scaler, step, watched)
 
 
 def close_at_exit(scope: "weakref.ref[Scope]") -> None:

@@ -2,15 +2,17 @@
 """Finds the down-projections of a model: by what stands beside them, not by the model's name."""
 
 import fnmatch
+import weakref
 from dataclasses import dataclass
-from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from .._library import Error
-from .experts import Bank
+from .experts import Bank, matrices_of
+from .shapes import down_among, is_feed_forward, linear_beside, shape_of
 from .shards import Block, block_of
 
+# Names come first, as shapes leave some layers open (as many features as outputs).
 # Siblings of a gated feed-forward layer: its down-projection, and what must stand beside it.
 _GATED = (
     ("down_proj", ("gate_proj", "up_proj")),  # Llama, Qwen, Gemma, Mistral
@@ -37,54 +39,54 @@ _INTERMEDIATE = "intermediate.dense"
 
 @dataclass(frozen=True)
 class Layer:
-    """A down-projection that is watched."""
+    """A down-projection that is watched. It keeps no model alive."""
 
     name: str
-    module: nn.Module
+    reference: "weakref.ref[nn.Module]"
     kind: str
     """"gated", "plain" (two projections without a gate), or "named" (asked for by a pattern)."""
     width: int
     """d_ff: of the features that enter it."""
     outputs: int
-    dropout: nn.Dropout | None
+    dropout: "weakref.ref[nn.Dropout] | None"
     """What zeroes the features right before it."""
     block: Block | None = None
     """Of the features, where this process holds a part of the weight."""
+
+    @property
+    def module(self) -> nn.Module:
+        """Raises Error once the model is gone."""
+        module = self.reference()
+        if module is None:
+            raise Error(f"the model that {self.name} belongs to is gone")
+        return module
+
+    def share_dropped(self, training: bool = False) -> float | None:
+        """By the dropout before it (`training`: 0 where that is off); None without one."""
+        dropout = None if self.dropout is None else self.dropout()
+        if dropout is None:
+            return None
+        return 0.0 if training and not dropout.training else dropout.p
 
     def seen_width(self) -> str:
         held = "" if self.block is None else f"{self.block.end - self.block.begin}/"
         return f"{held}{self.width}"
 
 
-def _shape(module: Any) -> tuple[int, int] | None:
-    """Inputs and outputs of a linear map: nn.Linear, GPT-2's Conv1D, an adapter around one."""
-    if isinstance(module, nn.Linear):
-        return module.in_features, module.out_features
-    base = getattr(module, "base_layer", None)  # PEFT
-    if isinstance(base, nn.Module):
-        return _shape(base)
-    weight = getattr(module, "weight", None)
-    if type(module).__name__ == "Conv1D" and isinstance(weight, Tensor) and weight.dim() == 2:
-        return weight.shape[0], weight.shape[1]
-    inputs, outputs = getattr(module, "in_features", None), getattr(module, "out_features", None)
-    if isinstance(inputs, int) and isinstance(outputs, int):
-        return inputs, outputs
-    return None
-
-
 def _dropout_before(parent: nn.Module, down: str) -> nn.Dropout | None:
-    """T5 drops features between the gate and `wo`; elsewhere dropout comes after the projection."""
-    dropout = getattr(parent, "dropout", None)
-    return dropout if down == "wo" and isinstance(dropout, nn.Dropout) else None
+    """T5 and ModernBERT drop features between the gate and `wo`; elsewhere dropout comes after the
+    projection."""
+    dropout = getattr(parent, "dropout", getattr(parent, "drop", None))
+    return dropout if down.lower() == "wo" and isinstance(dropout, nn.Dropout) else None
 
 
 def _is_packed(first: nn.Module, down: nn.Module) -> bool:
     """Gate and up-projection are one linear map: timm's GluMlp and SwiGLUPacked."""
-    before, after = _shape(first), _shape(down)
+    before, after = shape_of(first), shape_of(down)
     return before is not None and after is not None and before[1] == 2 * after[0]
 
 
-def _candidates(parent: nn.Module) -> tuple[str, str] | None:
+def _candidates(name: str, parent: nn.Module) -> tuple[str, str] | None:
     """The name of the down-projection among the children of a module, and its kind."""
     children = dict(parent.named_children())
     for kind, table in (("gated", _GATED), ("plain", _PLAIN)):
@@ -97,53 +99,63 @@ def _candidates(parent: nn.Module) -> tuple[str, str] | None:
         outer = getattr(children["output"], "dense", None)
         if isinstance(inner, nn.Module) and isinstance(outer, nn.Module):
             return _OUTPUT, "plain"
-    return None
+    return _by_shape(name, parent)
 
 
-def find_layers(
-    model: nn.Module, patterns: str | list[str] | None = None, elsewhere: bool = False
-) -> list[Layer]:
+def _by_shape(name: str, parent: nn.Module) -> tuple[str, str] | None:
+    linear = linear_beside(parent)
+    found = down_among(linear, matrices_of(parent))
+    if found is None or found.matrix not in linear or not is_feed_forward(name, parent):
+        return None
+    return found.matrix.name, "gated" if found.gated else "plain"
+
+
+def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> list[Layer]:
     """The down-projections of `model`, or the linear layers whose names fit the patterns.
 
     patterns: globs of dotted module names, e.g. "layers.*.mlp.down".
-    Raises Error where there is none, with what could be meant; without patterns only if there is
-    nothing to watch `elsewhere` either.
     """
     found: dict[int, Layer] = {}
 
     def add(name: str, module: nn.Module, kind: str, dropout: nn.Dropout | None) -> None:
-        shape = _shape(module)
+        shape = shape_of(module)
         if shape is not None and id(module) not in found:
-            found[id(module)] = Layer(name, module, kind, *shape, dropout, block_of(module))
+            dropped = None if dropout is None else weakref.ref(dropout)
+            found[id(module)] = Layer(
+                name, weakref.ref(module), kind, *shape, dropped, block_of(module)
+            )
 
     if patterns is not None:
         globs = [patterns] if isinstance(patterns, str) else list(patterns)
         for name, module in model.named_modules():
             if any(fnmatch.fnmatchcase(name, glob) for glob in globs):
                 add(name, module, "named", None)
-        if not found:
-            raise Error(
-                f"no linear layer is called {' or '.join(globs)}; the linear layers are: "
-                + _linear_names(model)
-            )
         return list(found.values())
     for prefix, parent in model.named_modules():
-        candidate = _candidates(parent)
+        candidate = _candidates(prefix, parent)
         if candidate is None:
             continue
         down, kind = candidate
         name = f"{prefix}.{down}" if prefix else down
         add(name, parent.get_submodule(down), kind, _dropout_before(parent, down))
-    if not found and not elsewhere:
-        raise Error(
-            "no down-projection was found: pass layers=, a glob of module names, e.g. "
-            f'layers="*.down"; the linear layers are: {_linear_names(model)}'
-        )
     return list(found.values())
 
 
+def nothing_found(model: nn.Module, patterns: str | list[str] | None) -> Error:
+    """What could be meant instead."""
+    if patterns is None:
+        what = (
+            "no down-projection was found: pass layers=, a glob of module names, e.g. "
+            'layers="*.down"'
+        )
+    else:
+        globs = [patterns] if isinstance(patterns, str) else list(patterns)
+        what = f"no linear layer is called {' or '.join(globs)}"
+    return Error(f"{what}; the linear layers are: {_linear_names(model)}")
+
+
 def _linear_names(model: nn.Module) -> str:
-    names = [name for name, module in model.named_modules() if _shape(module) is not None]
+    names = [name for name, module in model.named_modules() if shape_of(module) is not None]
     if not names:
         return "none"
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -172,12 +184,13 @@ def table_of(layers: list[Layer], banks: list[Bank], gather: bool, notes: list[s
     kinds = {"gated": "gated", "plain": "no gate", "named": "as named"}
     lines = [f"{'layer':<{width}}  {'kind':<8}  {'d_ff':>6}  {'out':>6}  dropout before it"]
     for layer in layers:
-        dropout = "-" if layer.dropout is None else f"{layer.dropout.p:g}"
+        dropped = layer.share_dropped()
+        dropout = "-" if dropped is None else f"{dropped:g}"
         seen = str(layer.width) if gather else layer.seen_width()
         lines.append(
             f"{layer.name:<{width}}  {kinds[layer.kind]:<8}  {seen:>6}  {layer.outputs:>6}  {dropout}"
         )
     for bank in banks:
-        experts, outputs, hidden = bank.weight.shape
-        lines.append(f"{bank.name}.down_proj.*  {experts} experts  {hidden:>6}  {outputs:>6}  -")
+        what = f"{bank.name}.*  {bank.experts} experts" if bank.experts else f"{bank.name}  a parameter"
+        lines.append(f"{what}  {bank.width:>6}  {bank.outputs:>6}  -")
     return "\n".join([*lines, *(f"note: {note}" for note in notes)])

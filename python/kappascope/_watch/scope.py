@@ -3,6 +3,7 @@
 
 import atexit
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,12 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from .alarms import Alarm, alarms_of, print_alarm
-from .experts import Bank, Watch
 from .hooks import Hook, close_at_exit, watch_scaler
 from .layers import Layer, table_of
 from .._library import Error, one_line
-from .shards import of_block, plain, rows_of, seen_of
+from .passes import Passes
+from .together import Meeting
 from .update import Update
+from .watched import Watched
 
 
 class Scope:
@@ -26,43 +28,37 @@ class Scope:
     def __init__(
         self,
         session: Any,
-        model: nn.Module,
+        watched: Watched,
         optimizer: torch.optim.Optimizer,
-        layers: list[Layer],
-        banks: list[Bank],
         scaler: Any,
         gather: bool,
         on_snapshot: Callable[[dict[str, Any]], None] | None,
         on_alarm: Callable[[Alarm], None] | None,
         notes: list[str],
+        meeting: Meeting | None,
     ) -> None:
+        # Of the model nothing is kept but by weak references and, while the run is open, by what
+        # answers for its curvature.
+        model = watched.model
         self._session = session
-        self._layers = layers
-        self._banks = banks
+        self._answers = watched.kept
+        self._layers = watched.layers
+        self._banks = watched.banks
         self._gather = gather
         self._notes: list[str] = []
-        self._watching: list[Watch] = []
-        self._uncompiled_pass = torch.compiler.disable(self._pass)  # type: ignore[no-untyped-call]
-        self._scaler = scaler
         self._on_snapshot = on_snapshot
         self._on_alarm = on_alarm or print_alarm
+        self._meeting = meeting
+        self._tried = 0  # updates, also those that a scaler skipped
         self._closed = False
-        self._paused = 0
-        self._features, self._gradients = session.needs()
         self._update = Update(
-            model, routed=bool(banks) or any(".experts." in layer.name for layer in layers)
+            model,
+            routed=any(bank.experts for bank in self._banks)
+            or any(".experts." in layer.name for layer in self._layers),
         )
-        self._seen: dict[str, int] = {}  # passes of a layer in this step that may be recomputed
         self._said: set[str] = set()
+        self._passes = Passes(session, watched, self._update, scaler, gather, self._say)
         self._handles = [
-            layer.module.register_forward_hook(Hook(self, "_see", layer)) for layer in layers
-        ]
-        for bank in banks:
-            self._handles += [
-                bank.module.register_forward_pre_hook(Hook(self, "_enter_bank", bank)),
-                bank.module.register_forward_hook(Hook(self, "_leave_bank"), always_call=True),
-            ]
-        self._handles += [
             model.register_forward_pre_hook(Hook(self, "_see_inputs"), with_kwargs=True),
             model.register_forward_hook(Hook(self, "_see_output"), with_kwargs=True),
             optimizer.register_step_pre_hook(Hook(self, "_before_update")),
@@ -70,10 +66,11 @@ class Scope:
         ]
         for note in notes:
             self._say(note)
+        self._passes.want(*session.needs())
         self._updated = False
         self._norm: float | None = None
         if scaler is not None:
-            watch_scaler(self, scaler)
+            self._handles.append(watch_scaler(self, scaler))
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
         atexit.register(self._at_exit)
 
@@ -106,11 +103,15 @@ class Scope:
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Passes with gradients in here are not of training (an attack, an influence function)."""
-        self._paused += 1
+        self._passes.paused += 1
         try:
             yield
         finally:
-            self._paused -= 1
+            self._passes.paused -= 1
+
+    @property
+    def is_open(self) -> bool:
+        return not self._closed
 
     @property
     def run(self) -> str:
@@ -130,15 +131,23 @@ class Scope:
         self._call("flush")
 
     def close(self, state: Literal["finished", "interrupted", "failed"] = "finished") -> None:
-        """Takes the hooks away and writes the rest. A second call does nothing."""
+        """Takes the hooks away, writes the rest and lets go of the model. A second call does
+        nothing; run, layers, latest() and describe() still answer."""
         if self._closed:
             return
         self._closed = True
-        self._features = self._gradients = False
-        for handle in self._handles:
+        self._passes.want(False, False)
+        for handle in (*self._handles, *self._passes.handles()):
             handle.remove()
         atexit.unregister(self._at_exit)
-        self._call("close", state)
+        if self._meeting is not None:
+            self._meeting.leave(self._where())
+        try:
+            self._call("close", state)
+        finally:
+            self._answers = []
+            self._on_snapshot, self._on_alarm = None, print_alarm
+            self._update.next()
 
     def __enter__(self) -> "Scope":
         return self
@@ -152,90 +161,14 @@ class Scope:
     # What PyTorch calls.
 
     def _see_inputs(self, model: nn.Module, inputs: Any, kwargs: dict[str, Any]) -> None:
-        if not (self._features and torch.is_grad_enabled()) or self._paused:
-            return
-        if torch._C._current_graph_task_id() < 0:
+        if self._passes.are_seen() and torch._C._current_graph_task_id() < 0:
             self._update.see_inputs(model, inputs, kwargs)
 
     def _see_output(
         self, model: nn.Module, inputs: Any, kwargs: dict[str, Any], output: Any
     ) -> None:
-        if not self._paused:
+        if not self._passes.paused:
             self._update.see_output(kwargs, output)
-
-    def _see(self, layer: Layer, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-        if not self._features or self._paused or not torch.is_grad_enabled():
-            return
-        if not (isinstance(output, Tensor) and inputs and isinstance(inputs[0], Tensor)):
-            return
-        bias = getattr(module, "post_gating_bias", None)
-        dropout = layer.dropout
-        share = dropout.p if dropout is not None and dropout.training else 0.0
-        features, block = seen_of(inputs[0], self._gather)
-        if features is None:
-            return
-        name = layer.name if block is None else block.name(layer.name)
-        self._pass(name, features, output, slice(None), of_block(bias, block), share)
-
-    def _enter_bank(self, bank: Bank, *_: Any) -> None:
-        if not self._features or self._paused or not torch.is_grad_enabled():
-            return
-        watch = Watch(bank, self._uncompiled_pass)
-        watch.__enter__()  # type: ignore[no-untyped-call]
-        self._watching.append(watch)
-
-    def _leave_bank(self, *_: Any) -> None:
-        if self._watching:
-            self._watching.pop().__exit__(None, None, None)  # type: ignore[no-untyped-call]
-
-    def _pass(
-        self,
-        name: str,
-        features: Tensor,
-        output: Tensor,
-        rows: slice,
-        bias: Tensor | None = None,
-        dropout: float = 0.0,
-    ) -> None:
-        if torch._C._current_graph_task_id() >= 0 and self._seen.get(name, 0) > 0:
-            # Activation checkpointing runs the forward pass again within the backward pass. The
-            # reentrant kind ran it without gradients before, and nothing was seen then.
-            self._seen[name] -= 1
-            return
-        self._seen[name] = self._seen.get(name, 0) + 1
-        number = self._call(
-            "forward",
-            name,
-            features,
-            bias,
-            dropout,
-            self._mask_of(name, features),
-            output.requires_grad,
-        )
-        if not output.requires_grad:
-            return
-        session, wanted, scaler = self._session, self._gradients, self._scaler
-        count = rows_of(features)
-
-        def arrived(gradient: Tensor) -> None:
-            if not wanted:
-                session.backward(number, None)
-                return
-            scale = 1.0 if scaler is None else float(scaler.get_scale())
-            mine = plain(gradient)[rows]
-            if rows_of(mine) != count:
-                self._say(f"{name}: its outputs are sharded by rows: no gradient variance")
-                session.backward(number, None)
-                return
-            session.backward(number, mine if scale == 1.0 else mine / scale)
-
-        output.register_hook(arrived)  # type: ignore[no-untyped-call]
-
-    def _mask_of(self, name: str, features: Tensor) -> Tensor | None:
-        mask, note = self._update.mask_of(name, features)
-        if note:
-            self._say(note)
-        return mask
 
     def _before_update(
         self, optimizer: torch.optim.Optimizer, given: tuple[Any, ...], named: dict[str, Any]
@@ -264,26 +197,31 @@ class Scope:
 
     def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
         self._updated = True
-        self._features = self._gradients = False  # what the probes pass is not of training
+        self._meet()
+        self._tried += 1
+        looked = self._passes.features
+        self._passes.want(False, False)  # what the probes pass is not of training
         loss = self._update.loss()
         rate = float(optimizer.param_groups[0].get("lr", float("nan")))
         try:
             emitted = self._call("step", loss, rate, self._norm, self._update.terms)
         finally:
             self._next()  # a run that had to go on elsewhere raises, once, with the step counted
+        if emitted and looked:
+            for note in self._passes.measured.left_out():
+                self._say(note, aloud=True)
         if emitted and self._on_snapshot is not None and self._session.writes():
             self._on_snapshot(self.latest())
         for alarm in alarms_of(self._session):
             self._on_alarm(alarm)
 
     def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        self._features, self._gradients = self._session.needs()
+        self._passes.want(*self._session.needs())
 
     def _next(self) -> None:
         self._update.next()
-        self._seen.clear()
+        self._passes.next()
         self._norm = None
-        self._features = self._gradients = False
 
     def latest(self) -> dict[str, Any]:
         """What the probes said last: {"step": …, "kappa/sigma": {layer: value}, …}."""
@@ -296,17 +234,35 @@ class Scope:
                 out[name] = row[1]
         return out
 
+    def _where(self) -> str:
+        return f"at step {self._session.next_step()} of {self._tried} updates that it tried"
+
+    def _meet(self) -> None:
+        """Before the processes of a group do something together."""
+        if self._meeting is None or not self._session.meets():
+            return
+        why = self._meeting.hold(self._where())
+        if why:
+            self._meeting = None
+            self._session.leave_group()
+            self._say(f"nothing is measured together from here on: {why}", aloud=True)
+
     def _skipped(self) -> None:
         """No update came of the passes since the last one."""
         self._session.skip()
+        self._tried += 1
         self._next()
-        self._features, self._gradients = self._session.needs()
+        self._passes.want(*self._session.needs())
 
-    def _say(self, note: str) -> None:
-        if note not in self._said:
-            self._said.add(note)
-            self._notes.append(note)
-            self._call("event", "note", note)
+    def _say(self, note: str, aloud: bool = False) -> None:
+        """Once; aloud: on stderr too."""
+        if note in self._said:
+            return
+        self._said.add(note)
+        self._notes.append(note)
+        self._call("event", "note", note)
+        if aloud and self._session.writes():
+            print(f"kappascope: {note}", file=sys.stderr)
 
     def _call(self, method: str, *arguments: Any) -> Any:
         try:
