@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class Hook:
-    """A method of a scope, or of a part of one, as a hook. A copy of a watched model, or a pickled one,
-    has none."""
+    """A method of a scope, or of a part of one, as a hook. A copy of a watched model, or a pickled
+    one, has none."""
 
     def __init__(self, scope: object, method: str, *arguments: Any) -> None:
         self._scope = weakref.ref(scope)

@@ -180,8 +180,8 @@ class Later:
 
 
 class Products:
-    """When they are watched: within the modules that hold a bank, and within the model as long as the
-    forward of a linear layer has not been called, as its weight alone may be used."""
+    """When they are watched: within the modules that hold a bank, and within the model as long as
+    the forward of a linear layer has not been called, as its weight alone may be used."""
 
     def __init__(self, watched: Watched, is_seen: Callable[[], bool], see: Seen) -> None:
         self._model = weakref.ref(watched.model)

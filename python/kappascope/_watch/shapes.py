@@ -82,8 +82,8 @@ def down_among(
 
 
 def linear_beside(module: nn.Module) -> list[Matrix]:
-    """Its linear layers; of one that is called a feed-forward layer, those of its children too, where
-    gate and up-projection may stand in one of their own."""
+    """Its linear layers; of one that is called a feed-forward layer, those of its children too,
+    where gate and up-projection may stand in one of their own."""
     found = []
     deep = _FEED_FORWARD.search(type(module).__name__) is not None
     for name, child in module.named_children():

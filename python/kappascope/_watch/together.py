@@ -41,8 +41,8 @@ def all_agree(
 
 
 class Meeting:
-    """Where the processes of a group find out, window by window, whether all of them are there and at
-    the same step. What decides is written once, so that all read the same."""
+    """Where the processes of a group find out, window by window, whether all of them are there and
+    at the same step. What decides is written once, so that all read the same."""
 
     def __init__(self, own: Any) -> None:
         store = dist.distributed_c10d._get_default_store()

@@ -5,7 +5,6 @@ import gc
 import os
 import unittest
 import weakref
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +50,8 @@ class Curved(Trainer):
 
 class Told(Trainer):
     def given(self) -> dict[str, Any]:
-        return {"on_snapshot": lambda x: self.told.append((self.model, x)), "on_alarm": self.told.append}
+        tell = self.told.append
+        return {"on_snapshot": lambda x: tell((self.model, x)), "on_alarm": tell}
 
 
 class LineSearch(Trainer):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of two processes under torchrun that are not in step, or do not agree.
 
-steps.py FOLDER HOW...: a run in FOLDER for each, and in FOLDER/HOW.RANK what attach() raised or what was
-noted. "restarted" dies once in process 1, before its fifth update.
+steps.py FOLDER HOW...: a run in FOLDER for each, and in FOLDER/HOW.RANK what attach() raised or what
+was noted. "restarted" dies once in process 1, before its sixth update.
 """
 
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that do not agree or are not in step: none waits for ever, none mixes steps, and a run that
-was stopped goes on."""
+"""Processes that do not agree or are not in step: none waits for ever, none mixes steps, and a run
+that was stopped goes on."""
 
 import os
 import signal
