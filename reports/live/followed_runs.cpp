@@ -34,16 +34,15 @@ bool only_grew(const Arm& arm, const store::RunReader& run) {
   });
 }
 
+/// Those that are there by now.
 std::vector<fs::path> runs_in(const fs::path& place) {
-  std::vector<fs::path> found;
   try {
-    found = store::find_runs(place);
+    auto found = store::runs_at({place});
+    if (found == std::vector{place} && store::stamp_of(place).database == 0) found.clear();
+    return found;
   } catch (const Error&) {
-    return found;  // the folder is gone; what was read of it stays
+    return {};  // the folder is gone; what was read of it stays
   }
-  // A run itself, whatever lies in it.
-  if (!found.empty() && found.front() == place) found.resize(1);
-  return found;
 }
 
 }  // namespace

@@ -100,6 +100,15 @@ std::string select(const std::string& columns, const CheckedTable& table, SQLite
       "SELECT {}, {} FROM {}", columns, damage_of(table, Database::version(sql)), table.name);
 }
 
+/// What a study leaves beside its runs; a store that cannot be read is for its reader to complain.
+bool is_result(const fs::path& dir) {
+  try {
+    return RunReader(dir).fact("kind") == "study";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 struct RunReader::Impl {
@@ -277,9 +286,14 @@ std::int64_t RunReader::last_step() const {
   });
 }
 
-std::string RunReader::last_written() const {
-  return impl_->read([](SQLite::Database& sql) {
-    SQLite::Statement query(sql, "SELECT time FROM snapshots ORDER BY step DESC LIMIT 1");
+std::string RunReader::last_written(std::int64_t until) const {
+  return impl_->read([&](SQLite::Database& sql) {
+    // Earlier versions replaced the time of a step to which a spectrum was added.
+    SQLite::Statement query(sql,
+                            "SELECT time FROM snapshots AS taken WHERE step <= ? AND NOT EXISTS "
+                            "(SELECT 1 FROM events WHERE kind = 'spectrum' AND events.step = "
+                            "taken.step AND events.time = taken.time) ORDER BY step DESC LIMIT 1");
+    query.bind(1, until);
     return query.executeStep() ? query.getColumn(0).getString() : std::string();
   });
 }
@@ -291,7 +305,7 @@ std::vector<fs::path> find_runs(const fs::path& dir) {
   require(!error, "cannot look for runs in {}: {}", dir.string(), error.message());
   const auto holds_run = [](const fs::path& path) {
     std::error_code ignored;
-    return fs::is_regular_file(database_file(path), ignored);
+    return fs::is_regular_file(database_file(path), ignored) && !is_result(path);
   };
   std::vector<fs::path> runs;
   if (holds_run(dir)) runs.push_back(dir);
@@ -302,6 +316,19 @@ std::vector<fs::path> find_runs(const fs::path& dir) {
   }
   require(!error, "cannot look for runs in {}: {}", dir.string(), error.message());
   std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+std::vector<fs::path> runs_at(const std::vector<fs::path>& places) {
+  std::vector<fs::path> runs;
+  for (const auto& place : places) {
+    std::error_code ignored;
+    const bool is_folder =
+        fs::is_directory(place, ignored) && !fs::exists(database_file(place), ignored);
+    const auto inside = is_folder ? find_runs(place) : std::vector<fs::path>();
+    for (const auto& run : inside.empty() ? std::vector{place} : inside)
+      if (std::ranges::find(runs, run) == runs.end()) runs.push_back(run);
+  }
   return runs;
 }
 

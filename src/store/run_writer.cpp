@@ -36,8 +36,9 @@ void bind_number(SQLite::Statement& statement, int index, std::optional<double> 
 }
 
 void put_snapshot(SQLite::Database& sql, std::int64_t step, const std::string& time) {
+  // What is added later, a spectrum say, is not when the step was taken.
   SQLite::Statement put(
-      sql, "INSERT OR REPLACE INTO snapshots(step, time, crc) VALUES(?1, ?2, row_crc(?1, ?2))");
+      sql, "INSERT OR IGNORE INTO snapshots(step, time, crc) VALUES(?1, ?2, row_crc(?1, ?2))");
   put.bind(1, step);
   put.bind(2, time);
   put.exec();

@@ -64,8 +64,10 @@ class RunReader {
   /// the calls above leave them out. "kappa/sigma of blocks.0, step 20", sorted.
   [[nodiscard]] std::vector<std::string> damaged() const;
   [[nodiscard]] std::int64_t last_step() const;  ///< -1 when nothing was written
-  /// When the last step was written, in UTC, ISO 8601; empty when nothing was written.
-  [[nodiscard]] std::string last_written() const;
+  /// When training wrote the last step up to `until`, in UTC, ISO 8601; empty without one. What
+  /// `kappascope spectrum` adds to a step leaves its time as it was.
+  [[nodiscard]] std::string last_written(
+      std::int64_t until = std::numeric_limits<std::int64_t>::max()) const;
 
  private:
   struct Impl;
@@ -73,7 +75,12 @@ class RunReader {
 };
 
 /// Runs found in `dir` itself and in its subfolders (depth 2), sorted by path. Folders that may
-/// not be read are passed over; throws when `dir` is not a folder.
+/// not be read are passed over, and so are the results that studies leave beside their runs; throws
+/// when `dir` is not a folder.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& dir);
+
+/// What a user names: each place is a run, or a folder that stands for those in it (find_runs). A
+/// place without a run stays as it is, for its reader to complain; a run named twice is there once.
+std::vector<std::filesystem::path> runs_at(const std::vector<std::filesystem::path>& places);
 
 }  // namespace kappascope::store

@@ -27,10 +27,8 @@ std::vector<std::pair<std::string, std::vector<study::WatchedTraining>>> read_tr
   std::vector<std::pair<std::string, std::vector<study::WatchedTraining>>> out;
   for (const auto& folder : folders) {
     std::vector<study::WatchedTraining> trainings;
-    for (const auto& dir : store::find_runs(folder)) {
-      const store::RunReader run(dir);
-      if (run.fact("kind") != "study") trainings.push_back(replayed(run));
-    }
+    for (const auto& dir : store::find_runs(folder))
+      trainings.push_back(replayed(store::RunReader(dir)));
     require(!trainings.empty(), "{} holds no runs", folder);
     const auto path = fs::absolute(folder).lexically_normal();
     out.emplace_back(
