@@ -51,12 +51,23 @@ void set_number(Json& object, const char* key, std::optional<double> number) {
   if (std::isinf(*number)) object["nonfinite"][key] = fmt::format("{}", *number);
 }
 
-void write_line(std::ostream& out, const Json& object) {
-  // Names may come from anywhere; bytes that are no UTF-8 become U+FFFD rather than an error.
-  out << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-}
+/// JSON lines of one run.
+struct Lines {
+  std::ostream& out;
+  std::string run{};  ///< empty where it is the only one
 
-void write_scalar(std::ostream& out, const StepValue& row) {
+  void write(Json object) const {
+    if (!run.empty()) {
+      Json line = {{"type", object["type"]}, {"run", run}};
+      line.update(object);
+      object = std::move(line);
+    }
+    // Names may come from anywhere; bytes that are no UTF-8 become U+FFFD rather than an error.
+    out << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  }
+};
+
+void write_scalar(const Lines& lines, const StepValue& row) {
   Json object = {{"type", "scalar"},
                  {"step", row.step},
                  {"name", row.scalar.name},
@@ -68,10 +79,10 @@ void write_scalar(std::ostream& out, const StepValue& row) {
   set_number(object, "n_effective", row.scalar.n_effective);
   object["status"] = row.scalar.status.text();
   if (!row.scalar.attributes.empty()) object["attributes"] = row.scalar.attributes;
-  write_line(out, object);
+  lines.write(std::move(object));
 }
 
-void write_array(std::ostream& out, std::int64_t step, const Array& array) {
+void write_array(const Lines& lines, std::int64_t step, const Array& array) {
   Json object = {{"type", "array"},
                  {"step", step},
                  {"name", array.name},
@@ -86,7 +97,7 @@ void write_array(std::ostream& out, std::int64_t step, const Array& array) {
           std::isnan(number) ? "nan" : fmt::format("{}", number);
     }
   }
-  write_line(out, object);
+  lines.write(std::move(object));
 }
 
 /// The verdict as JSON where it is, otherwise as the text that it is.
@@ -132,8 +143,11 @@ std::string scalar_member_name(const SeriesKey& key) {
   return name;
 }
 
-void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& rows) {
-  const std::string name = scalar_member_name(key);
+void add_scalars(Npz& npz,
+                 const std::string& folder,
+                 const SeriesKey& key,
+                 const std::vector<StepValue>& rows) {
+  const std::string name = folder + scalar_member_name(key);
   const auto count = static_cast<std::int64_t>(rows.size());
   const auto column = [&](auto&& get) {
     std::vector<double> numbers(rows.size());
@@ -164,9 +178,10 @@ void add_scalars(Npz& npz, const SeriesKey& key, const std::vector<StepValue>& r
 }
 
 void add_arrays(Npz& npz,
+                const std::string& folder,
                 const SeriesKey& key,
                 const std::vector<std::pair<std::int64_t, Array>>& rows) {
-  const std::string name = std::string(kArrays) + member_name(key);
+  const std::string name = folder + std::string(kArrays) + member_name(key);
   const std::vector<std::int64_t>& shape = rows.front().second.shape;
   const bool same_shape = std::all_of(
       rows.begin(), rows.end(), [&](const auto& row) { return row.second.shape == shape; });
@@ -187,10 +202,19 @@ void add_arrays(Npz& npz,
   npz.add(name + ".value", stacked_shape, stacked);
 }
 
-}  // namespace
+void add_run(Npz& npz, const std::string& folder, const RunReader& run) {
+  for (const SeriesKey& key : run.series()) {
+    const auto rows = run.scalars(key);
+    if (!rows.empty()) add_scalars(npz, folder, key, rows);
+  }
+  for (const SeriesKey& key : run.array_series()) {
+    const auto rows = run.arrays(key);
+    if (!rows.empty()) add_arrays(npz, folder, key, rows);
+  }
+}
 
-void export_csv(const RunReader& run, std::ostream& out) {
-  out << kCsvMark << ",status,attributes\r\n";
+/// `end`: what follows the columns of a row.
+void write_csv(const RunReader& run, const std::string& end, std::ostream& out) {
   for (const SeriesKey& key : run.series()) {
     for (const auto& [step, scalar] : run.scalars(key)) {
       out << step << ',' << csv_field(scalar.name) << ',' << csv_field(scalar.layer) << ','
@@ -198,53 +222,72 @@ void export_csv(const RunReader& run, std::ostream& out) {
           << csv_number(scalar.upper) << ',' << csv_number(scalar.n) << ','
           << csv_number(scalar.n_effective) << ',' << csv_field(std::string(scalar.status.text()))
           << ',' << csv_field(scalar.attributes.empty() ? "" : attributes_text(scalar.attributes))
-          << "\r\n";
+          << end << "\r\n";
     }
   }
+}
+
+void write_jsonl(const RunReader& run, const Lines& lines) {
+  lines.write({{"type", "run"}, {"state", run.state()}, {"last_step", run.last_step()}});
+  for (const auto& [key, value] : run.facts())
+    lines.write({{"type", "fact"}, {"key", key}, {"value", value}});
+  for (const SeriesKey& key : run.series()) {
+    for (const StepValue& row : run.scalars(key)) write_scalar(lines, row);
+  }
+  for (const SeriesKey& key : run.array_series()) {
+    for (const auto& [step, array] : run.arrays(key)) write_array(lines, step, array);
+  }
+  for (const auto& [step, time, event] : run.events()) {
+    lines.write({{"type", "event"},
+                 {"step", step},
+                 {"time", time},
+                 {"kind", event.kind},
+                 {"message", event.message}});
+  }
+  for (const VerdictRow& verdict : run.verdicts()) {
+    lines.write({{"type", "verdict"},
+                 {"claim", verdict.claim},
+                 {"outcome", verdict.outcome},
+                 {"condition", verdict.condition},
+                 {"detail", detail_of(verdict)}});
+  }
+}
+
+}  // namespace
+
+void export_csv(const RunReader& run, std::ostream& out) {
+  out << kCsvMark << ",status,attributes\r\n";
+  write_csv(run, "", out);
+  require_written(out);
+}
+
+void export_csv(const std::vector<NamedRun>& runs, std::ostream& out) {
+  out << kCsvMark << ",status,attributes,run\r\n";
+  for (const auto& [name, run] : runs) write_csv(*run, "," + csv_field(name), out);
   require_written(out);
 }
 
 void export_jsonl(const RunReader& run, std::ostream& out) {
-  write_line(out, {{"type", "run"}, {"state", run.state()}, {"last_step", run.last_step()}});
-  for (const auto& [key, value] : run.facts()) {
-    write_line(out, {{"type", "fact"}, {"key", key}, {"value", value}});
-  }
-  for (const SeriesKey& key : run.series()) {
-    for (const StepValue& row : run.scalars(key)) write_scalar(out, row);
-  }
-  for (const SeriesKey& key : run.array_series()) {
-    for (const auto& [step, array] : run.arrays(key)) write_array(out, step, array);
-  }
-  for (const auto& [step, time, event] : run.events()) {
-    write_line(out,
-               {{"type", "event"},
-                {"step", step},
-                {"time", time},
-                {"kind", event.kind},
-                {"message", event.message}});
-  }
-  for (const VerdictRow& verdict : run.verdicts()) {
-    write_line(out,
-               {{"type", "verdict"},
-                {"claim", verdict.claim},
-                {"outcome", verdict.outcome},
-                {"condition", verdict.condition},
-                {"detail", detail_of(verdict)}});
-  }
+  write_jsonl(run, {out});
+  require_written(out);
+}
+
+void export_jsonl(const std::vector<NamedRun>& runs, std::ostream& out) {
+  for (const auto& [name, run] : runs) write_jsonl(*run, {out, name});
   require_written(out);
 }
 
 void export_npz(const RunReader& run, const std::filesystem::path& file) {
   Npz npz;
   npz.add("kappascope", std::vector<std::string>{std::string(version())});
-  for (const SeriesKey& key : run.series()) {
-    const auto rows = run.scalars(key);
-    if (!rows.empty()) add_scalars(npz, key, rows);
-  }
-  for (const SeriesKey& key : run.array_series()) {
-    const auto rows = run.arrays(key);
-    if (!rows.empty()) add_arrays(npz, key, rows);
-  }
+  add_run(npz, "", run);
+  npz.write(file);
+}
+
+void export_npz(const std::vector<NamedRun>& runs, const std::filesystem::path& file) {
+  Npz npz;
+  npz.add("kappascope", std::vector<std::string>{std::string(version())});
+  for (const auto& [name, run] : runs) add_run(npz, "runs/" + member_name({name, ""}) + "/", *run);
   npz.write(file);
 }
 

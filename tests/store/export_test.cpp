@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/store/export.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -104,4 +105,29 @@ TEST_CASE("a verdict that is brackets alone is a text, however deep they lie") {
   std::ostringstream out;
   export_jsonl(RunReader(scratch / "run"), out);
   CHECK_THAT(out.str(), Contains(R"("detail":"[[[)"));
+}
+
+TEST_CASE("runs that are exported together are told apart in every row") {
+  const TemporaryFolder scratch;
+  const auto first = awkward_run(scratch / "a"), second = awkward_run(scratch / "b");
+  const std::vector<NamedRun> runs = {{"x,1", &first}, {"y/../z", &second}};
+  const auto text_of = [](const auto& write) {
+    std::ostringstream out;
+    write(out);
+    return out.str();
+  };
+  const auto csv = text_of([&](std::ostream& out) { export_csv(runs, out); });
+  const auto alone = text_of([&](std::ostream& out) { export_csv(first, out); });
+  CHECK_THAT(csv, Contains("attributes,run\r\n") && Contains(",ok,,\"x,1\"\r\n"));
+  CHECK(std::ranges::count(csv, '\n') == 2 * std::ranges::count(alone, '\n') - 1);
+  std::istringstream lines(text_of([&](std::ostream& out) { export_jsonl(runs, out); }));
+  std::map<std::string, int> counts;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = Json::parse(line);
+    ++counts[object["run"]];
+  }
+  CHECK(counts["x,1"] == counts["y/../z"]);
+  CHECK(counts.size() == 2);
+  export_npz(runs, scratch / "all.npz");
+  CHECK(fs::file_size(scratch / "all.npz") > 0);
 }

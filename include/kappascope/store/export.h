@@ -3,10 +3,18 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <string>
+#include <vector>
 
 #include "kappascope/store/run_reader.h"
 
 namespace kappascope::store {
+
+/// A run among several that are exported together.
+struct NamedRun {
+  std::string name;
+  const RunReader* run = nullptr;
+};
 
 /// Every scalar as one CSV row
 /// (step,name,layer,value,lower,upper,n,n_effective,status,attributes), RFC 4180 (lines end with
@@ -14,6 +22,8 @@ namespace kappascope::store {
 /// none. Numbers read back exactly; a missing one is an empty field, an infinity is "inf" or
 /// "-inf", as pandas reads them. Throws when `out` fails.
 void export_csv(const RunReader& run, std::ostream& out);
+/// Of several runs, with their names as a last column `run`.
+void export_csv(const std::vector<NamedRun>& runs, std::ostream& out);
 
 /// Everything as one JSON object per line; "type" says of which kind:
 ///   {"type":"run","state","last_step"} (first)      {"type":"fact","key","value"}
@@ -26,6 +36,8 @@ void export_csv(const RunReader& run, std::ostream& out);
 /// they are null, and "nonfinite" says which, e.g. {"upper":"inf"} or, by flat index, {"5":"nan"}.
 /// Throws when `out` fails.
 void export_jsonl(const RunReader& run, std::ostream& out);
+/// Of several runs one after the other, with "run" in each line behind its type.
+void export_jsonl(const std::vector<NamedRun>& runs, std::ostream& out);
 
 /// Scalars and arrays as NumPy arrays in one .npz (a zip of .npy, numpy.load opens it). A series
 /// of scalars NAME (of a layer: `NAME@LAYER`) is one vector each: NAME.step (int64), NAME.value,
@@ -37,6 +49,8 @@ void export_jsonl(const RunReader& run, std::ostream& out);
 /// as %HH: an @ in NAME as %40, the % itself as %25.
 /// Written to a temporary name and renamed; holds the whole run in memory.
 void export_npz(const RunReader& run, const std::filesystem::path& file);
+/// Of several runs, those of RUN as `runs/RUN/NAME`.
+void export_npz(const std::vector<NamedRun>& runs, const std::filesystem::path& file);
 
 /// What each begins with, by which a file is known to be replaceable (core/atomic_file.h).
 inline constexpr std::string_view kCsvMark = "step,name,layer,value,lower,upper,n,n_effective";

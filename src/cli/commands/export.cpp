@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 
@@ -14,16 +15,17 @@ namespace kappascope::cli {
 namespace fs = std::filesystem;
 
 int run_export(const Arguments& arguments) {
-  std::string run, format, out;
+  std::string place, format, out;
   Usage usage;
-  usage.synopsis = "kappascope export RUN --format csv|jsonl|npz [--out FILE]";
+  usage.synopsis = "kappascope export RUN_OR_FOLDER --format csv|jsonl|npz [--out FILE]";
   usage.text =
       "Writes the numbers of a run for other programs. csv and jsonl go to stdout without --out.\n"
+      "A folder stands for the runs in it (two levels deep), and each number then has its run.\n"
       "The database can also be read directly: sqlite3 RUN/run.sqlite (its tables:\n"
       "src/store/README.md).\n\n"
       "example: kappascope export runs/pgb --format npz --out pgb.npz";
   usage.options.add_options()("help,h", "show this text")(
-      "run", po::value(&run)->required(), "the run to read")(
+      "run", po::value(&place)->required(), "the run to read, or a folder of runs")(
       "format",
       po::value(&format)->default_value("csv")->value_name("NAME"),
       "csv, jsonl (JSON lines) or npz (NumPy)")(
@@ -41,13 +43,22 @@ int run_export(const Arguments& arguments) {
                     : format == "jsonl" ? store::kJsonlMark
                                         : store::kNpzMark;
   if (!out.empty()) check_output(out, mark, values);
-  warn_of_damage({run});
-  const store::RunReader reader(run);
+  const auto runs = store::runs_at({place});
+  warn_of_damage(runs);
+  const bool alone = runs == std::vector<fs::path>{place};
+  const std::vector<store::RunReader> readers(runs.begin(), runs.end());
+  std::vector<store::NamedRun> named;
+  for (const auto& reader : readers)
+    named.push_back({reader.dir().lexically_relative(place).generic_string(), &reader});
   const auto text = [&](std::ostream& to) {
-    format == "csv" ? store::export_csv(reader, to) : store::export_jsonl(reader, to);
+    if (format == "csv") {
+      alone ? store::export_csv(readers.front(), to) : store::export_csv(named, to);
+    } else {
+      alone ? store::export_jsonl(readers.front(), to) : store::export_jsonl(named, to);
+    }
   };
   if (format == "npz") {
-    store::export_npz(reader, out);
+    alone ? store::export_npz(readers.front(), out) : store::export_npz(named, out);
   } else if (out.empty()) {
     text(std::cout);
   } else {
@@ -59,7 +70,8 @@ int run_export(const Arguments& arguments) {
     });
   }
   if (!out.empty()) fmt::print("{}\n", out);
-  return reader.damaged().empty() ? 0 : 1;
+  return std::ranges::all_of(readers, [](const auto& run) { return run.damaged().empty(); }) ? 0
+                                                                                             : 1;
 }
 
 }  // namespace kappascope::cli
