@@ -23,14 +23,9 @@ constexpr double kWorthwhile = 1.1;
 
 constexpr TextBlock kIndented{.width = 98, .column = 2, .indent = 2};
 
-std::optional<MeasuredRatio> measured(const Arm& arm,
-                                      const std::string& layer,
-                                      const std::string& above,
-                                      const std::string& below,
-                                      const store::StepValue* paired = nullptr) {
-  const auto ratio = paired_ratio(paired, arm.last(above, layer), arm.last(below, layer));
+std::optional<MeasuredRatio> told(const std::optional<Ratio>& ratio) {
   if (!ratio) return std::nullopt;
-  return MeasuredRatio{ratio->value, ratio->lower, ratio->upper, ratio->paired};
+  return MeasuredRatio{ratio->value, ratio->lower, ratio->upper, ratio->paired, ratio->step};
 }
 
 std::string in_words(const store::Scalar& scalar) {
@@ -98,7 +93,8 @@ nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
   return {{"value", ratio->value},
           {"lower", or_null(ratio->lower)},
           {"upper", or_null(ratio->upper)},
-          {"paired", ratio->paired}};
+          {"paired", ratio->paired},
+          {"step", ratio->step}};
 }
 
 }  // namespace
@@ -111,17 +107,13 @@ Advice advice(const std::filesystem::path& run) {
     LayerAdvice layer;
     layer.layer = name;
     if (const auto* last = arm.last(id::kKappaSecondMoment, name)) layer.step = last->step;
-    layer.has_bias = arm.last(id::kBiasNorm, name) != nullptr;
-    layer.mean_costs = measured(
-        arm, name, id::kKappaSecondMoment, id::kKappaSigma, arm.last(id::kKappaMeanCosts, name));
+    layer.has_bias = has_bias(arm, name);
+    layer.mean_costs = told(mean_costs(arm, name));
     if (!layer.mean_costs) layer.kappa_cause = cause_of(arm, name);
-    if (layer.has_bias) {
-      layer.bias_leaves = measured(
-          arm, name, id::kKappaWithBias, id::kKappaSigma, arm.last(id::kKappaBiasLeaves, name));
-    }
-    layer.variance_at_minus_mean =
-        measured(arm, name, id::kVarianceBiasMinusMean, id::kVarianceBiasZero);
-    layer.variance_at_best = measured(arm, name, id::kVarianceBiasMinimiser, id::kVarianceBiasZero);
+    layer.bias_leaves = told(bias_leaves(arm, name));
+    layer.bias_changes = told(bias_changes(arm, name));
+    layer.variance_at_minus_mean = told(variance_at(arm, name, id::kVarianceBiasMinusMean));
+    layer.variance_at_best = told(variance_at(arm, name, id::kVarianceBiasMinimiser));
     layer.verdict = verdict_of(layer);
     out.layers.push_back(std::move(layer));
   }
@@ -138,7 +130,7 @@ Advice advice(const std::filesystem::path& run) {
       "An output bias reaches the same functions (P-OUT) and leaves the same κ(Σ). It does not "
       "change the gradient of W_d, so the variances below one are the post-gating bias's alone.",
       "Adam scales each coordinate: compare kappa/second_moment_scaled with kappa/sigma_scaled, "
-      "which the report draws, before you expect as much of it.",
+      "which `kappascope export` writes, before you expect as much of it.",
   };
   return out;
 }
@@ -170,7 +162,8 @@ std::string to_text(const Advice& advice) {
       if (ratio) text += fmt::format("  {:<44} {}\n", what, shown(*ratio));
     };
     line("the mean costs, κ(Σ+μμᵀ) / κ(Σ):", layer.mean_costs);
-    line("with the bias as it is, of κ(Σ):", layer.bias_leaves);
+    line("the bias leaves, of κ(Σ):", layer.bias_leaves);
+    line("the bias changes κ(Σ+μμᵀ) to, of it:", layer.bias_changes);
     line("gradient variance at b = -μ, of that at 0:", layer.variance_at_minus_mean);
     line("gradient variance at the best b:", layer.variance_at_best);
     text += "  " + wrapped(layer.verdict, kIndented) + "\n";
@@ -180,7 +173,7 @@ std::string to_text(const Advice& advice) {
   return text;
 }
 
-std::string to_json(const Advice& advice) {
+std::string to_json(const Advice& advice, const std::string& run) {
   auto layers = nlohmann::json::array(), suggestions = nlohmann::json::array();
   for (const auto& each : advice.suggestions) {
     suggestions.push_back({{"what", each.what},
@@ -195,12 +188,14 @@ std::string to_json(const Advice& advice) {
                       {"has_bias", layer.has_bias},
                       {"mean_costs", json_of(layer.mean_costs)},
                       {"bias_leaves", json_of(layer.bias_leaves)},
+                      {"bias_changes", json_of(layer.bias_changes)},
                       {"variance_at_minus_mean", json_of(layer.variance_at_minus_mean)},
                       {"variance_at_best", json_of(layer.variance_at_best)},
                       {"verdict", layer.verdict}});
   }
-  const nlohmann::json all = {
+  nlohmann::json all = {
       {"suggestions", suggestions}, {"layers", layers}, {"limits", advice.limits}};
+  if (!run.empty()) all["run"] = run;
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -21,6 +21,7 @@
 #include "kappascope/core/temporary_folder.h"
 #include "kappascope/reports/report.h"
 #include "reports/gnuplot/script.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
@@ -109,11 +110,13 @@ void draw(const std::vector<Arm>& arms,
 
 }  // namespace
 
-std::vector<fs::path> write_figures(const std::vector<fs::path>& runs,
+std::vector<fs::path> write_figures(const std::vector<fs::path>& places,
                                     const fs::path& dir,
                                     FigureFormat format,
                                     bool force) {
-  const std::vector<Arm> arms = read_arms(runs);
+  const std::vector<Arm> runs = read_arms(store::runs_at(places));
+  const Groups groups(runs);
+  const std::vector<Arm>& arms = groups.arms();
   auto figures = build_figures(arms);
   std::erase_if(figures, [](const Figure& figure) { return figure.panels.empty(); });
   std::error_code error;

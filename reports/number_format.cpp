@@ -6,22 +6,55 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
+namespace {
 
-std::string words(double value) {
+constexpr int kFewest = 3;
+constexpr int kMost = std::numeric_limits<double>::max_digits10;
+
+/// What words() shows of the value.
+double shown(double value, int digits) {
+  if (!std::isfinite(value)) return value;
+  if (digits == kFewest && std::abs(value) < 10'000 && value == std::floor(value)) return value;
+  const bool whole = digits <= 4 && std::abs(value) >= 999.5 && std::abs(value) < 9'999.5;
+  return whole ? std::nearbyint(value) : std::stod(fmt::format("{:.{}e}", value, digits - 1));
+}
+
+/// The fewest digits from which `text` comes out as it does from the numbers themselves.
+template <typename Text>
+int enough_digits(double a, double b, const Text& text) {
+  int digits = kFewest;
+  while (digits < kMost && text(shown(a, digits), shown(b, digits)) != text(a, b)) ++digits;
+  return digits;
+}
+
+/// What the bounds are: those of an interval, or the lowest and the highest of a few runs.
+std::string kind_of(const store::Scalar& scalar) {
+  const auto range = scalar.attributes.find(kSeedsRange);
+  return range == scalar.attributes.end() ? "95 %" : range->second;
+}
+
+}  // namespace
+
+std::string words(double value, int digits) {
   if (std::isnan(value)) return "not a number";
   if (std::isinf(value)) return value > 0 ? "∞" : "−∞";
-  if (value < 0) return "−" + words(-value);
+  if (value < 0) return "−" + words(-value, digits);
   if (value == 0) return "0";
-  if (value < 10'000 && value == std::floor(value)) return fmt::format("{:.0f}", value);
+  if (digits == kFewest && value < 10'000 && value == std::floor(value))
+    return fmt::format("{:.0f}", value);
   if (value >= 9.995e-3 && value < 9'999.5) {
-    if (value >= 999.5) return fmt::format("{:.0f}", value);
-    return fmt::format("{:.3g}", value);
+    if (digits <= 4 && value >= 999.5) return fmt::format("{:.0f}", value);
+    return digits == kFewest ? fmt::format("{:.3g}", value)
+                             : fmt::format("{:#.{}g}", value, digits);
   }
   static constexpr std::array<const char*, 10> kSuper = {
       "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  const std::string text = fmt::format("{:.2e}", value);
+  const std::string text = fmt::format("{:.{}e}", value, digits - 1);
   const auto e = text.find('e');
   const int exponent = std::stoi(text.substr(e + 1));
   std::string mantissa = text.substr(0, e);
@@ -34,16 +67,21 @@ std::string words(double value) {
   return (mantissa == "1" ? "" : mantissa + "×") + "10" + raised;
 }
 
-std::pair<std::string, std::string> words_apart(double a, double b) {
-  constexpr int kFewest = 3, kMost = 6;
-  const double size = std::max(std::abs(a), std::abs(b));
-  const auto last_digit = [&](int digits) {
-    return std::pow(10, std::floor(std::log10(size)) - digits + 1);
+Compared as_share(double a, double b) {
+  const auto text = [](double x, double y) { return percent(x / y); };
+  const int digits = enough_digits(a, b, text);
+  return {words(a, digits), words(b, digits), text(a, b)};
+}
+
+Difference as_difference(double a, double b) {
+  const auto relation = [](double x, double y) {
+    if (x == y) return std::string("equal");
+    return percent(std::abs((x - y) / y)) + (x < y ? " lower" : " higher");
   };
-  int digits = kFewest;
-  while (digits < kMost && a != b && std::abs(a - b) < 10 * last_digit(digits)) ++digits;
-  if (digits == kFewest) return {words(a), words(b)};
-  return {fmt::format("{:#.{}g}", a, digits), fmt::format("{:#.{}g}", b, digits)};
+  const auto apart = [](double x, double y) { return words(std::abs(x - y)); };
+  const int digits =
+      enough_digits(a, b, [&](double x, double y) { return relation(x, y) + "; " + apart(x, y); });
+  return {{words(a, digits), words(b, digits), relation(a, b)}, apart(a, b)};
 }
 
 std::string decimals(double value) {
@@ -67,6 +105,7 @@ std::string counted(std::size_t count, const std::string& what) {
 std::string percent(double share) {
   if (!std::isfinite(share)) return words(share);
   const double value = 100 * share;
+  if (std::abs(value) >= 9'999.5) return words(value) + " %";
   if (value != 0 && std::abs(value) < 0.01) return value > 0 ? "under 0.01 %" : "−0.01 to 0 %";
   const std::string text = fmt::format("{:.{}f}",
                                        std::abs(value),
@@ -87,12 +126,12 @@ std::string listed(const std::vector<std::string>& items) {
 
 std::string percent_interval(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "";
-  return "95 %: " + percent(*scalar.lower) + " to " + percent(*scalar.upper);
+  return kind_of(scalar) + ": " + percent(*scalar.lower) + " to " + percent(*scalar.upper);
 }
 
 std::string interval(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "";
-  return "95 %: " + words(*scalar.lower) + "–" + words(*scalar.upper);
+  return kind_of(scalar) + ": " + words(*scalar.lower) + "–" + words(*scalar.upper);
 }
 
 }  // namespace kappascope::reports

@@ -8,6 +8,7 @@
 #include "reports/html/parts/tables.h"
 #include "reports/number_format.h"
 #include "reports/report_page.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
@@ -24,21 +25,26 @@ std::string title_of(const std::vector<Arm>& arms) {
 }  // namespace
 
 Page page_about(const std::vector<Arm>& arms) {
-  return {.title = title_of(arms),
-          .summary = summary_html(summarise(arms), arms),
-          .heading = "What happened",
-          .findings = find_findings(arms),
-          .figures = build_figures(arms),
-          .tables = {{"arms-table", "The arms", arms_html(arms)},
-                     {"layers-table", "The layers", layers_html(arms)}},
-          .facts = {{"estimates", "How good each estimate is", estimates_html(arms)},
-                    {"facts", "The facts of the runs", facts_html(arms)}},
-          .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}}};
+  Page page{.title = title_of(arms),
+            .summary = summary_html(summarise(arms), arms),
+            .heading = "What happened",
+            .findings = find_findings(arms),
+            .figures = build_figures(arms),
+            .tables = {{"arms-table", "The arms", arms_html(arms)},
+                       {"layers-table", "The layers", layers_html(arms)}},
+            .facts = {{"estimates", "How good each estimate is", estimates_html(arms)},
+                      {"facts", "The facts of the runs", facts_html(arms)}},
+            .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}}};
+  const auto runs = runs_of(arms);
+  if (runs.size() > arms.size())
+    page.facts.insert(page.facts.begin(), {"runs-table", "The runs", arms_html(runs)});
+  return page;
 }
 
-std::string html_report(const std::vector<std::filesystem::path>& runs) {
-  const std::vector<Arm> arms = read_arms(runs);
-  return page_of(page_about(arms), arms);
+std::string html_report(const std::vector<std::filesystem::path>& places) {
+  const std::vector<Arm> runs = read_arms(store::runs_at(places));
+  const Groups groups(runs);
+  return page_of(page_about(groups.arms()), groups.arms());
 }
 
 }  // namespace kappascope::reports

@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
@@ -19,15 +20,22 @@ struct Headline {
 
 std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
   std::vector<std::string> parts;
-  for (const Arm& arm : arms) {
-    if (const auto step = diverged_at(arm))
-      parts.push_back(fmt::format("{} at step {}", arm.label, *step));
+  const auto runs = runs_of(arms);
+  for (const Arm* run : runs) {
+    if (const auto step = diverged_at(*run))
+      parts.push_back(fmt::format("{} at step {}", run->label, *step));
   }
   if (parts.empty()) return std::nullopt;
-  const bool all = parts.size() == arms.size();
-  return Headline{fmt::format("The loss stopped being a number: {}.", listed(parts)),
-                  all ? "Everything below is what was stored until then."
-                      : "The other arms did not diverge; one run each."};
+  const bool all = parts.size() == runs.size();
+  constexpr std::size_t kFew = 4;
+  if (parts.size() > kFew) {
+    const auto more = parts.size() - kFew;
+    parts.resize(kFew);
+    parts.push_back(fmt::format("{} more", more));
+  }
+  return Headline{
+      fmt::format("The loss stopped being a number: {}.", listed(parts)),
+      all ? "Everything below is what was stored until then." : "The other runs did not diverge."};
 }
 
 std::string state_of(const Arm& arm) {
@@ -47,12 +55,13 @@ Headline of_one(const Arm& arm) {
                              : Headline{"No loss was stored.", ""};
   }
   const auto& points = arm.series(loss->scalar.name);
-  Headline out{fmt::format("{} {} after {} steps{}",
+  Headline out{fmt::format("{} {} at step {}{}",
                            kind,
                            words(loss->scalar.value),
-                           grouped(static_cast<double>(loss->step + 1)),
+                           grouped(static_cast<double>(loss->step)),
                            state_of(arm)),
-               "One run: another seed may differ."};
+               arm.seeds > 1 ? fmt::format("The median; {}.", interval(loss->scalar))
+                             : "One run: another seed may differ."};
   if (points.size() > 1 && std::isfinite(points.front().scalar.value))
     out.text +=
         fmt::format(" ({} at step {})", words(points.front().scalar.value), points.front().step);
@@ -96,18 +105,19 @@ Headline of_several(const std::vector<Arm>& arms) {
   }
   if (base == nullptr || best == nullptr)
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
-  const double change = least->scalar.value / base->scalar.value - 1;
-  const auto [mine, others] = words_apart(least->scalar.value, base->scalar.value);
+  const auto told = as_difference(least->scalar.value, base->scalar.value);
+  const bool medians = arms.front().seeds > 1 && best->seeds > 1;
   return {fmt::format(
-              "One run an arm, so perhaps luck: {} {} {}, {} {} than {} ({}).",
+              "{}: {} {} {}, {} {} {} ({}).",
+              medians ? "Medians over seeds" : "One run an arm, so perhaps luck",
               best->label,
               arms.size() > 2 ? "has the lowest test loss of the other arms," : "ends at test loss",
-              mine,
-              percent(std::abs(change)),
-              change < 0 ? "lower" : "higher",
+              told.a,
+              told.relation,
+              least->scalar.value == base->scalar.value ? "to that of" : "than",
               arms.front().label,
-              others),
-          lengths_of(arms.front(), *best) + "`kappascope sweep` runs several seeds."};
+              told.b),
+          lengths_of(arms.front(), *best) + how_to_be_surer(arms) + "."};
 }
 
 /// What all arms share, or each one's where they are few.

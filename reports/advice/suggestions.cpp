@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "reports/findings/ratio.h"
+#include "reports/findings/stability.h"
 #include "reports/number_format.h"
 
 namespace kappascope::reports {
@@ -56,12 +57,8 @@ Maybe precision(const Arm& arm) {
 Maybe rate(const Arm& arm) {
   const auto& losses = arm.series(id::kLossTrain);
   const auto spikes = telling_spikes(arm);
-  const auto* seen = arm.last(id::kPreconditionedLambda);
-  const auto* limit = arm.last(id::kStabilityLimit);
-  const bool known = seen != nullptr && limit != nullptr && seen->step == limit->step &&
-                     is_resolved(seen->scalar) && limit->scalar.value > 0;
-  const bool above = known && seen->scalar.lower.value_or(seen->scalar.value) > limit->scalar.value;
-  if (spikes.empty() && !above) return std::nullopt;
+  const auto stability = stability_of(arm);
+  if (spikes.empty() && !stability.is_at_limit()) return std::nullopt;
   std::string evidence;
   if (!spikes.empty()) {
     evidence =
@@ -71,12 +68,16 @@ Maybe rate(const Arm& arm) {
                     words(spikes.front().peak),
                     words(spikes.front().usual));
   }
-  if (known) {
-    evidence += fmt::format("{}the optimiser sees a sharpness of {} at step {}, {} of its limit",
-                            evidence.empty() ? "" : ", and ",
-                            with_interval(seen->scalar),
-                            seen->step,
-                            percent(seen->scalar.value / limit->scalar.value));
+  if (stability.holds) {
+    const auto& most = stability.most();
+    const auto told = most.in_words();
+    evidence += fmt::format(
+        "{}the optimiser sees a sharpness λ1 of {} at step {}, {} of its limit {}, the most of it",
+        evidence.empty() ? "" : ", and ",
+        told.a,
+        most.step,
+        told.relation,
+        told.b);
   }
   const auto last = arm.last_step;
   const bool early = !spikes.empty() && losses[spikes.front().begin].step < last / 10;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "reports/findings/rules.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
@@ -24,7 +25,8 @@ std::string worth(const store::AlarmInfo& info) {
 }  // namespace
 
 void find_alarms(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     for (const auto& info : store::alarms()) {
       const auto is_of = [&](const store::StepEvent& event) {
         return store::alarm_of_kind(event.event.kind) == info.id;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "reports/findings/rules.h"
+#include "reports/runs/groups.h"
 #include "reports/runs/spectra.h"
 
 namespace kappascope::reports {
@@ -99,14 +100,18 @@ std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
 std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
   if (!spectrum.bounds_the_step()) return "";
   const double largest = spectrum.values.front();
-  std::string out = fmt::format(" λ1 is {} of {} = {} at this step",
-                                percent(largest / spectrum.limit()),
+  const auto now = as_share(largest, spectrum.limit());
+  std::string out = fmt::format(" λ1 = {} is {} of {} = {} at this step",
+                                now.a,
+                                now.relation,
                                 spectrum.limit_in_words(),
-                                words(spectrum.limit()));
+                                now.b);
   if (const double peak = largest_rate(arm); peak > spectrum.rate) {
-    out += fmt::format(", and {} of {} at the run's largest learning rate {}",
-                       percent(largest / spectrum.limit_at(peak)),
-                       words(spectrum.limit_at(peak)),
+    const auto then = as_share(largest, spectrum.limit_at(peak));
+    out += fmt::format(", and λ1 = {} {} of {} at the run's largest learning rate {}",
+                       then.a,
+                       then.relation,
+                       then.b,
                        words(peak));
   }
   return out + ".";
@@ -126,21 +131,24 @@ std::string other_end(const StoredSpectrum& spectrum, const Arm& arm) {
 }  // namespace
 
 std::string certificate(const StoredSpectrum& spectrum, const Arm& arm) {
-  return fmt::format("{} after {} training steps, {} parameters, {} training rows. {}{}{}{}{}",
-                     spectrum.title(),
-                     spectrum.checkpoint,
-                     grouped(spectrum.parameters),
-                     grouped(spectrum.rows),
-                     outcome(spectrum, number(arm, spectrum.key(part::kProducts))),
-                     other_end(spectrum, arm),
-                     against_rate(spectrum, arm),
-                     sampling(spectrum, arm),
-                     products_in_words(spectrum, arm));
+  return fmt::format(
+      "{} after {} training steps (step {}), {} parameters, {} training rows. "
+      "{}{}{}{}{}",
+      spectrum.title(),
+      spectrum.checkpoint,
+      spectrum.step,
+      grouped(spectrum.parameters),
+      grouped(spectrum.rows),
+      outcome(spectrum, number(arm, spectrum.key(part::kProducts))),
+      other_end(spectrum, arm),
+      against_rate(spectrum, arm),
+      sampling(spectrum, arm),
+      products_in_words(spectrum, arm));
 }
 
 void find_spectra(const std::vector<Arm>& arms, Findings& out) {
   for (const StoredSpectrum& spectrum : stored_spectra(arms)) {
-    const Arm& arm = arms[spectrum.arm];
+    const Arm& arm = *runs_of(arms[spectrum.arm]).front();  // a median has those of its first run
     std::vector<std::string> parts;
     const auto add = [&](std::size_t i) {
       parts.push_back(fmt::format(
@@ -151,10 +159,11 @@ void find_spectra(const std::vector<Arm>& arms, Findings& out) {
     if (parts.empty()) parts.emplace_back("no eigenvalue");
     const bool sound = spectrum.status == store::Status::kConverged;
     out.push_back({"spectrum",
-                   fmt::format("{}: the {} after {} training steps has {}.",
+                   fmt::format("{}: the {} after {} training steps (step {}) has {}.",
                                arm.label,
                                spectrum.title(),
                                spectrum.checkpoint,
+                               spectrum.step,
                                listed(parts)),
                    sound ? "Converged; the certificate stands with its figure below."
                          : outcome(spectrum, number(arm, spectrum.key(part::kProducts))),

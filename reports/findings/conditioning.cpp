@@ -11,21 +11,18 @@
 #include "reports/figures/builders.h"
 #include "reports/findings/ratio.h"
 #include "reports/findings/rules.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
 
-/// The largest over the layers of name_a/name_b at their last points; `paired` is that quotient.
+/// The largest of one quotient over the layers.
 std::optional<Ratio> worst_ratio(const Arm& arm,
-                                 const std::string& paired,
-                                 const std::string& a,
-                                 const std::string& b) {
+                                 std::optional<Ratio> (*of)(const Arm&, const std::string&)) {
   std::optional<Ratio> worst;
-  for (const auto& layer : layers_of(arm, a)) {
-    auto ratio = paired_ratio(arm.last(paired, layer), arm.last(a, layer), arm.last(b, layer));
-    if (!ratio || (worst && worst->value >= ratio->value)) continue;
-    ratio->layer = layer;
-    worst = ratio;
+  for (const auto& layer : layers_of(arm, id::kKappas)) {
+    auto ratio = of(arm, layer);
+    if (ratio && (!worst || ratio->value > worst->value)) worst = std::move(ratio);
   }
   return worst;
 }
@@ -70,8 +67,7 @@ std::string first_of(std::vector<std::string> items) {
 void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     if (!arm.has(id::kKappaSigma)) continue;
-    const auto ratio =
-        worst_ratio(arm, id::kKappaMeanCosts, id::kKappaSecondMoment, id::kKappaSigma);
+    const auto ratio = worst_ratio(arm, mean_costs);
     if (!ratio) {
       out.push_back(
           {"kappa_ratio",
@@ -94,28 +90,38 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
 
 void find_kappa_left(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    if (!arm.has(id::kBiasResidual)) continue;  // without b it is what the mean costs
-    const auto left = worst_ratio(arm, id::kKappaBiasLeaves, id::kKappaWithBias, id::kKappaSigma);
+    const auto left = worst_ratio(arm, bias_leaves);
     if (!left) continue;
+    const auto changed = bias_changes(arm, left->layer);
     out.push_back({"kappa_left",
                    fmt::format("{}: with its bias b the W_d block is at {}× κ(Σ) in {}, the layer "
-                               "where most of the cost remains.",
+                               "where most of the cost remains{}.",
                                arm.label,
                                words(left->value),
-                               left->layer),
+                               left->layer,
+                               changed ? fmt::format("; that is {}× κ(Σ+μμᵀ), the κ without b",
+                                                     words(changed->value))
+                                       : ""),
                    left->certainty(),
                    false});
   }
 }
 
 void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
-  for (std::size_t a = 1; a < arms.size(); ++a) {
+  std::map<std::string, std::size_t> bases;  // the first arm of each condition
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const Arm& base = arms[bases.emplace(arms[a].fact("condition"), a).first->second];
+    if (&base == &arms[a]) continue;
     std::vector<LayerValue> ratios;
     std::vector<std::string> open;
     std::vector<std::string> certain;
-    for (const auto& layer : layers_of(std::vector<Arm>{arms[0], arms[a]}, id::kKappas)) {
+    std::vector<std::string> layers = layers_of(base, id::kKappas);
+    for (const auto& layer : layers_of(arms[a], id::kKappas))
+      if (std::ranges::find(layers, layer) == layers.end()) layers.push_back(layer);
+    std::ranges::sort(layers, natural_less);
+    for (const auto& layer : layers) {
       const auto ratio = ratio_of(arms[a].last(block_kappa(arms[a], layer), layer),
-                                  arms[0].last(block_kappa(arms[0], layer), layer));
+                                  base.last(block_kappa(base, layer), layer));
       if (!ratio) {
         open.push_back(layer);
         continue;
@@ -128,14 +134,16 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
     if (ratios.empty()) continue;
     std::string text = fmt::format("κ of the W_d block at the end, {} against {}: {}",
                                    arms[a].label,
-                                   arms[0].label,
+                                   base.label,
                                    over_layers(ratios));
     if (!open.empty()) text += "; not resolved in " + first_of(open);
     out.push_back({"arm_kappa",
                    text + ".",
-                   certain.empty() ? "No interval was recorded."
-                                   : "At least 90 % each for these features: " + listed(certain) +
-                                         ". One seed per arm: another may differ.",
+                   base.seeds > 1 && arms[a].seeds > 1
+                       ? fmt::format("Of medians. {}.", kComparePairs)
+                   : certain.empty() ? "No interval was recorded."
+                                     : "At least 90 % each for these features: " + listed(certain) +
+                                           ". One seed per arm: another may differ.",
                    false});
   }
 }
@@ -143,14 +151,19 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
 void find_absorption(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::vector<LayerValue> shares;
-    std::vector<std::string> details;
+    std::vector<std::string> details, open;
     for (const auto& layer : layers_of(arm, id::kBiasResidual)) {
-      const auto* residual = arm.last(id::kBiasResidual, layer);
-      if (residual == nullptr) continue;
-      const double share = 1 - residual->scalar.value;
-      shares.push_back({layer, share, share < 0 ? "none" : percent(share)});
-      if (share < 0)
-        details.push_back(fmt::format("the mean grew by {} in {}", percent(-share), layer));
+      const auto taken = absorbed(arm, layer);
+      if (!taken) continue;
+      if (!taken->resolved) {
+        open.push_back(layer);
+        continue;
+      }
+      shares.push_back({layer, taken->share, taken->in_words()});
+      if (taken->share < 0) {
+        details.push_back(
+            fmt::format("with b the mean is {}× as long in {}", words(1 - taken->share), layer));
+      }
       if (const auto* cosine = arm.last(id::kBiasCos, layer)) {
         std::string detail =
             fmt::format("cos(b, −μ) = {} in {}", words(cosine->scalar.value), layer);
@@ -159,13 +172,11 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
         details.push_back(std::move(detail));
       }
     }
-    if (shares.empty()) continue;
-    out.push_back(
-        {"absorption",
-         fmt::format(
-             "{}: of the mean's length the bias has absorbed {}.", arm.label, over_layers(shares)),
-         details.empty() ? "" : listed(details) + ".",
-         false});
+    if (shares.empty() && open.empty()) continue;
+    std::string text = arm.label + ": of the mean's length the bias has absorbed ";
+    if (!shares.empty()) text += over_layers(shares) + (open.empty() ? "" : "; ");
+    if (!open.empty()) text += "what cannot be told in " + first_of(open);
+    out.push_back({"absorption", text + ".", details.empty() ? "" : listed(details) + ".", false});
   }
 }
 
@@ -174,7 +185,8 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
     std::size_t unresolved = 0, all = 0;
     double n = 0;
   };
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     std::map<std::pair<std::string, std::string>, Count> counts;  // (series, status)
     std::map<std::string, std::size_t> totals;
     for (const auto& [key, points] : arm.scalars) {
@@ -216,7 +228,8 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
 }
 
 void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     std::vector<std::string> parts;
     for (const auto& [name, meaning] :
          {std::pair{id::kDeadFeatures, "dead"},

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gradients and the Hessian say.
-#include "reports/findings/curvature.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "reports/findings/ratio.h"
 #include "reports/findings/rules.h"
+#include "reports/findings/stability.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
@@ -63,18 +65,18 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
 
 }  // namespace
 
-double rate_at(const Arm& arm, std::int64_t step) {
-  const auto& rates = arm.series(id::kLearningRate);
-  const auto after = std::upper_bound(
-      rates.begin(), rates.end(), step, [](std::int64_t s, const store::StepValue& p) {
-        return s < p.step;
-      });
-  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
+/// "; at most it was 120 % of it (4 of 3.33, step 10)", where that was at an earlier step.
+std::string most_of(const Stability& stability, std::int64_t last) {
+  if (stability.readings.empty() || stability.most().step == last) return "";
+  const auto& most = stability.most();
+  const auto told = most.in_words();
+  return fmt::format(
+      "; at most it was {} of it ({} of {}, step {})", told.relation, told.a, told.b, most.step);
 }
 
 void find_curvature(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
-    const auto& points = arm.series(id::kHessianLambda.at(1));
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     const auto* last = arm.last(id::kHessianLambda.at(1));
     if (last == nullptr) continue;
     const double rate = rate_at(arm, last->step);
@@ -89,32 +91,36 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
       out.push_back(std::move(finding));
       continue;
     }
-    finding.text = fmt::format("{}: the sharpest curvature is λ1 = {} at step {}",
-                               arm.label,
-                               words(last->scalar.value),
-                               last->step);
+    const auto descent = descent_stability_of(arm);
+    const auto told = as_share(last->scalar.value, rate > 0 ? 2 / rate : 0);
+    finding.text = fmt::format(
+        "{}: the sharpest curvature is λ1 = {} at step {}", arm.label, told.a, last->step);
     if (rate > 0) {
-      const double limit = 2 / rate;
       finding.text += fmt::format(
-          ", {} of 2/learning rate = {}", percent(last->scalar.value / limit), words(limit));
-      const auto first = std::find_if(points.begin(), points.end(), [&](const auto& p) {
-        const double then = rate_at(arm, p.step);
-        return then > 0 && p.scalar.value > 2 / then;
-      });
-      if (first != points.end()) {
+          ", {} of 2/learning rate = {}{}", told.relation, told.b, most_of(descent, last->step));
+      const auto first =
+          std::ranges::find_if(descent.readings, [](const auto& r) { return r.share() > 1; });
+      if (first != descent.readings.end()) {
         finding.text += fmt::format("; it stood above that limit at step {} first", first->step);
         finding.certainty += " The limit is that of plain gradient descent; Adam has another.";
       }
     }
     finding.text += ".";
-    const auto* seen = arm.last(id::kPreconditionedLambda);
-    const auto* limit = arm.last(id::kStabilityLimit);
-    if (seen != nullptr && limit != nullptr && seen->step == limit->step) {
+    if (const auto own = stability_of(arm); own.own) {
+      const auto& newest = own.readings.back();
+      const auto seen = newest.in_words();
       finding.text += fmt::format(
-          " The optimiser sees λ1 = {} (of P^(-1/2) H P^(-1/2)), {} of its own stability limit {}.",
-          words(seen->scalar.value),
-          percent(seen->scalar.value / limit->scalar.value),
-          words(limit->scalar.value));
+          " The optimiser sees λ1 = {} (of P^(-1/2) H P^(-1/2)) at step {}, {} of its own "
+          "stability "
+          "limit {}{}.",
+          seen.a,
+          newest.step,
+          seen.relation,
+          seen.b,
+          most_of(own, newest.step));
+      finding.certainty += " " + own.coverage;
+    } else {
+      finding.certainty += descent.coverage.empty() ? "" : " " + descent.coverage;
     }
     add_share_of_trace(arm, finding);
     out.push_back(std::move(finding));
@@ -122,7 +128,8 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
 }
 
 void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     const store::StepValue* worst =
         nullptr;  // measured, where the published formula is furthest off
     double worst_gap = -1;
@@ -180,45 +187,34 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
 
 void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const store::StepValue* most = nullptr;   // where a bias could save most
-    const store::StepValue* least = nullptr;  // where b = −E φ costs most
-    double saved = 2;
-    double cost = 1;
+    std::optional<Ratio> most, least;  // where a bias could save most, where b = −E φ costs most
     for (const auto& layer : layers_of(arm, id::kVarianceBiasZero)) {
-      const auto* zero = arm.last(id::kVarianceBiasZero, layer);
-      const auto* best = arm.last(id::kVarianceBiasMinimiser, layer);
-      const auto* minus_mean = arm.last(id::kVarianceBiasMinusMean, layer);
-      if (zero == nullptr || !(zero->scalar.value > 0)) continue;
-      if (best != nullptr && best->scalar.value / zero->scalar.value < saved) {
-        saved = best->scalar.value / zero->scalar.value;
-        most = zero;
-      }
-      if (minus_mean != nullptr && minus_mean->scalar.value / zero->scalar.value > cost) {
-        cost = minus_mean->scalar.value / zero->scalar.value;
-        least = zero;
-      }
+      if (auto best = variance_at(arm, layer, id::kVarianceBiasMinimiser);
+          best && (!most || best->value < most->value))
+        most = std::move(best);
+      if (auto at_mean = variance_at(arm, layer, id::kVarianceBiasMinusMean);
+          at_mean && at_mean->value > (least ? least->value : 1))
+        least = std::move(at_mean);
     }
-    if (most == nullptr) continue;
-    const store::Scalar& reference = most->scalar;
-    const bool has_bias = arm.last(id::kBiasResidual, reference.layer) != nullptr;
+    if (!most) continue;
     std::vector<std::string> parts;
-    for (const auto& [name, label] : {std::pair{id::kVarianceBiasLearned, "the learned b"},
-                                      std::pair{id::kVarianceBiasMinusMean, "b = −E φ"},
-                                      std::pair{id::kVarianceBiasMinimiser, "the best b"}}) {
-      const auto* point = arm.last(name, reference.layer);
-      if (point == nullptr || (name == id::kVarianceBiasLearned && !has_bias)) continue;
-      const double change = point->scalar.value / reference.value - 1;
-      parts.push_back(std::string(label) + (change > 0 ? " +" : " ") + percent(change));
+    for (const auto& [choice, label] : {std::pair{id::kVarianceBiasLearned, "at the learned b"},
+                                        std::pair{id::kVarianceBiasMinusMean, "at b = −E φ"},
+                                        std::pair{id::kVarianceBiasMinimiser, "at the best b"}}) {
+      if (choice == id::kVarianceBiasLearned && !has_bias(arm, most->layer)) continue;
+      if (const auto ratio = variance_at(arm, most->layer, choice))
+        parts.push_back(fmt::format("{}× {}", words(ratio->value), label));
     }
     std::string text = fmt::format(
-        "{}: against b = 0, the gradient variance in {} changes by: {} "
-        "(the layer where a bias could save most).",
+        "{}: of that at b = 0, the gradient variance in {} is {} (the layer where a bias could "
+        "save "
+        "most).",
         arm.label,
-        reference.layer,
-        fmt::join(parts, ", "));
-    if (least != nullptr)
-      text += fmt::format(
-          " In {} b = −E φ makes it {} larger.", least->scalar.layer, percent(cost - 1));
+        most->layer,
+        listed(parts));
+    if (least)
+      text += fmt::format(" In {} it is {}× at b = −E φ.", least->layer, words(least->value));
+    const store::Scalar& reference = arm.last(id::kVarianceBiasZero, most->layer)->scalar;
     const std::string bounds = interval(reference);
     out.push_back(
         {"bias_choice",

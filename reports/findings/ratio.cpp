@@ -3,14 +3,84 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "kappascope/core/statistics.h"
 #include "reports/number_format.h"
 
 namespace kappascope::reports {
+namespace {
+
+/// The point of that step, if it has a number.
+const store::StepValue* at_step(const Arm::Points& points, std::int64_t step) {
+  const auto found = std::ranges::lower_bound(points, step, {}, &store::StepValue::step);
+  const bool there =
+      found != points.end() && found->step == step && !std::isnan(found->scalar.value);
+  return there ? &*found : nullptr;
+}
+
+/// The median of the runs that have it.
+template <typename Of>
+std::optional<Ratio> over_seeds(const Arm& arm, const Of& of) {
+  std::vector<Ratio> all;
+  for (const Arm* run : arm.runs)
+    if (auto ratio = of(*run)) all.push_back(std::move(*ratio));
+  if (all.empty()) return std::nullopt;
+  std::vector<double> values;
+  for (const auto& ratio : all) values.push_back(ratio.value);
+  const auto [low, high] = std::ranges::minmax(values);
+  return Ratio{.value = median(values),
+               .lower = low,
+               .upper = high,
+               .step = std::ranges::max(all, {}, &Ratio::step).step,
+               .layer = all.front().layer,
+               .seeds = all.size()};
+}
+
+std::optional<Ratio> newest_ratio(const Arm& arm,
+                                  const std::string& layer,
+                                  const std::string& above,
+                                  const std::string& below) {
+  if (!arm.runs.empty())
+    return over_seeds(arm, [&](const Arm& run) { return newest_ratio(run, layer, above, below); });
+  const auto& points = arm.series(above, layer);
+  for (auto point = points.rbegin(); point != points.rend(); ++point) {
+    const auto* other = at_step(arm.series(below, layer), point->step);
+    if (other == nullptr || std::isnan(point->scalar.value)) continue;
+    auto ratio = ratio_of(&*point, other);
+    if (ratio) ratio->layer = layer;
+    return ratio;
+  }
+  return std::nullopt;
+}
+
+std::optional<Ratio> paired(const Arm& arm,
+                            const std::string& layer,
+                            const std::string& measured,
+                            const std::string& above,
+                            const std::string& below) {
+  if (!arm.runs.empty())
+    return over_seeds(arm,
+                      [&](const Arm& run) { return paired(run, layer, measured, above, below); });
+  auto ratio = newest_ratio(arm, layer, above, below);
+  const auto* point = ratio ? at_step(arm.series(measured, layer), ratio->step) : nullptr;
+  if (point == nullptr || !std::isfinite(point->scalar.value) || !point->scalar.lower ||
+      !point->scalar.upper)
+    return ratio;
+  ratio->value = point->scalar.value;
+  ratio->lower = point->scalar.lower;
+  ratio->upper = point->scalar.upper;
+  ratio->paired = true;
+  return ratio;
+}
+
+}  // namespace
 
 std::string Ratio::certainty() const {
   if (!lower || !upper) return "No interval was recorded.";
+  if (seeds > 0)
+    return fmt::format("{}: {}–{}×.", counted(seeds, "seed"), words(*lower), words(*upper));
   if (paired) {
     return fmt::format(
         "95 %: {}–{}× (in pairs of rows, step {}).", words(*lower), words(*upper), step);
@@ -29,25 +99,57 @@ std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepVa
     return std::nullopt;
   }
   Ratio ratio{.value = a.value / b.value, .step = above->step};
-  if (a.lower && a.upper && b.lower && b.upper && *b.lower > 0) {
+  const bool over_runs = a.attributes.contains(kSeedsRange) || b.attributes.contains(kSeedsRange);
+  if (!over_runs && a.lower && a.upper && b.lower && b.upper && *b.lower > 0) {
     ratio.lower = *a.lower / *b.upper;
     ratio.upper = *a.upper / *b.lower;
   }
   return ratio;
 }
 
-std::optional<Ratio> paired_ratio(const store::StepValue* paired,
-                                  const store::StepValue* above,
-                                  const store::StepValue* below) {
-  auto ratio = ratio_of(above, below);
-  if (!ratio || paired == nullptr) return ratio;
-  const store::Scalar& measured = paired->scalar;
-  if (!std::isfinite(measured.value) || !measured.lower || !measured.upper) return ratio;
-  return Ratio{.value = measured.value,
-               .lower = measured.lower,
-               .upper = measured.upper,
-               .step = paired->step,
-               .paired = true};
+std::optional<Ratio> mean_costs(const Arm& arm, const std::string& layer) {
+  return paired(arm, layer, id::kKappaMeanCosts, id::kKappaSecondMoment, id::kKappaSigma);
+}
+
+std::optional<Ratio> bias_leaves(const Arm& arm, const std::string& layer) {
+  if (!has_bias(arm, layer)) return std::nullopt;
+  return paired(arm, layer, id::kKappaBiasLeaves, id::kKappaWithBias, id::kKappaSigma);
+}
+
+std::optional<Ratio> bias_changes(const Arm& arm, const std::string& layer) {
+  if (!has_bias(arm, layer)) return std::nullopt;
+  return newest_ratio(arm, layer, id::kKappaWithBias, id::kKappaSecondMoment);
+}
+
+std::optional<Ratio> variance_at(const Arm& arm, const std::string& layer, store::SeriesId choice) {
+  return newest_ratio(arm, layer, choice, id::kVarianceBiasZero);
+}
+
+bool has_bias(const Arm& arm, const std::string& layer) {
+  return !arm.series(id::kBiasResidual, layer).empty() || !arm.series(id::kBiasNorm, layer).empty();
+}
+
+std::string Absorbed::in_words() const {
+  return !resolved ? "not resolved" : share < 0 ? "none" : percent(share);
+}
+
+std::optional<Absorbed> absorbed(const Arm& arm, const std::string& layer) {
+  if (!arm.runs.empty()) {
+    std::optional<Absorbed> any;
+    std::vector<double> shares;
+    for (const Arm* run : arm.runs) {
+      const auto one = absorbed(*run, layer);
+      if (one && one->resolved) shares.push_back(one->share);
+      if (one) any = one;
+    }
+    if (!shares.empty()) any = Absorbed{median(shares), true, any->step};
+    return any;
+  }
+  const auto* residual = arm.last(id::kBiasResidual, layer);
+  if (residual == nullptr) return std::nullopt;
+  const store::Scalar& s = residual->scalar;
+  const bool open = s.lower && s.upper && !(*s.lower > 0) && !(*s.upper < 1);
+  return Absorbed{1 - s.value, is_resolved(s) && !open, residual->step};
 }
 
 }  // namespace kappascope::reports

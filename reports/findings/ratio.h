@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "kappascope/store/run.h"
+#include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 
@@ -16,7 +16,8 @@ struct Ratio {
   std::optional<double> lower{}, upper{};
   std::int64_t step = 0;
   std::string layer{};
-  bool paired = false;  ///< the interval is of the quotient itself, row by row, with 95 %
+  bool paired = false;    ///< the interval is of the quotient itself, row by row, with 95 %
+  std::size_t seeds = 0;  ///< not 0: a median over runs, lower and upper their lowest and highest
 
   [[nodiscard]] std::string certainty() const;
 };
@@ -24,10 +25,31 @@ struct Ratio {
 /// Nothing where one of them is missing, not resolved, or the quotient is no number.
 std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below);
 
-/// What the run measured of the same rows in pairs; ratio_of(above, below) where it did not, as
-/// older versions, or where a side is not resolved.
-std::optional<Ratio> paired_ratio(const store::StepValue* paired,
-                                  const store::StepValue* above,
-                                  const store::StepValue* below);
+// The quotients that a report and an advice state of a layer, each of the newest step that has both
+// sides. Nothing as ratio_of() says.
+
+/// κ(Σ+μμᵀ) / κ(Σ): what the mean costs. As the run measured it of the same rows in pairs, where it
+/// did.
+std::optional<Ratio> mean_costs(const Arm& arm, const std::string& layer);
+/// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), the same with the bias b: what b leaves of it. Nothing without b.
+std::optional<Ratio> bias_leaves(const Arm& arm, const std::string& layer);
+/// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ+μμᵀ): what b makes of the κ that W_d would have without it. Nothing
+/// without b.
+std::optional<Ratio> bias_changes(const Arm& arm, const std::string& layer);
+/// The gradient's variance at one choice of b over that at b = 0, all else frozen.
+std::optional<Ratio> variance_at(const Arm& arm, const std::string& layer, store::SeriesId choice);
+
+/// Whether the run has a post-gating bias there.
+bool has_bias(const Arm& arm, const std::string& layer);
+/// 1 − ‖μ+b‖/‖μ‖: what the bias has taken of the mean's length; negative where it added to it.
+struct Absorbed {
+  double share = 0;
+  bool resolved = true;  ///< no where its interval holds all of the mean and none of it
+  std::int64_t step = 0;
+
+  /// "12 %", "none", "not resolved".
+  [[nodiscard]] std::string in_words() const;
+};
+std::optional<Absorbed> absorbed(const Arm& arm, const std::string& layer);
 
 }  // namespace kappascope::reports

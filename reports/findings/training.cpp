@@ -6,11 +6,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "reports/figures/builders.h"
 #include "reports/findings/rules.h"
 #include "reports/runs/costs.h"
+#include "reports/runs/groups.h"
 #include "reports/summary.h"
 
 namespace kappascope::reports {
@@ -67,6 +69,20 @@ double recent_spread(const Arm& arm) {
   return high->scalar.value - low->scalar.value;
 }
 
+/// How sure a difference of the last test losses of two arms is.
+std::string certainty_of(const std::array<const Arm*, 2>& arms,
+                         const store::StepValue& a,
+                         const store::StepValue& b) {
+  if (arms[0]->seeds < 2 || arms[1]->seeds < 2)
+    return "One seed per arm: this cannot tell the arm from luck.";
+  return fmt::format("Medians; {} in {} and {} in {}. {}.",
+                     interval(a.scalar),
+                     arms[0]->label,
+                     interval(b.scalar),
+                     arms[1]->label,
+                     kComparePairs);
+}
+
 /// What probes could not measure, a finding a kind of reason.
 void find_missing_windows(const Arm& arm, Findings& out) {
   const std::array<std::pair<const char*, const char*>, 5> kinds = {{
@@ -102,7 +118,8 @@ void find_missing_windows(const Arm& arm, Findings& out) {
 }  // namespace
 
 void find_trouble(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     if (!arm.damaged.empty()) {
       out.push_back(
           {"damaged",
@@ -138,10 +155,11 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
 }
 
 void find_loss(const std::vector<Arm>& arms, Findings& out) {
-  const Arm* base = nullptr;
+  std::map<std::string, const Arm*> bases;  // the first arm of each condition
   for (const Arm& arm : arms) {
     const auto* point = arm.last(id::kLossTest);
     if (point == nullptr) continue;
+    const Arm*& base = bases[arm.fact("condition")];
     if (base == nullptr) {
       base = &arm;
       if (arms.size() == 1) {
@@ -166,28 +184,20 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
       continue;
     }
     const auto* reference = base->last(id::kLossTest);
-    const double difference = point->scalar.value - reference->scalar.value;
-    Finding finding{
-        "test_loss", "", "One seed per arm: this cannot tell the arm from luck.", false};
-    finding.text = fmt::format("Test loss at the end: {} {}, {} {}",
-                               arm.label,
-                               words(point->scalar.value),
-                               base->label,
-                               words(reference->scalar.value));
+    const auto told = as_difference(point->scalar.value, reference->scalar.value);
+    Finding finding{"test_loss", "", certainty_of({base, &arm}, *reference, *point), false};
+    finding.text =
+        fmt::format("Test loss at the end: {} {}, {} {}", arm.label, told.a, base->label, told.b);
     if (point->step != reference->step) {
       finding.text += fmt::format(" (steps {} and {})", point->step, reference->step);
     }
-    finding.text += difference == 0
-                        ? ": equal."
-                        : fmt::format(": {} is {} {}.",
-                                      arm.label,
-                                      percent(std::abs(difference / reference->scalar.value)),
-                                      difference < 0 ? "lower" : "higher");
+    finding.text += told.relation == "equal" ? ": equal."
+                                             : fmt::format(": {} is {}.", arm.label, told.relation);
     const double spread = recent_spread(*base);
-    if (std::isfinite(spread)) {
+    if (std::isfinite(spread) && base->seeds < 2) {
       finding.certainty += fmt::format(
           " For scale: they differ by {}, and the last five evaluations of {} alone span {}.",
-          words(std::abs(difference)),
+          told.apart,
           base->label,
           words(spread));
     }
@@ -196,10 +206,10 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
 }
 
 void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     const auto& losses = arm.series(id::kLossTrain);
-    auto spikes = loss_spikes(arm);
-    std::erase_if(spikes, [](const Spike& s) { return !std::isfinite(s.peak); });  // find_trouble
+    const auto spikes = loss_spikes(arm);
     if (spikes.empty()) continue;
     const auto highest = std::ranges::max_element(
         spikes, std::ranges::less{}, [](const Spike& s) { return s.peak; });
@@ -220,7 +230,8 @@ void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
 }
 
 void find_cost(const std::vector<Arm>& arms, Findings& out) {
-  for (const Arm& arm : arms) {
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     const auto costs = costs_of(arm);
     if (!costs) continue;
     std::vector<std::string> parts;

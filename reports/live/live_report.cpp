@@ -10,6 +10,7 @@
 #include "reports/live/followed_runs.h"
 #include "reports/live/status.h"
 #include "reports/report_page.h"
+#include "reports/runs/groups.h"
 
 namespace fs = std::filesystem;
 
@@ -45,11 +46,12 @@ struct LiveReport::Impl {
 
   /// Makes of the arms what the page shows; whether that is another page.
   bool show() {
+    const Groups groups(runs.arms());
     PageState next{
-        .page = runs.arms().empty() ? waiting_page(runs.places()) : page_about(runs.arms()),
+        .page = runs.arms().empty() ? waiting_page(runs.places()) : page_about(groups.arms()),
         .note = note_html(runs.arms(), runs.problems())};
     next.parts = parts_of(next.page);
-    for (const Arm& arm : runs.arms()) next.arms.push_back(arm.label);
+    for (const Arm& arm : groups.arms()) next.arms.push_back(arm.label);
     auto change = change_between(shown, next);
     if (change.empty()) return false;
     shown = std::move(next);
@@ -86,7 +88,7 @@ std::uint64_t LiveReport::version() const {
 
 std::string LiveReport::page() const {
   return page_of(impl_->shown.page,
-                 impl_->runs.arms(),
+                 Groups(impl_->runs.arms()).arms(),
                  LiveNote{.version = impl_->version, .html = impl_->shown.note});
 }
 

@@ -3,6 +3,7 @@
 
 #include "kappascope/core/printable.h"
 #include "reports/live/followed_runs.h"
+#include "reports/runs/groups.h"
 #include "reports/terminal/frame.h"
 
 namespace kappascope::reports {
@@ -23,7 +24,7 @@ bool LiveText::look() {
 
 std::string LiveText::frame(const TerminalSize& size) const {
   std::string text = impl_->runs.arms().empty() ? "No run has been written yet.\n"
-                                                : frame_of(impl_->runs.arms(), size);
+                                                : frame_of(Groups(impl_->runs.arms()).arms(), size);
   for (const auto& problem : impl_->runs.problems()) text += printable(problem) + "\n";
   return text;
 }

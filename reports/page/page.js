@@ -208,6 +208,7 @@
     if (fresh.length) listLayers();
     if ([...document.querySelectorAll("#arms button")].map((button) => button.textContent).join("\n") !== model.arms.join("\n")) drawArms();
     drawSwatches();
+    kappascopeTables.refresh();
     for (const figure of added) watch(figure);
     for (const figure of changed) if (drawn.has(figure)) stale.add(figure);
     for (const figure of drawn) if (!model.figures.includes(figure)) drawn.delete(figure);

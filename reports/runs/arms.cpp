@@ -66,6 +66,12 @@ void label_arms(std::vector<Arm>& arms) {
     if (arm.label.empty()) arm.label = folder_name(arm.dir);
     ++uses[arm.label];
   }
+  for (Arm& arm : arms) {
+    const auto condition = arm.fact("condition");
+    if (uses[arm.label] > 1 && !condition.empty()) arm.label += ", " + condition;
+  }
+  uses.clear();
+  for (const Arm& arm : arms) ++uses[arm.label];
   std::set<std::string> taken;
   for (Arm& arm : arms) {
     if (uses[arm.label] > 1) arm.label += " (" + folder_name(arm.dir) + ")";
@@ -152,12 +158,14 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
 }
 
 std::vector<Spike> loss_spikes(const Arm& arm) {
-  return find_spikes(values_of(arm.series(id::kLossTrain)));
+  auto spikes = find_spikes(values_of(arm.series(id::kLossTrain)));
+  std::erase_if(spikes, [](const Spike& spike) { return !std::isfinite(spike.peak); });
+  return spikes;
 }
 
 std::vector<Spike> telling_spikes(const Arm& arm) {
   const auto losses = values_of(arm.series(id::kLossTrain));
-  auto spikes = find_spikes(losses);
+  auto spikes = loss_spikes(arm);
   if (std::ranges::any_of(losses, [](double loss) { return loss <= 0; })) return spikes;
   constexpr double kFactor = 1.1;  // a tenth more loss is of consequence
   const auto surges = find_surges(losses, {.factor = kFactor});

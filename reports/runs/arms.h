@@ -21,6 +21,8 @@ using store::is_resolved;
 
 /// Attribute of a median over seeds that has fewer than all, or some that are not resolved.
 inline constexpr const char* kSeedsNote = "seeds";
+/// Attribute of a median with bounds: of how many seeds they are the lowest and the highest.
+inline constexpr const char* kSeedsRange = "range";
 
 /// One of what a report compares, read once: a run, or the median over the seeds of a study's arm.
 struct Arm {
@@ -32,6 +34,9 @@ struct Arm {
   /// Not 0: the median over so many runs of one arm (study/median_arm); its bounds are then the
   /// lowest and the highest of them.
   std::size_t seeds = 0;
+  /// What it stands for, where a report shows runs of several seeds as one (runs/groups); they are
+  /// held elsewhere.
+  std::vector<const Arm*> runs{};
   std::filesystem::path dir;
   std::int64_t last_step = -1;
   std::string last_written;  ///< when that step was stored, UTC, ISO 8601; empty before the first
@@ -53,8 +58,8 @@ struct Arm {
 };
 
 /// Reads the runs in the given order. Labels come from the fact `label`, else from the folder; two
-/// arms of one label get their folder (and then a number) added. Throws when `runs` is empty or one
-/// cannot be read.
+/// arms of one label get their condition, then their folder (and then a number) added. Throws when
+/// `runs` is empty or one cannot be read.
 std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
 
 /// Names the arms as read_arms() does.
@@ -64,7 +69,8 @@ void label_arms(std::vector<Arm>& arms);
 /// arm without a point gets all. What was removed meanwhile stays; the label stays as it is.
 void read_on(const store::RunReader& run, Arm& arm);
 
-/// The spikes of the training loss; their places are those of its points.
+/// The spikes of the training loss; their places are those of its points. One in which the loss is
+/// no number is none: the run diverged.
 std::vector<Spike> loss_spikes(const Arm& arm);
 
 /// Those among them that say something of the learning rate: batches differ, their losses have a

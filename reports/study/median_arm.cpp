@@ -46,6 +46,7 @@ store::Scalar median_point(const store::SeriesKey& key,
     const auto [low, high] = std::ranges::minmax_element(values);
     out.lower = *low;
     out.upper = *high;
+    out.attributes[kSeedsRange] = fmt::format("{} seeds", values.size());
   }
   return out;
 }
@@ -64,7 +65,9 @@ Arm::Points median_series(const store::SeriesKey& key, const std::vector<Arm::Po
   }
   // What is equal in all, such as the learning rate, is no estimate.
   for (auto& point : out) {
-    if (!any_band) point.scalar.lower = point.scalar.upper = std::nullopt;
+    if (any_band) continue;
+    point.scalar.lower = point.scalar.upper = std::nullopt;
+    point.scalar.attributes.erase(kSeedsRange);
   }
   return out;
 }
@@ -93,33 +96,39 @@ std::size_t smoothing_window(std::size_t points) {
   return std::min(kLongestWindow, points / 30 / 2 * 2 + 1);
 }
 
-Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size_t window) {
+Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, std::size_t window) {
   Arm out;
   out.label = label;
   out.seeds = runs.size();
   if (runs.empty()) return out;
   std::map<store::SeriesKey, std::vector<Arm::Points>> series;
-  for (const Arm& run : runs) {
-    for (const auto& [key, points] : run.scalars) {
+  for (const Arm* run : runs) {
+    for (const auto& [key, points] : run->scalars) {
       if (!is_of_checkpoint(key)) series[key];
     }
-    out.last_step = std::max(out.last_step, run.last_step);
+    out.last_step = std::max(out.last_step, run->last_step);
   }
   for (auto& [key, all] : series) {
-    for (const Arm& run : runs) {
-      const auto& points = run.series(key.name, key.layer);
+    for (const Arm* run : runs) {
+      const auto& points = run->series(key.name, key.layer);
       all.push_back(key.name == kNoisy ? running_median(points, window) : points);
     }
     out.scalars.emplace(key, median_series(key, all));
   }
-  for (const auto& [key, points] : runs.front().scalars) {
+  for (const auto& [key, points] : runs.front()->scalars) {
     if (is_of_checkpoint(key)) out.scalars.emplace(key, points);
   }
-  out.arrays = runs.front().arrays;
-  out.facts = runs.front().facts;
-  out.dir = runs.front().dir;
-  out.state = runs.front().state;
+  out.arrays = runs.front()->arrays;
+  out.facts = runs.front()->facts;
+  out.dir = runs.front()->dir;
+  out.state = runs.front()->state;
   return out;
+}
+
+Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size_t window) {
+  std::vector<const Arm*> pointers;
+  for (const Arm& run : runs) pointers.push_back(&run);
+  return median_arm(label, pointers, window);
 }
 
 std::vector<Arm> median_arms(const StudyView& study, const std::string& condition) {

@@ -15,6 +15,7 @@ namespace kappascope::reports {
 /// one run, without bounds. Where a run has none, or one that is not resolved, the status says so
 /// and the point is not resolved either. loss/train is smoothed in each run before. What cannot be
 /// averaged, arrays and the spectra of checkpoints, is the first run's. Without runs it is empty.
+Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, std::size_t window);
 Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size_t window);
 
 /// The medians of `window` (odd) points about each; towards the ends of as many as there are on

@@ -19,18 +19,16 @@ struct Effect {
   [[nodiscard]] std::size_t layers() const { return better + worse + even + open; }
 };
 
-/// The one quotient whose two sides are of the same rows; its interval takes them as dependent in
-/// the worst way.
+/// Both sides are of the same rows; the interval takes them as dependent in the worst way.
 Effect effect_of(const Arm& arm) {
   Effect effect;
-  for (const auto& layer : layers_of(arm, id::kBiasResidual)) {
-    auto ratio =
-        ratio_of(arm.last(id::kKappaWithBias, layer), arm.last(id::kKappaSecondMoment, layer));
+  for (const auto& layer : layers_of(arm, id::kKappas)) {
+    if (!has_bias(arm, layer)) continue;
+    const auto ratio = bias_changes(arm, layer);
     if (!ratio || !ratio->lower) {
       ++effect.open;
       continue;
     }
-    ratio->layer = layer;
     ++(*ratio->upper < 1 ? effect.better : *ratio->lower > 1 ? effect.worse : effect.even);
     const auto size = [](const Ratio& r) { return std::abs(std::log(r.value)); };
     if (!effect.largest || size(*ratio) > size(*effect.largest)) effect.largest = ratio;
@@ -66,12 +64,8 @@ Answer without_bias(const std::vector<Arm>& arms, Answer out) {
   for (std::size_t a = 0; a < arms.size(); ++a) {
     std::optional<Ratio> worst;
     for (const auto& layer : layers_of(arms[a], id::kKappas)) {
-      auto ratio = paired_ratio(arms[a].last(id::kKappaMeanCosts, layer),
-                                arms[a].last(id::kKappaSecondMoment, layer),
-                                arms[a].last(id::kKappaSigma, layer));
-      if (!ratio || (worst && worst->value >= ratio->value)) continue;
-      ratio->layer = layer;
-      worst = ratio;
+      auto ratio = mean_costs(arms[a], layer);
+      if (ratio && (!worst || ratio->value > worst->value)) worst = std::move(ratio);
     }
     if (worst) found.emplace_back(a, *worst);
   }
@@ -108,8 +102,9 @@ Answer bias(const std::vector<Arm>& arms) {
     Reading reading{a, "κ with the bias over κ without it is not resolved in any layer", ""};
     if (effect.largest) {
       const Ratio& ratio = *effect.largest;
-      reading.number =
-          fmt::format("it changes κ most in {}: {}×", short_name(ratio.layer), words(ratio.value));
+      reading.number = fmt::format("it changes κ(Σ+μμᵀ) most in {}: to {}× of it",
+                                   short_name(ratio.layer),
+                                   words(ratio.value));
       reading.interval =
           fmt::format("{}–{}×; {}", words(*ratio.lower), words(*ratio.upper), layers_text(effect));
     }

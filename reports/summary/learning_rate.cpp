@@ -4,24 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "kappascope/core/spikes.h"
-#include "reports/findings/curvature.h"
+#include "reports/findings/stability.h"
+#include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
 namespace {
 
 struct Signs {
+  std::size_t runs = 1, alike = 1;         ///< of an arm, and of these the ones that are as bad
   std::optional<std::int64_t> diverged{};  ///< step at which the loss was no number
   std::vector<std::int64_t> spikes{};      ///< steps at which spikes of the loss begin that tell
   std::size_t all = 0;                     ///< spikes of the loss
   std::size_t watched = 0;                 ///< training losses that were looked at
-  const store::StepValue* lambda = nullptr;
-  double limit = 0;          ///< that λ1 is held against
-  bool limit_holds = false;  ///< λ1 is what this optimiser sees, and the limit its own
+  Stability stability{};
 };
 
 Signs signs_of(const Arm& arm) {
@@ -31,31 +30,25 @@ Signs signs_of(const Arm& arm) {
   signs.watched = losses.size();
   signs.all = loss_spikes(arm).size();
   for (const Spike& spike : telling_spikes(arm)) signs.spikes.push_back(losses[spike.begin].step);
-  const auto* seen = arm.last(id::kPreconditionedLambda);
-  const auto* limit = arm.last(id::kStabilityLimit);
-  if (seen != nullptr && limit != nullptr && seen->step == limit->step) {
-    signs.lambda = seen;
-    signs.limit = limit->scalar.value;
-    signs.limit_holds = is_resolved(seen->scalar);
-  } else if (signs.lambda = arm.last(id::kHessianLambda.at(1)); signs.lambda != nullptr) {
-    const double rate = rate_at(arm, signs.lambda->step);
-    if (rate > 0) signs.limit = 2 / rate;
-    signs.limit_holds =
-        rate > 0 && is_resolved(signs.lambda->scalar) && arm.fact("optimizer") == "sgd";
-  }
+  signs.stability = stability_of(arm);
   return signs;
-}
-
-/// The loss may still fall there: the edge of stability.
-bool is_at_limit(const Signs& signs) {
-  return signs.limit_holds && signs.lambda->scalar.value > signs.limit;
 }
 
 Grade grade_of(const Signs& signs) {
   constexpr std::size_t kEnough = 100;  // twice the window of find_spikes
   if (signs.diverged) return Grade::kBad;
-  if (!signs.spikes.empty() || is_at_limit(signs)) return Grade::kWatch;
-  return signs.watched >= kEnough || signs.limit_holds ? Grade::kGood : Grade::kOpen;
+  if (!signs.spikes.empty() || signs.stability.is_at_limit()) return Grade::kWatch;
+  return signs.watched >= kEnough || signs.stability.holds ? Grade::kGood : Grade::kOpen;
+}
+
+/// Of several runs the first of the worst.
+Signs signs_of_arm(const Arm& arm) {
+  std::vector<Signs> all;
+  for (const Arm* run : runs_of(arm)) all.push_back(signs_of(*run));
+  auto worst = std::ranges::max_element(all, {}, grade_of);
+  worst->runs = all.size();
+  worst->alike = static_cast<std::size_t>(std::ranges::count(all, grade_of(*worst), grade_of));
+  return *worst;
 }
 
 Reading reading_of(std::size_t a, const Signs& signs) {
@@ -72,14 +65,19 @@ Reading reading_of(std::size_t a, const Signs& signs) {
   } else {
     reading.number = fmt::format("no spike in {} losses", grouped(double(signs.watched)));
   }
-  if (signs.limit > 0) {
-    reading.interval = fmt::format("{} {}, {} of {} = {} at step {}",
-                                   signs.limit_holds ? "sees λ1 =" : "λ1 =",
-                                   words(signs.lambda->scalar.value),
-                                   percent(signs.lambda->scalar.value / signs.limit),
-                                   signs.limit_holds ? "its limit" : "2/rate",
-                                   words(signs.limit),
-                                   signs.lambda->step);
+  if (signs.runs > 1)
+    reading.number += fmt::format(" ({} of {} seeds are like that)", signs.alike, signs.runs);
+  if (const auto& stability = signs.stability; !stability.readings.empty()) {
+    const auto& most = stability.most();
+    const auto told = most.in_words();
+    reading.interval = fmt::format("{} {}, {} of {} = {} at step {}{}",
+                                   stability.own ? "sees λ1 =" : "λ1 =",
+                                   told.a,
+                                   told.relation,
+                                   stability.holds ? "its limit" : "2/rate",
+                                   told.b,
+                                   most.step,
+                                   stability.readings.size() > 1 ? ", the most of it" : "");
   }
   return reading;
 }
@@ -93,7 +91,7 @@ std::string explained(const Signs& signs, Grade grade) {
            "steps has one. A lower rate or a longer warm-up would show whether the rate makes "
            "them.";
   }
-  if (signs.limit_holds)
+  if (signs.stability.holds)
     return "The limit follows from the rate and the momentum: 2/rate for gradient descent, "
            "(2 + 2β)/rate with momentum, (2 + 2β1)/((1 − β1) rate) for Adam. Above it the "
            "optimiser overshoots along the sharpest direction; training often rises to it and "
@@ -112,7 +110,7 @@ Answer learning_rate(const std::vector<Arm>& arms) {
   std::vector<std::pair<std::size_t, Signs>> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     if (!arms[a].series(id::kLossTrain).empty() || !arms[a].events.empty())
-      found.emplace_back(a, signs_of(arms[a]));
+      found.emplace_back(a, signs_of_arm(arms[a]));
   }
   if (found.empty()) {
     out.answer = "cannot tell";
@@ -124,11 +122,13 @@ Answer learning_rate(const std::vector<Arm>& arms) {
   for (const auto& [a, signs] : found) out.readings.push_back(reading_of(a, signs));
   const Signs& first = found.front().second;
   out.grade = grade_of(first);
-  out.answer = out.grade == Grade::kBad     ? "yes"
-               : out.grade == Grade::kWatch ? is_at_limit(first) ? "at its limit" : "perhaps"
-               : out.grade == Grade::kGood  ? "no sign of it"
-                                            : "cannot tell";
+  out.answer = out.grade == Grade::kBad ? "yes"
+               : out.grade == Grade::kWatch
+                   ? first.stability.is_at_limit() ? "at its limit" : "perhaps"
+               : out.grade == Grade::kGood ? "no sign of it"
+                                           : "cannot tell";
   out.why = explained(first, out.grade);
+  if (!first.stability.coverage.empty()) out.why += " λ1: " + first.stability.coverage;
   return out;
 }
 

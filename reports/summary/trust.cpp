@@ -2,6 +2,9 @@
 // How far can the other answers be trusted?
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
@@ -36,10 +39,15 @@ Answer trust(const std::vector<Arm>& arms) {
     out.why += fmt::format("{} left out: `kappascope check` lists them. ",
                            counted(damaged, "damaged value"));
   }
-  out.why += arms.size() > 1
-                 ? "Differences between arms: not at all, as one run an arm may be luck; "
-                   "`kappascope sweep` runs several seeds."
-                 : "One run: another seed may differ.";
+  const bool seeds = std::ranges::all_of(arms, [](const Arm& arm) { return arm.seeds > 1; });
+  if (arms.size() == 1) {
+    out.why += seeds ? "One arm: nothing to compare with." : "One run: another seed may differ.";
+  } else {
+    out.why += fmt::format(
+        "Differences between arms: {}; {}.",
+        seeds ? "not by their medians alone" : "not at all, as one run an arm may be luck",
+        how_to_be_surer(arms));
+  }
   out.answer = all == 0                     ? "no condition number yet"
                : out.grade == Grade::kGood  ? "as far as the intervals say"
                : out.grade == Grade::kWatch ? "some numbers not at all"

@@ -87,6 +87,52 @@ TEST_CASE("advise says what a run's features cost, in words and as JSON") {
   CHECK_THAT(nothing.err, Contains("no condition numbers"));
 }
 
+TEST_CASE("report, advise and export take a folder of runs, as watch does") {
+  const Workplace work;
+  for (const char* name : {"runs/a", "runs/b"})
+    REQUIRE(work.run(Workplace::train(fmt::format("--train.steps 20 --out {}", name))).status == 0);
+  write_run(work.path() / "runs/plain");
+  const auto lines_of = [](const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  };
+
+  REQUIRE(work.run("report runs").status == 0);
+  const auto page = kappascope::testing::slurp(work.path() / "runs/report.html");
+  REQUIRE(work.run("report runs/a runs/b runs/plain --out three.html").status == 0);
+  CHECK(page == kappascope::testing::slurp(work.path() / "three.html"));
+
+  // The one without condition numbers is said, and the others are told.
+  const auto advice = work.run("advise runs --json");
+  CHECK(advice.status == 1);
+  CHECK_THAT(advice.err, Contains("runs/plain"));
+  const auto told = lines_of(advice.out);
+  REQUIRE(told.size() == 2);
+  const auto alone = nlohmann::json::parse(work.run("advise runs/b --json").out);
+  auto second = nlohmann::json::parse(told[1]);
+  CHECK(second["run"] == "runs/b");
+  second.erase("run");
+  CHECK(second == alone);
+  CHECK_THAT(work.run("advise runs").out, Contains("runs/a\n") && Contains("runs/b\n"));
+
+  const auto rows = lines_of(work.run("export runs").out);
+  std::size_t expected = 1;
+  for (const char* name : {"a", "b", "plain"}) {
+    const auto own = lines_of(work.run(fmt::format("export runs/{}", name)).out);
+    expected += own.size() - 1;
+    auto row = own.back();
+    row.insert(row.find('\r'), fmt::format(",{}", name));
+    CHECK(std::ranges::find(rows, row) != rows.end());
+  }
+  CHECK(rows.size() == expected);
+  for (const auto& line : lines_of(work.run("export runs --format jsonl").out))
+    CHECK(nlohmann::json::parse(line).contains("run"));
+  CHECK(work.run("export runs --format npz --out all.npz").status == 0);
+  CHECK(work.run("export nowhere").status == 1);
+}
+
 TEST_CASE("a label has no power over the terminal") {
   const Workplace work;
   fs::create_directories(work.path() / "runs");

@@ -180,6 +180,64 @@ TEST_CASE("of many layers three are drawn, and a click shows another", "[browser
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
 
+TEST_CASE("the header is one line however many runs there are, grouped or not", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const auto many = write_many_runs(folder / "many");
+  std::vector<std::filesystem::path> apart;  // a label each: nothing to group
+  for (int i = 0; i < 65; ++i)
+    apart.push_back(write_sample_run(folder / ("x" + std::to_string(i)),
+                                     {.label = "a variant called " + std::to_string(i),
+                                      .spectrum = false,
+                                      .hessian = false,
+                                      .steps = 40,
+                                      .layers = 1}));
+  const std::string measure = R"js(
+    const buttons = [...document.querySelectorAll("#arms button")];
+    document.body.dataset.header = [document.querySelector("header").getBoundingClientRect().height < 60,
+      new Set(buttons.map((button) => button.offsetTop)).size === 1 && buttons.length,
+      document.documentElement.scrollWidth <= innerWidth].join();
+  )js";
+  const auto header = [&](const std::vector<std::filesystem::path>& runs) {
+    const auto seen = visit(folder, html_report(runs), measure).dom;
+    const auto begin = seen.find("data-header=");
+    return seen.substr(begin, seen.find('"', begin + 13) + 1 - begin);
+  };
+  CHECK(header({many[0]}) == "data-header=\"true,1,true\"");
+  CHECK(header({apart.begin(), apart.begin() + 8}) == "data-header=\"true,8,true\"");
+  CHECK(header(apart) == "data-header=\"true,65,true\"");
+  CHECK(header({folder / "many"}) == "data-header=\"true,13,true\"");
+}
+
+TEST_CASE("the table of runs is filtered by what is typed and sorted by a click", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  write_many_runs(folder / "many");
+  const Visit seen = visit(folder, html_report({folder / "many"}), R"js(
+    const table = document.querySelector("#runs-table table"), input = document.querySelector("#runs-table input");
+    const shown = () => [...table.tBodies[0].rows].filter((row) => !row.hidden);
+    const losses = () => shown().map((row) => parseFloat(row.cells[3].dataset.value));
+    const type = (text) => { input.value = text; input.dispatchEvent(new Event("input", { bubbles: true })); };
+    const rising = (values) => values.every((value, i) => i === 0 || values[i - 1] <= value);
+    const counts = [shown().length];
+    type("0.003 POST-gating");
+    counts.push(shown().length);
+    const head = table.tHead.rows[0].cells[3];
+    head.querySelector("button").click();
+    const first = rising(losses()), told = head.getAttribute("aria-sort");
+    head.querySelector("button").click();
+    const second = rising(losses().reverse());
+    type("");
+    counts.push(shown().length);
+    type("nothing like it");
+    counts.push(shown().length);
+    document.body.dataset.table = [...counts, first, told, second].join();
+  )js");
+  // Of seven rates and two arms one is of five seeds.
+  CHECK(seen.dom.find("data-table=\"65,5,65,0,true,ascending,true\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
+}
+
 #ifdef KAPPASCOPE_AXE_JS
 TEST_CASE("axe-core finds nothing serious, light or dark, on either page", "[browser]") {
   if (!has_chromium()) return;

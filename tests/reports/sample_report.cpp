@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the report of the sample runs, or of the runs that are named, into a folder, to be looked
 // at: reports_sample DIR [RUN...]. DIR/layers.html has 36 layers, DIR/arms.html eight arms,
-// DIR/dead.html runs that ended early.
+// DIR/many.html 65 runs of 13 arms, DIR/dead.html runs that ended early.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
       eight.push_back(reports::write_sample_run(runs / name, {.label = name, .bias = i % 2 == 0}));
     }
     page("arms.html", eight);
+    page("many.html", reports::write_many_runs(runs / "many"));
     page("dead.html",
          {reports::write_sample_run(runs / "d1", {.label = "diverged", .nan_loss = true}),
           store::RunWriter::create(runs / "d2", {{"label", "just begun"}}).dir()});

@@ -24,6 +24,8 @@ struct SampleOptions {
   std::int64_t steps = 2000;
   int layers = 3;              ///< of which every third is alike
   std::string layer_suffix{};  ///< for hostile names
+  int seed = 1;                ///< of the noise too
+  std::string condition{};
 };
 
 namespace sample {
@@ -128,10 +130,11 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
         std::string("[model]\nffn = swiglu\nblocks = 3\n[probes]\n") +
             (options.bias ? "budget = 0\nhessian-budget = 0\n" : "budget = 0.005\n")},
        {"data", "Fashion-MNIST, 60000 images"},
-       {"seed", "1"},
+       {"seed", std::to_string(options.seed)},
+       {"condition", options.condition},
        {"device", "cpu"},
        {"parameters", "669706"}});
-  std::mt19937 random(options.bias ? 2 : 1);
+  std::mt19937 random(static_cast<unsigned>(options.seed) + (options.bias ? 1U : 0U));
   std::normal_distribution<double> noise(0, 1);
   const std::int64_t every = options.steps / 19;
   store::Snapshot pending;
@@ -186,6 +189,26 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
     "seed": 1, "witness": "p = 1/2, σ = 1, μ = 1, b = 0", "route": "exact", "seconds": 0.1})json"});
   run.set_state(options.nan_loss ? "failed" : "finished");
   return dir;
+}
+
+/// 65 short runs of a study: 13 arms and conditions, five seeds each.
+inline std::vector<std::filesystem::path> write_many_runs(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> runs;
+  for (int kind = 0; kind < 13; ++kind) {
+    for (int seed = 1; seed <= 5; ++seed) {
+      runs.push_back(
+          write_sample_run(folder / ("run-" + std::to_string(kind) + "-" + std::to_string(seed)),
+                           {.label = kind % 2 == 0 ? "no bias" : "post-gating bias",
+                            .bias = kind % 2 == 1,
+                            .spectrum = false,
+                            .hessian = false,
+                            .steps = 60,
+                            .layers = 2,
+                            .seed = seed,
+                            .condition = "learning-rate 0.00" + std::to_string(1 + kind / 2)}));
+    }
+  }
+  return runs;
 }
 
 }  // namespace kappascope::reports

@@ -207,7 +207,7 @@ TEST_CASE("the bias helped where the interval says so in every layer", "[summary
   CHECK(of({{"a", 200, 100}}).answer == "no");
   CHECK(of({{"a", 95, 100}}).grade == Grade::kOpen);
   const auto mixed = of({{"a", 50, 100}, {"b", 400, 100}});
-  CHECK(mixed.readings.front().number == "it changes κ most in b: 4×");
+  CHECK(mixed.readings.front().number == "it changes κ(Σ+μμᵀ) most in b: to 4× of it");
   CHECK_THAT(mixed.readings.front().interval, Contains("of 2 layers 1 lower and 1 higher"));
   CHECK_THAT(of({{"a", 95, 100}}).readings.front().interval,
              Contains("none of 1 layer beyond its interval"));
@@ -266,13 +266,13 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
       write(folder / "longer", {.scalars = {loss}, .facts = {{"data", "x"}}, .steps = 2000});
   CHECK_THAT(summarise(read_arms({a, longer})).certainty,
              Contains("They have trained for 2,000 and 1,000 steps."));
-  // Three digits would show 0.999 beside 1.
+  // From the three digits of 0.999 beside 1 a reader would get 0.10 %.
   const auto d =
       write(folder / "d",
             {.scalars = {sample::plain("loss/test", "", 0.9987)}, .facts = {{"data", "x"}}});
   CHECK(summarise(read_arms({a, d})).headline ==
-        "One run an arm, so perhaps luck: d ends at test loss 0.99870, 0.13 % lower than a "
-        "(1.0000).");
+        "One run an arm, so perhaps luck: d ends at test loss 0.9987, 0.13 % lower than a "
+        "(1.000).");
 }
 
 TEST_CASE("arms that cannot be compared yet say which of them it is for", "[summary]") {

@@ -16,6 +16,7 @@ struct MeasuredRatio {
   /// The interval is of 95 %, of differences row by row (a run's own kappa/mean_costs). Else it is
   /// put together from two intervals, and holds with at least 90 %.
   bool paired = false;
+  std::int64_t step = 0;  ///< of both numbers
 };
 
 /// What the features' mean costs one down-projection, and what a bias would do about it.
@@ -28,6 +29,8 @@ struct LayerAdvice {
   std::optional<MeasuredRatio> mean_costs{};
   /// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ): what the bias has left of it.
   std::optional<MeasuredRatio> bias_leaves{};
+  /// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ+μμᵀ): what the bias makes of the κ that there would be without it.
+  std::optional<MeasuredRatio> bias_changes{};
   /// Variance of the gradient of W_d with b = -μ, and with the best b, over that with b = 0, at the
   /// same masks and gradients of the output.
   std::optional<MeasuredRatio> variance_at_minus_mean{}, variance_at_best{};
@@ -60,9 +63,9 @@ Advice advice(const std::filesystem::path& run);
 
 std::string to_text(const Advice& advice);
 /// {"suggestions": [{"what", "evidence", "attempt", "success", "unknown"}, ...],
-/// "layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper", "paired"}
-/// or null,
-/// ...}], "limits": [...]}.
-std::string to_json(const Advice& advice);
+/// "layers": [{"layer": ..., "step": ..., "mean_costs": {"value", "lower", "upper", "paired",
+/// "step"} or null, ...}], "limits": [...]}.
+/// With "run" before them where it is named.
+std::string to_json(const Advice& advice, const std::string& run = "");
 
 }  // namespace kappascope::reports

@@ -96,7 +96,7 @@ def read(directory: str | os.PathLike[str]) -> Run:
 
 
 def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> str:
-    """Writes the page about one or several runs, and returns its name (report.html in the run)."""
+    """Writes the page about runs or folders of them; returns its name (report.html in the first)."""
     runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
     page = out or os.path.join(runs[0], "report.html")
     call("report", runs, page, False)
@@ -111,8 +111,8 @@ class Advice:
     """The most urgent first, five at most: "what" (precision, rate, warm-up, batch, norm or bias),
     "evidence", "attempt", "success", "unknown"."""
     layers: list[dict[str, Any]]
-    """"layer", "step", "has_bias", "verdict", and as {"value", "lower", "upper"} or None:
-    "mean_costs", "bias_leaves", "variance_at_minus_mean", "variance_at_best"
+    """"layer", "step", "has_bias", "verdict", and as {"value", "lower", "upper", "step"} or None:
+    "mean_costs", "bias_leaves", "bias_changes", "variance_at_minus_mean", "variance_at_best"
     (kappascope/reports/advice.h says what each is)."""
     limits: list[str]
     """What the theory does not promise."""

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "reports/figures/builders.h"
+#include "reports/findings/ratio.h"
 #include "reports/html/parts/glossary.h"
 #include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
@@ -69,17 +71,23 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
 }
 
 /// The lowest and the highest over the layers: "12 % to 64 %".
-std::string absorbed(const Arm& arm) {
-  double low = 2;
-  double high = -2;
+std::string absorbed_cell(const Arm& arm) {
+  std::vector<Absorbed> all;
+  bool any = false;
   for (const auto& layer : layers_of(arm, id::kBiasResidual)) {
-    const auto* residual = arm.last(id::kBiasResidual, layer);
-    if (residual == nullptr) continue;
-    low = std::min(low, 1 - residual->scalar.value);
-    high = std::max(high, 1 - residual->scalar.value);
+    const auto taken = absorbed(arm, layer);
+    any = any || taken;
+    if (taken && taken->resolved) all.push_back(*taken);
   }
-  if (low > high) return "no bias";
-  return low == high ? percent(low) : percent(low) + " to " + percent(high);
+  if (all.empty()) return any ? "not resolved" : "no bias";
+  const auto [low, high] = std::ranges::minmax_element(all, {}, &Absorbed::share);
+  const auto least = low->in_words(), most = high->in_words();
+  return least == most ? least : least + " to " + most;
+}
+
+/// As the page's script reads it.
+std::string sort_value(double value) {
+  return std::isinf(value) ? value > 0 ? "Infinity" : "-Infinity" : fmt::format("{}", value);
 }
 
 std::string kappa_cell(const store::StepValue* point, const std::string& where) {
@@ -88,8 +96,9 @@ std::string kappa_cell(const store::StepValue* point, const std::string& where) 
   const std::string bounds = interval(s);
   const std::string value =
       is_resolved(s) ? words(s.value) : "not resolved (" + words(s.value) + ")";
-  return fmt::format("<td class=\"number{}\">{}{}{}</td>",
+  return fmt::format("<td class=\"number{}\" data-value=\"{}\">{}{}{}</td>",
                      is_resolved(s) ? "" : " unresolved",
+                     sort_value(s.value),
                      escape_html(value),
                      where.empty() ? "" : " in " + escape_html(where),
                      bounds.empty() ? "" : "<small>" + escape_html(bounds) + "</small>");
@@ -98,8 +107,9 @@ std::string kappa_cell(const store::StepValue* point, const std::string& where) 
 std::string number_cell(const store::StepValue* point, bool share) {
   if (point == nullptr) return "<td class=\"number\">not measured</td>";
   const auto& s = point->scalar;
-  return fmt::format("<td class=\"number{}\">{}</td>",
+  return fmt::format("<td class=\"number{}\" data-value=\"{}\">{}</td>",
                      is_resolved(s) ? "" : " unresolved",
+                     sort_value(s.value),
                      escape_html(share ? percent(s.value) : words(s.value)));
 }
 
@@ -128,27 +138,35 @@ std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
       explain(trust.why));
 }
 
-std::string arms_html(const std::vector<Arm>& arms) {
+std::string arms_html(const std::vector<const Arm*>& arms) {
   std::string rows;
-  for (const Arm& arm : arms) {
+  for (const Arm* one : arms) {
+    const Arm& arm = *one;
     const auto worst = worst_layer_of(arm);
     rows += "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" +
             table_cell(arm.state, " class=\"name\"") +
             table_cell(grouped(static_cast<double>(arm.last_step + 1)), " class=\"number\"") +
             number_cell(arm.last(id::kLossTest), false) + kappa_cell(worst.point, worst.layer) +
-            table_cell(absorbed(arm), " class=\"number\"") +
+            table_cell(absorbed_cell(arm), " class=\"number\"") +
             number_cell(arm.last(id::kHessianLambda.at(1)), false) +
             number_cell(arm.last(id::kCostTotal), true) + "</tr>";
   }
-  return table(table_head({"arm",
-                           "state",
-                           "steps",
-                           "test loss",
-                           "worst κ of a W_d block",
-                           "of the mean the bias absorbed",
-                           "λ1",
-                           "probing"}),
-               rows);
+  return table_of_runs({"arm",
+                        "state",
+                        "steps",
+                        "test loss",
+                        "worst κ of a W_d block",
+                        "of the mean the bias absorbed",
+                        "λ1",
+                        "probing"},
+                       rows,
+                       arms.size());
+}
+
+std::string arms_html(const std::vector<Arm>& arms) {
+  std::vector<const Arm*> all;
+  for (const Arm& arm : arms) all.push_back(&arm);
+  return arms_html(all);
 }
 
 std::string layers_html(const std::vector<Arm>& arms) {

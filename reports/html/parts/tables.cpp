@@ -9,6 +9,7 @@
 
 #include "reports/html/text.h"
 #include "reports/number_format.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
@@ -61,29 +62,48 @@ std::string table(const std::string& head, const std::string& body) {
          "</tbody></table></div>";
 }
 
+std::string table_of_runs(const std::vector<std::string>& names,
+                          const std::string& body,
+                          std::size_t rows) {
+  constexpr std::size_t kFew = 3;
+  if (rows < kFew) return table(table_head(names), body);
+  std::string head = "<thead><tr>";
+  for (const auto& name : names)
+    head += "<th scope=\"col\"><button type=\"button\">" + escape_html(name) + "</button></th>";
+  return "<p class=\"filter\"><label>Rows with <input type=\"search\" placeholder=\"every word of "
+         "this\"></label></p><div class=\"scroll\" tabindex=\"0\"><table class=\"runs\">" +
+         head + "</tr></thead><tbody>" + body + "</tbody></table></div>";
+}
+
 std::string estimates_html(const std::vector<Arm>& arms) {
   static constexpr std::array<Kind, 3> kKinds = {
       {{id::kKappaSigma, id::kKappaSigmaShrunk, "κ(Σ)"},
        {id::kKappaSecondMoment, id::kKappaSecondMomentShrunk, "κ(Σ+μμᵀ)"},
        {id::kKappaWithBias, id::kKappaWithBiasShrunk, "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
   std::string rows;
+  std::size_t count = 0;
   for (const auto& layer : layers_of(arms, id::kKappas)) {
     for (const Arm& arm : arms) {
-      for (const Kind& kind : kKinds) rows += estimate_row(arm, layer, kind);
+      for (const Kind& kind : kKinds) {
+        const auto row = estimate_row(arm, layer, kind);
+        count += row.empty() ? 0U : 1U;
+        rows += row;
+      }
     }
   }
   if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";
-  return table(table_head({"arm",
-                           "layer",
-                           "quantity",
-                           "last value",
-                           "interval",
-                           "shrinkage estimate",
-                           "n",
-                           "effective n",
-                           "status",
-                           "step"}),
-               rows);
+  return table_of_runs({"arm",
+                        "layer",
+                        "quantity",
+                        "last value",
+                        "interval",
+                        "shrinkage estimate",
+                        "n",
+                        "effective n",
+                        "status",
+                        "step"},
+                       rows,
+                       count);
 }
 
 std::string facts_html(const std::vector<Arm>& arms) {
@@ -113,6 +133,9 @@ std::string facts_html(const std::vector<Arm>& arms) {
       out += "<details><summary>Configuration of " + escape_html(arm.label) + "</summary><pre>" +
              escape_html(config) + "</pre></details>";
     }
+  }
+  for (const Arm* run : runs_of(arms)) {
+    const Arm& arm = *run;
     if (arm.events.empty()) continue;
     std::string events;
     for (const auto& [step, time, event] : arm.events) {

@@ -14,6 +14,11 @@ std::string table_head(const std::vector<std::string>& names);
 std::string table_cell(const std::string& text, const char* kind = "");
 /// In a frame that scrolls where the page is narrow.
 std::string table(const std::string& head, const std::string& body);
+/// One of `rows` rows that a reader filters and sorts (page/tables.js), where there are a few; one
+/// a section.
+std::string table_of_runs(const std::vector<std::string>& names,
+                          const std::string& body,
+                          std::size_t rows);
 
 // Parts of the page that need no script, as HTML; everything that came from a user is escaped.
 /// How good the last estimate of each condition number is.

@@ -4,14 +4,20 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/reports/advice.h"
+#include "kappascope/store/run_reader.h"
 
 namespace kappascope::cli {
 
+namespace fs = std::filesystem;
+
 int run_advise(const Arguments& arguments) {
-  std::string run;
+  std::string place;
   Usage usage;
-  usage.synopsis = "kappascope advise RUN [--json]";
+  usage.synopsis = "kappascope advise RUN_OR_FOLDER [--json]";
   usage.text =
       "Says what the numbers of a run ask for, in five sentences at most: precision, rate or "
       "warm-up,\n"
@@ -23,20 +29,33 @@ int run_advise(const Arguments& arguments) {
       "of\n"
       "the condition number and of the gradient's variance with intervals, and what the theory "
       "does\n"
-      "not promise.\n\n"
+      "not promise. A folder stands for the runs in it (two levels deep), one after the other.\n\n"
       "example: kappascope advise runs/none";
   usage.options.add_options()("help,h", "show this text")(
-      "run", po::value(&run)->required(), "the run")(
-      "json", po::bool_switch(), "print one JSON object");
+      "run", po::value(&place)->required(), "the run, or a folder of runs")(
+      "json", po::bool_switch(), "print one JSON object; of a folder one per run and line");
   usage.positional = "run";
   usage.positional_count = 1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
-  warn_of_damage({run});
-  const auto found = reports::advice(run);
-  fmt::print("{}",
-             values["json"].as<bool>() ? reports::to_json(found) + "\n" : reports::to_text(found));
-  return 0;
+  const auto runs = store::runs_at({place});
+  warn_of_damage(runs);
+  const bool json = values["json"].as<bool>(), alone = runs == std::vector<fs::path>{place};
+  int without = 0;
+  for (const auto& run : runs) {
+    try {
+      const auto found = reports::advice(run);
+      if (!alone && !json) fmt::print("{}\n", printable(run.string()));
+      fmt::print("{}",
+                 json ? reports::to_json(found, alone ? "" : run.string()) + "\n"
+                      : reports::to_text(found) + (alone ? "" : "\n"));
+    } catch (const Error& error) {
+      if (alone) throw;
+      notice("kappascope: error: {}\n", printable(error.what()));
+      ++without;
+    }
+  }
+  return without > 0 ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

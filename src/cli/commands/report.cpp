@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
+#include "kappascope/store/run_reader.h"
 
 namespace kappascope::cli {
 namespace fs = std::filesystem;
@@ -19,17 +20,20 @@ int run_report(const Arguments& arguments) {
   std::string out, figures, format;
   Usage usage;
   usage.synopsis =
-      "kappascope report RUN... [--out FILE.html] [--figures DIR [--format svg|pdf|png]]";
+      "kappascope report RUN_OR_FOLDER... [--out FILE.html] [--figures DIR [--format svg|pdf|png]]";
   usage.text =
-      "Writes one HTML page about one or several runs, all on one step axis. The page works\n"
-      "offline. --figures writes the same figures as files for a paper. Runs are only read, also\n"
-      "while they are being written.\n\n"
+      "Writes one HTML page about one or several runs, all on one step axis; a folder stands for\n"
+      "the runs in it (two levels deep). Runs that differ in their seed alone are one arm: its\n"
+      "median, and a band from the lowest to the highest. The page works offline. --figures "
+      "writes\n"
+      "the same figures as files for a paper. Runs are only read, also while they are being\n"
+      "written.\n\n"
       "example: kappascope report runs/none runs/pgb --out report.html";
   usage.options.add_options()("help,h", "show this text")(
-      "run", po::value(&runs)->required(), "runs to show")(
+      "run", po::value(&runs)->required(), "runs, or folders of runs")(
       "out",
       po::value(&out)->value_name("FILE"),
-      "the page to write (default: report.html in the first run)")(
+      "the page to write (default: report.html in the first run or folder)")(
       "figures", po::value(&figures)->value_name("DIR"), "also write one file per figure here")(
       "format",
       po::value(&format)->default_value("svg")->value_name("NAME"),
@@ -48,7 +52,7 @@ int run_report(const Arguments& arguments) {
   const std::vector<fs::path> paths(runs.begin(), runs.end());
   const fs::path page = out.empty() ? paths.front() / "report.html" : fs::path(out);
   // Looking for damage reads all rows, as the page does: both at once.
-  auto damage = std::async(std::launch::async, [&paths] { warn_of_damage(paths); });
+  auto damage = std::async(std::launch::async, [&paths] { warn_of_damage(store::runs_at(paths)); });
   check_output(page, reports::kPageMark, values);
   nlohmann::json written = {{"report", page.string()}, {"figures", nlohmann::json::array()}};
   if (!figures.empty()) {

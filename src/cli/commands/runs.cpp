@@ -2,74 +2,21 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <ctime>
-#include <iomanip>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <sstream>
 
 #include "cli/command.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
+#include "kappascope/reports/listing.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::cli {
 namespace {
 
 using Json = nlohmann::json;
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-struct Row {
-  std::string label, state, created;
-  double seconds = kUnknown;  ///< from the start to the last step that was written
-  int64_t steps = 0;
-  double loss = kUnknown, test_loss = kUnknown, kappa = kUnknown;
-  std::string layer;
-  std::size_t damaged = 0;  ///< of the rows that were read
-};
-
-/// Seconds since 1970 of an ISO 8601 time in UTC.
-std::optional<std::time_t> parse_time(const std::string& text) {
-  std::tm parts{};
-  std::istringstream in(text);
-  in >> std::get_time(&parts, "%Y-%m-%dT%H:%M:%S");
-  return in.fail() ? std::nullopt : std::optional(timegm(&parts));
-}
-
-double seconds_between(const std::string& begin, const std::string& end) {
-  const auto from = parse_time(begin), to = parse_time(end);
-  return from && to ? static_cast<double>(*to - *from) : kUnknown;
-}
-
-double last_of(const store::RunReader& run, const store::SeriesKey& key) {
-  const auto values = run.scalars(key);
-  return values.empty() ? kUnknown : values.back().scalar.value;
-}
-
-Row summarize(const std::filesystem::path& path) {
-  const store::RunReader run(path);
-  Row row;
-  row.label = run.fact("label");
-  row.state = run.state();
-  row.created = run.fact("created");
-  row.seconds = seconds_between(row.created, run.last_written());
-  row.steps = run.last_step() + 1;
-  row.loss = last_of(run, {store::id::kLossTrain, ""});
-  row.test_loss = last_of(run, {store::id::kLossTest, ""});
-  for (const auto& key : run.series()) {
-    if (key.name != store::id::kKappaSecondMoment) continue;
-    const double last = last_of(run, key);
-    if (std::isnan(row.kappa) || last > row.kappa) {
-      row.kappa = last;
-      row.layer = key.layer;
-    }
-  }
-  row.damaged = run.damaged().size();
-  return row;
-}
+using Row = reports::RunSummary;
 
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
@@ -77,6 +24,12 @@ Json number(double value) {
 
 std::string cell(double value) {
   return std::isnan(value) ? "-" : fmt::format("{:.4g}", value);
+}
+
+/// In brackets where it is not resolved, as in the report's tables.
+std::string kappa_cell(const Row& row) {
+  const auto text = cell(row.kappa);
+  return row.layer.empty() || is_resolved(row.kappa_status) ? text : "(" + text + ")";
 }
 
 /// "2026-01-31 12:00" of an ISO 8601 time.
@@ -96,7 +49,7 @@ void print_row(const std::string& run, const Row& row) {
              row.steps,
              cell(row.loss),
              cell(row.test_loss),
-             cell(row.kappa),
+             kappa_cell(row),
              printable(row.label),
              row.layer.empty() ? "" : "; " + printable(row.layer));
 }
@@ -116,6 +69,8 @@ Json json_row(const std::string& run, const Row& row) {
           {"loss", number(row.loss)},
           {"test_loss", number(row.test_loss)},
           {"worst_kappa", number(row.kappa)},
+          {"worst_kappa_status",
+           row.layer.empty() ? Json() : Json(std::string(row.kappa_status.text()))},
           {"worst_layer", row.layer},
           {"damaged", row.damaged}};
 }
@@ -129,8 +84,9 @@ int run_runs(const Arguments& arguments) {
   usage.text =
       "Lists the runs in a folder: state (running, finished, interrupted, failed, or dead where "
       "the\n"
-      "process has ended without saying so), start (UTC), duration, steps, last training and test\n"
-      "loss, and the largest kappa of a W_d block at the last measurement.\n\n"
+      "process has ended without saying so), start (UTC), duration of the training, steps, last\n"
+      "training and test loss, and the largest kappa of a W_d block at the last measurement, in\n"
+      "brackets where its rows do not resolve it. The results of studies are no runs.\n\n"
       "example: kappascope runs runs --json";
   usage.options.add_options()("help,h", "show this text")(
       "dir", po::value(&dir)->default_value("runs"), "folder to search, two levels deep")(
@@ -157,7 +113,7 @@ int run_runs(const Arguments& arguments) {
   int broken = 0;
   for (const auto& path : found) {
     try {
-      const auto row = summarize(path);
+      const auto row = reports::summary_of(path);
       json ? print_json(json_row(path.string(), row)) : print_row(path.string(), row);
       if (row.damaged > 0)
         notice(

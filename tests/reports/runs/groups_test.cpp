@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/runs/groups.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "kappascope/core/statistics.h"
+#include "reports/findings.h"
+#include "reports/sample_run.h"
+#include "reports/summary.h"
+#include "support/catch.h"
+
+namespace kappascope::reports {
+namespace {
+
+using Catch::Contains;
+
+struct Kind {
+  std::string label, condition, rate;
+  int seed = 1;
+  double loss = 1;
+  bool failed = false;
+};
+
+Arm run_of(const Kind& kind, int number) {
+  Arm arm;
+  arm.dir = "/nowhere/run" + std::to_string(number);
+  arm.state = kind.failed ? "failed" : "finished";
+  arm.facts = {{"label", kind.label},
+               {"condition", kind.condition},
+               {"seed", std::to_string(kind.seed)},
+               {"config",
+                "[train]\nlearning-rate = " + kind.rate + "\nseed = " + std::to_string(kind.seed) +
+                    "\nthreads = " + std::to_string(number) + "\n"}};
+  arm.last_step = 9;
+  arm.scalars[{"loss/test", ""}] = {{9, sample::plain("loss/test", "", kind.loss)}};
+  return arm;
+}
+
+}  // namespace
+
+TEST_CASE("runs that differ in their seed alone are one arm, and no others are", "[groups]") {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    const auto drawn = [&](int low, int high) {
+      return std::uniform_int_distribution<int>(low, high)(random);
+    };
+    std::vector<Arm> runs;
+    using Key = std::tuple<std::string, std::string, std::string>;
+    std::map<Key, std::map<int, std::vector<double>>> losses;  // by seed
+    for (int i = drawn(1, 40); i > 0; --i) {
+      const Kind kind{.label = std::string(1, static_cast<char>('a' + drawn(0, 2))),
+                      .condition = drawn(0, 1) == 0 ? "" : "width " + std::to_string(drawn(1, 2)),
+                      .rate = drawn(0, 5) == 0 ? "0.1" : "0.01",
+                      .seed = drawn(1, 4),
+                      .loss = std::uniform_real_distribution<double>(1, 2)(random)};
+      losses[{kind.label, kind.condition, kind.rate}][kind.seed].push_back(kind.loss);
+      runs.push_back(run_of(kind, i));
+    }
+    label_arms(runs);
+    const Groups groups(runs);
+    // A seed that is there twice begins a second group.
+    std::multiset<std::pair<std::size_t, double>> expected, found;
+    for (const auto& [key, by_seed] : losses) {
+      std::vector<std::vector<double>> parts;
+      for (const auto& [one, all] : by_seed) {
+        for (std::size_t k = 0; k < all.size(); ++k) {
+          if (parts.size() <= k) parts.emplace_back();
+          parts[k].push_back(all[k]);
+        }
+      }
+      for (const auto& part : parts) expected.emplace(part.size(), median(part));
+    }
+    std::set<std::string> labels;
+    for (const Arm& arm : groups.arms()) {
+      found.emplace(runs_of(arm).size(), arm.last("loss/test")->scalar.value);
+      labels.insert(arm.label);
+    }
+    CAPTURE(seed);
+    CHECK(found == expected);
+    CHECK(labels.size() == groups.arms().size());
+    CHECK(runs_of(groups.arms()).size() == runs.size());
+    CHECK(groups.any() == (groups.arms().size() < runs.size()));
+  }
+}
+
+TEST_CASE("a seed that failed is out of the median and stays among the runs", "[groups]") {
+  std::vector<Arm> runs = {run_of({"a", "", "1", 1, 1}, 1),
+                           run_of({"a", "", "1", 2, 3}, 2),
+                           run_of({"a", "", "1", 3, 100, true}, 3)};
+  label_arms(runs);
+  const Groups groups(runs);
+  REQUIRE(groups.arms().size() == 1);
+  const Arm& arm = groups.arms().front();
+  CHECK(arm.label == "a · 3 seeds");
+  CHECK(arm.state == "1 failed, 2 finished");
+  CHECK(arm.last("loss/test")->scalar.value == 2);
+  CHECK(arm.fact("seed") == "1, 2, 3");
+}
+
+TEST_CASE("arms with seeds are told as medians, and nobody is sent to sweep what was swept",
+          "[groups]") {
+  const auto page_of_seeds = [](int seeds) {
+    std::vector<Arm> runs;
+    for (const char* label : {"a", "b"}) {
+      for (int seed = 1; seed <= seeds; ++seed)
+        runs.push_back(run_of({label, "", "1", seed, *label - 'a' + 1 + 0.1 * seed},
+                              static_cast<int>(runs.size())));
+    }
+    label_arms(runs);
+    const Groups groups(runs);
+    const auto summary = summarise(groups.arms());
+    std::string text = summary.headline + summary.certainty + summary.trust.why;
+    for (const auto& finding : find_findings(groups.arms()))
+      text += finding.text + finding.certainty;
+    return text;
+  };
+  CHECK_THAT(page_of_seeds(3),
+             Contains("Medians over seeds: b · 3 seeds ends at test loss") &&
+                 Contains("3 seeds: 1.1–1.3") && Contains("kappascope compare") &&
+                 !Contains("kappascope sweep") && !Contains("One seed"));
+  CHECK_THAT(page_of_seeds(1), Contains("One run an arm") && Contains("kappascope sweep"));
+}
+
+TEST_CASE("the runs of a study with one seed are not sent to sweep either", "[groups]") {
+  const TemporaryFolder folder;
+  std::vector<Arm> runs = {run_of({"a", "", "1", 1, 1}, 1), run_of({"b", "", "1", 1, 2}, 2)};
+  for (Arm& run : runs) run.dir = folder / run.dir.filename();
+  label_arms(runs);
+  CHECK_THAT(how_to_be_surer(runs), Contains("kappascope sweep"));
+  std::filesystem::create_directories(folder / "settings");
+  std::ofstream(folder / "settings/run1.ini") << "";
+  CHECK_THAT(how_to_be_surer(runs), Contains("`seeds`") && !Contains("kappascope sweep"));
+}
+
+TEST_CASE("an arm is compared with the first of its own condition", "[groups]") {
+  std::vector<Arm> runs;
+  for (const char* condition : {"width 1", "width 2"}) {
+    for (const char* label : {"a", "b"})
+      runs.push_back(run_of({label, condition, "1", 1, 1}, static_cast<int>(runs.size())));
+  }
+  label_arms(runs);
+  std::vector<std::string> told;
+  for (const auto& finding : find_findings(runs))
+    if (finding.id == "test_loss") told.push_back(finding.text);
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], Contains("b, width 1 1, a, width 1 1"));
+  CHECK_THAT(told[1], Contains("b, width 2 1, a, width 2 1"));
+}
+
+}  // namespace kappascope::reports
