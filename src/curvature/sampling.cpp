@@ -118,6 +118,8 @@ SampledEigenvalues sampled_eigenvalues(const RowsOperator& op,
                             cost);
     for (const auto* each : {&one, &other, &both}) {
       result.status = worse(result.status, each->found.status);
+      for (Eigen::Index i = 0; i < each->found.eigenvalues.size(); ++i)
+        result.certified = result.certified && each->found.certified(i);
       if (result.values.size() == 0) {
         const Eigen::Index k = each->found.eigenvalues.size();
         result.values.resize(2 * pairs, k);

@@ -44,6 +44,9 @@ struct SampledEigenvalues {
   /// kConverged, or the worst outcome of an eigenproblem. There are no numbers with kNonFinite, or
   /// where a budget of products left a batch with fewer pairs than another.
   linalg::KrylovStatus status = linalg::KrylovStatus::kConverged;
+  /// Each value of each problem is certified to be that of its rank; the unions, which start from a
+  /// batch's vectors, only where that is asked for (LanczosOptions::certify).
+  bool certified = true;
   Eigen::MatrixXd values;  ///< [batches, k], each row descending: matched by rank
   SampleMeans batch;       ///< E λ_i(H_n)
   SampleMeans bias;        ///< E λ_i(H_n) - λ_i(H)

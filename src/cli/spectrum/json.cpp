@@ -81,6 +81,7 @@ json of(const Timed<curvature::SampledEigenvalues>& part, const SpectrumRequest&
   for (Eigen::Index p = 0; p < sampled.overlap.rows(); ++p)
     overlaps.push_back(numbers(sampled.overlap.row(p)));
   return {{"status", linalg::to_string(sampled.status)},
+          {"certified", sampled.certified},
           {"batches", request.batches},
           {"rows_each", request.rows},
           {"values", values},

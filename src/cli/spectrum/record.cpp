@@ -170,7 +170,10 @@ void add_batches(Records& out,
                  const Timed<curvature::SampledEigenvalues>& part,
                  const SpectrumRequest& request) {
   const auto& [sampled, seconds] = part;
-  out.outcome(part::kBatchesStatus, Status::parse(linalg::to_string(sampled.status)));
+  const bool uncertified = sampled.status == linalg::KrylovStatus::kConverged && !sampled.certified;
+  out.outcome(part::kBatchesStatus,
+              uncertified ? Status(Status::kUncertified)
+                          : Status::parse(linalg::to_string(sampled.status)));
   std::vector<const Eigen::VectorXd*> rows;
   for (const auto* means : {&sampled.batch, &sampled.bias, &sampled.corrected}) {
     for (const auto* row : {&means->value, &means->lower, &means->upper}) rows.push_back(row);

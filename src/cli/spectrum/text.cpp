@@ -80,7 +80,10 @@ void print_batches(const SpectrumRequest& request, const curvature::SampledEigen
   }
   fmt::print(
       "A batch sees the largest eigenvalue too large and the smallest too small; the bias is that "
-      "of a batch against the distribution of the data.\n");
+      "of a batch against the distribution of the data.\n{}",
+      sampled.certified ? ""
+                        : "Not every value of every batch is certified to be that of its rank; ask "
+                          "with --certify.\n");
 }
 
 void print_top_eigenvalue(double asked, const curvature::TopEigenvalue& top) {

@@ -138,7 +138,7 @@ void add_batches(std::vector<SeriesInfo>& out) {
              "overlap",
              kFigure},
             out);
-  add(kIteration,
+  add(kIteration | StatusSet{Status::kUncertified},
       {{part::kBatchesStatus, "none", "no value: status of the batches", 0, kBesideFigure}},
       out);
   add(kOk,
