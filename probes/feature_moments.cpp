@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kappascope/core/require.h"
+#include "kappascope/linalg/features/isotropy.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/kappa.h"
@@ -51,21 +52,26 @@ void add_ratio(store::Snapshot& out,
   }
 }
 
-void add_effective_rank(store::Snapshot& out,
-                        const std::string& layer,
-                        const linalg::Conditioning& c) {
-  const double rank = c.effective_rank, error = c.effective_rank_error;
-  if (error > 0) {
-    add_scalar(out, id::kEffectiveRank, layer, rank, rank - error, rank + error);
-  } else {
-    add_scalar(out, id::kEffectiveRank, layer, rank);
-  }
+void add_shape(store::Snapshot& out,
+               const std::string& name,
+               const std::string& layer,
+               const linalg::SpectralEstimate& found) {
+  add_scalar(out, name, layer, found.value, found.lower, found.upper);
+  out.scalars.back().status = store::Status::parse(linalg::to_string(found.resolution));
 }
 
-/// (tr Σ)² / (d tr Σ²); 0 with Σ = 0, as linalg::Conditioning::isotropy.
-double isotropy(const Eigen::MatrixXd& covariance) {
-  const double trace = covariance.trace(), squares = covariance.squaredNorm();
-  return squares > 0 ? trace * trace / (static_cast<double>(covariance.rows()) * squares) : 0;
+/// Of these rows: means, covariances and kept ones of other features of them.
+linalg::SpectralEstimate isotropy_of(const linalg::Moments& rows,
+                                     Eigen::VectorXd mean,
+                                     Eigen::MatrixXd covariance,
+                                     linalg::RowMatrixF sample) {
+  linalg::Moments moments;
+  moments.n = rows.n;
+  moments.n_effective = rows.n_effective;
+  moments.mean = std::move(mean);
+  moments.covariance = std::move(covariance);
+  moments.sample = std::move(sample);
+  return linalg::isotropy(moments);
 }
 
 /// Largest over smallest singular value; NaN for a matrix that is not finite.
@@ -83,15 +89,23 @@ void add_parts(store::Snapshot& out,
                int64_t branch) {
   add_scalar(out, id::kMeanSquared, layer, moments.mean.squaredNorm());
   if (branch > 0)
-    add_scalar(out,
-               id::kBranchIsotropy,
-               layer,
-               isotropy(moments.covariance.bottomRightCorner(branch, branch)));
+    add_shape(out,
+              id::kBranchIsotropy,
+              layer,
+              isotropy_of(moments,
+                          moments.mean.tail(branch),
+                          moments.covariance.bottomRightCorner(branch, branch),
+                          moments.sample.rightCols(branch)));
   if (!weight.defined()) return;
   add_scalar(out, id::kWeightKappa, layer, condition_number(weight));
   const auto down = tensor::to_matrix(weight);
-  add_scalar(
-      out, id::kOutputIsotropy, layer, isotropy(down * moments.covariance * down.transpose()));
+  add_shape(out,
+            id::kOutputIsotropy,
+            layer,
+            isotropy_of(moments,
+                        down * moments.mean,
+                        down * moments.covariance * down.transpose(),
+                        moments.sample * down.transpose().cast<float>()));
 }
 
 /// Features whose largest magnitude bfloat16 cannot hold: it would become infinite, or lose its
@@ -157,9 +171,9 @@ void FeatureMoments::write(const std::string& name, Layer& layer, store::Snapsho
   add_scalar(out, id::kKappaSigmaShrunk, name, c.sigma.shrunk);
   add_scalar(out, id::kKappaSecondMomentShrunk, name, c.second_moment.shrunk);
   add_scalar(out, id::kKappaWithBiasShrunk, name, c.with_bias.shrunk);
-  add_effective_rank(out, name, c);
-  add_scalar(out, id::kStableRank, name, c.stable_rank);
-  add_scalar(out, id::kIsotropy, name, c.isotropy);
+  add_shape(out, id::kEffectiveRank, name, c.effective_rank);
+  add_shape(out, id::kStableRank, name, c.stable_rank);
+  add_shape(out, id::kIsotropy, name, c.isotropy);
   add_scalar(out, id::kMeanCosine, name, layer.cosine.result());
   if (layer.branch > 0) add_scalar(out, id::kBranchMeanCosine, name, layer.branch_cosine.result());
   add_scalar(out, id::kMeanLeverage, name, c.mean_leverage);

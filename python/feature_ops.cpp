@@ -17,8 +17,9 @@
 namespace kappascope {
 namespace {
 
-/// Numbers by the name of their field, double and on the host: [6] those of the six estimates, the
-/// others scalars; status and reason of each estimate; the route.
+/// Numbers by the name of their field, double and on the host: [6] those of the six estimates, [3,
+/// 3] value and interval of effective rank, stable rank and isotropy as "shape", the others
+/// scalars; status of each of the nine, reason of each of the six; the route.
 using KappaFields = std::tuple<c10::Dict<std::string, at::Tensor>,
                                std::vector<std::string>,
                                std::vector<std::string>,
@@ -65,19 +66,24 @@ KappaFields kappa(const at::Tensor& rows,
   };
   add("rows", found.rows);
   add("nonfinite_rows", found.nonfinite_rows);
-  add("effective_rank", found.effective_rank);
-  add("effective_rank_error", found.effective_rank_error);
-  add("stable_rank", found.stable_rank);
-  add("isotropy", found.isotropy);
   add("mean_leverage", found.mean_leverage);
   add("kurtosis", found.kurtosis);
   add("constant_features", found.constant_features);
   add("dead_features", found.dead_features);
+  const std::array<const linalg::SpectralEstimate*, 3> shapes = {
+      &found.effective_rank, &found.stable_rank, &found.isotropy};
+  Eigen::VectorXd of_shape(3 * std::ssize(shapes));
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    of_shape.segment<3>(3 * static_cast<Eigen::Index>(i)) << shapes[i]->value, shapes[i]->lower,
+        shapes[i]->upper;
+  }
+  numbers.insert("shape", tensor::from_vector(of_shape).view({-1, 3}));
   std::vector<std::string> statuses, reasons;
   for (const auto* estimate : estimates) {
     statuses.emplace_back(linalg::to_string(estimate->resolution));
     reasons.push_back(estimate->reason);
   }
+  for (const auto* shape : shapes) statuses.emplace_back(linalg::to_string(shape->resolution));
   return {numbers, statuses, reasons, linalg::to_string(found.route)};
 }
 

@@ -14,7 +14,7 @@ import importlib
 from typing import Any
 
 from ._curvature import density, spectrum, trace
-from ._features import Conditioning, Kappa, kappa
+from ._features import Conditioning, Kappa, SpectralEstimate, kappa
 from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
@@ -47,6 +47,7 @@ __all__ = [
     "Run",
     "Scope",
     "Series",
+    "SpectralEstimate",
     "Spectrum",
     "Trace",
     "add_output_bias",

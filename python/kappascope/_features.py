@@ -20,6 +20,7 @@ _ESTIMATES = (
     "second_moment_scaled",
     "with_bias_scaled",
 )
+_SHAPES = ("effective_rank", "stable_rank", "isotropy")
 _STATUSES = {
     "resolved": "resolved",
     "biased": "biased",
@@ -59,6 +60,24 @@ class Kappa:
         )
 
 
+@dataclass(frozen=True)
+class SpectralEstimate:
+    """A number that sums up the spectrum of the population's Σ, as an estimate."""
+
+    value: float
+    """Corrected for what a sample's spectrum adds (not the stable rank's); NaN where not told."""
+    lower: float
+    upper: float
+    status: str
+    """As of Kappa."""
+
+    def __str__(self) -> str:
+        shown = f"{self.value:.4g} in [{self.lower:.4g}, {self.upper:.4g}]"
+        if self.status == "resolved":
+            return shown
+        return f"{shown} ({_STATUSES.get(self.status, self.status)})"
+
+
 @dataclass(frozen=True, repr=False)
 class Conditioning(Shown):
     """The condition numbers of features φ [n, d] with mean μ and covariance Σ (divisor n)."""
@@ -81,13 +100,11 @@ class Conditioning(Shown):
     taken_as_independent: bool
     """No sequences were given. Intervals are too narrow where rows depend on one another all the
     same: only exact copies are noticed."""
-    effective_rank: float
+    effective_rank: SpectralEstimate
     """exp of the entropy of Σ's spectrum."""
-    effective_rank_error: float
-    """Half of its 95 % interval where it is estimated (wide layers); 0 where it is exact."""
-    stable_rank: float
+    stable_rank: SpectralEstimate
     """tr Σ / λmax."""
-    isotropy: float
+    isotropy: SpectralEstimate
     """(tr Σ)² / (d tr Σ²): 1 when isotropic."""
     mean_leverage: float
     """The share of a constant that the features make without a bias: m/(1+m), m = μᵀΣ⁻¹μ."""
@@ -139,12 +156,9 @@ class Conditioning(Shown):
         lines += [f"  {name:<17}{kappa}" for name, kappa in shown.items()]
         for reason in dict.fromkeys(kappa.reason for kappa in shown.values() if kappa.reason):
             lines.append(f"  {reason}")
-        rank = f"{self.effective_rank:.4g}"
-        if self.effective_rank_error > 0:
-            rank += f" +- {self.effective_rank_error:.2g}"
         lines.append(
-            f"effective rank {rank}, stable rank {self.stable_rank:.4g}, isotropy "
-            f"{self.isotropy:.3g}; {self.route}, {self.seconds:.3g} s"
+            f"effective rank {self.effective_rank}, stable rank {self.stable_rank}, isotropy "
+            f"{self.isotropy}; {self.route}, {self.seconds:.3g} s"
         )
         return "\n".join(lines)
 
@@ -198,13 +212,17 @@ def kappa(
         seed=seed,
     )
     estimates: dict[str, Any] = {}
-    for i, (name, status, reason) in enumerate(zip(_ESTIMATES, statuses, reasons, strict=True)):
+    of_estimates, of_shapes = statuses[: len(_ESTIMATES)], statuses[len(_ESTIMATES) :]
+    for i, (name, status, reason) in enumerate(zip(_ESTIMATES, of_estimates, reasons, strict=True)):
         values = {f.name: numbers[f.name][i].item() for f in fields(Kappa) if f.name in numbers}
         values["null_dimension"] = int(values["null_dimension"])
         estimates[name] = Kappa(**values, status=status, reason=reason)
     scalars: dict[str, Any] = {name: x.item() for name, x in numbers.items() if x.dim() == 0}
     for name in ("rows", "nonfinite_rows", "constant_features", "dead_features"):
         scalars[name] = int(scalars[name])
+    shapes = numbers["shape"].tolist()
+    for name, row, status in zip(_SHAPES, shapes, of_shapes, strict=True):
+        estimates[name] = SpectralEstimate(*row, status)
     return Conditioning(
         **estimates,
         **scalars,

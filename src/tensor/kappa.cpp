@@ -14,6 +14,9 @@
 namespace kappascope::tensor {
 namespace {
 
+// A share of a variance that sums in float may take without a second pass in double.
+constexpr double kEnough = 0.01;
+
 /// Of the entries that are finite.
 double largest_magnitude(const at::Tensor& values) {
   const auto [low, high] = values.aminmax();
@@ -61,15 +64,22 @@ linalg::Conditioning kappa(const at::Tensor& rows,
   const auto group = options.rows_per_group > 0 ? options.rows_per_group
                      : rows.dim() == 3          ? rows.size(1)
                                                 : 1;
-  MomentAccumulator moments(rows.size(-1), options.moments);
-  if (rows.numel() == 0) return kappa(moments, bias, options);
+  if (rows.numel() == 0)
+    return kappa(MomentAccumulator(rows.size(-1), options.moments), bias, options);
   const auto values = rows.detach().reshape({-1, rows.size(-1)});
   const double scale = linalg::row_scale(largest_magnitude(values));
   if (scale == 1) {
+    MomentAccumulator moments(values.size(1), options.moments);
     moments.update(values, {}, group);
-    return kappa(moments, bias, options);
+    auto found = kappa(moments, bias, options);
+    if (found.sum_rounding <= kEnough || values.size(0) <= values.size(1)) return found;
   }
-  // The scale may lie beyond the range of narrower types.
+  // Sums in double keep what those in float lose; and the scale may lie beyond the range of
+  // narrower types.
+  auto in_double = options.moments;
+  in_double.precision.merge(precision_of(values.scalar_type()));
+  in_double.precision.least *= scale;
+  MomentAccumulator moments(values.size(1), in_double);
   moments.update(values.to(torch::kDouble) * scale, {}, group);
   const bool floating = bias.defined() && bias.is_floating_point();
   return linalg::unscale(kappa(moments, floating ? bias.to(torch::kDouble) * scale : bias, options),

@@ -36,6 +36,19 @@ constexpr std::pair<const char*, Eigen::VectorXd linalg::HigherSums::*> kHigher[
 
 }  // namespace
 
+linalg::RowPrecision precision_of(at::ScalarType type) {
+  switch (type) {
+    case at::ScalarType::Double:
+      return {};
+    case at::ScalarType::BFloat16:
+      return {.unit = 0x1p-8, .least = 0x1p-134};
+    case at::ScalarType::Half:
+      return {.unit = 0x1p-11, .least = 0x1p-25};
+    default:
+      return {.unit = 0x1p-24, .least = 0x1p-150};
+  }
+}
+
 MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions options)
     : dimension_(dimension),
       reservoir_(options.sample_rows, dimension, options.seed),
@@ -44,6 +57,7 @@ MomentAccumulator::MomentAccumulator(int64_t dimension, linalg::MomentOptions op
   sums_.shift = sums_.sum = sums_.group_rows_sum = sums_.group_sum_squared =
       Eigen::VectorXd::Zero(dimension);
   sums_.higher = linalg::HigherSums(dimension);
+  sums_.precision = options.precision;
 }
 
 void MomentAccumulator::start(const at::Tensor& rows) {
@@ -81,8 +95,10 @@ void MomentAccumulator::update(const at::Tensor& rows,
           rows.size(0));
   if (rows.size(0) == 0) return;
   rows_per_group_ = rows_per_group;
+  sums_.precision.merge(precision_of(rows.scalar_type()));
   const auto values = rows.detach();
   const auto type = values.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat;
+  if (type == torch::kFloat) sums_.precision.float_block = kBlockRows;
   if (!shift_.defined()) {
     // Rows that do not count must not draw the shift away from those that do.
     start((mask.defined() ? values.index({mask.to(torch::kBool)}) : values).to(type));
@@ -230,6 +246,9 @@ State MomentAccumulator::state() const {
   out.set("groups", sums_.groups);
   out.set("block_rows", block_rows_);
   out.set("group_rows_squared", sums_.group_rows_squared);
+  out.set("precision/unit", sums_.precision.unit);
+  out.set("precision/least", sums_.precision.least);
+  out.set("precision/float_block", sums_.precision.float_block);
   const auto& sample = reservoir_.state();
   out.set("sample/seen", sample.seen);
   out.set("sample/capacity", std::int64_t{sample.capacity});
@@ -258,6 +277,9 @@ void MomentAccumulator::load(const State& state) {
   sums_.nonfinite_rows = state.integer("nonfinite_rows");
   sums_.groups = state.integer("groups");
   sums_.group_rows_squared = state.number("group_rows_squared");
+  sums_.precision = {.unit = state.number("precision/unit"),
+                     .least = state.number("precision/least"),
+                     .float_block = state.integer("precision/float_block")};
   sums_.sum = vector("sum");
   sums_.group_rows_sum = vector("group_rows_sum");
   sums_.group_sum_squared = vector("group_sum_squared");

@@ -13,12 +13,13 @@ linalg::DenseSolvers lapack();
 
 /// Condition numbers of features with their errors: linalg/features/kappa.h says what they are.
 /// Moments are summed on the device where the rows are, and what is solved is solved by LAPACK on
-/// the host. Solvers that `options` name stay.
+/// the host. Rows whose sums in float hide more than a hundredth of some variance are summed again
+/// in double. Solvers that `options` name stay.
 ///
 /// `rows` is [n, d], or [sequences, tokens, d]: the rows of one sequence then count as dependent
 /// unless options.rows_per_group says otherwise (1: they are independent). `bias` is [d], or
 /// undefined for a layer without one. Throws for tensors of another shape or that are not floating
-/// point. Cost: half a product rowsᵀ rows, and that of linalg::kappa().
+/// point. Cost: half a product rowsᵀ rows, in double a second one, and that of linalg::kappa().
 linalg::Conditioning kappa(const at::Tensor& rows,
                            const at::Tensor& bias = {},
                            const linalg::KappaOptions& options = {});

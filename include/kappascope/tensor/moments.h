@@ -10,6 +10,9 @@
 
 namespace kappascope::tensor {
 
+/// What rounding to a floating type does to an entry.
+linalg::RowPrecision precision_of(at::ScalarType type);
+
 class LowerTriangle;
 struct RowSums;
 
@@ -37,10 +40,13 @@ class MomentAccumulator {
   /// of one sequence) follow each other. Throws when widths differ, when the group does not divide
   /// the rows, or when single rows and sequences are mixed; sequences may differ in length between
   /// updates.
+  ///
+  /// Rows count as rounded to their own type; where options.precision says that they were rounded
+  /// more coarsely before, that holds.
   void update(const at::Tensor& rows, const at::Tensor& mask = {}, int64_t rows_per_group = 1);
 
-  /// Adds what `other` has seen, whose rows are of the same type. Throws when the dimensions
-  /// differ, or one has single rows and the other sequences.
+  /// Adds what `other` has seen, whose rows are both of double or both of a narrower type. Throws
+  /// when the dimensions differ, or one has single rows and the other sequences.
   void merge(const MomentAccumulator& other);
 
   [[nodiscard]] linalg::Moments result() const;

@@ -7,6 +7,7 @@
 
 #include "kappascope/linalg/features/factored.h"
 #include "kappascope/linalg/features/kappa.h"
+#include "linalg/features/rounding.h"
 #include "linalg/features/sampling_bounds.h"
 
 namespace kappascope::linalg {
@@ -51,7 +52,11 @@ struct KappaFacts {
   double lambda_min = 0, lambda_max = 0;
   double smallest_positive = 0;  ///< smallest eigenvalue that is not null
   Eigen::Index null_dimension = 0;
+  Eigen::Index constant_directions = 0;  ///< null ones that features of variance zero make
   double null_threshold = 0;
+  double solver_rounding = 0;  ///< of an eigenvalue
+  /// As shares of a variance in the range; along the direction of smallest_positive; along any.
+  Rounding share, at_bottom, at_top;
   double trace = 0, frobenius_squared = 0, fourth = 0;  ///< as in SecondMomentFacts
   bool diagonal_scaled = false;
   /// [d] v of Σ + v vᵀ, where that is the matrix itself (not diagonal_scaled).
@@ -59,6 +64,9 @@ struct KappaFacts {
   double lambda_max_bound = 0, lambda_min_bound = 0;  ///< residuals, 0 from a decomposition
   bool converged = true;                              ///< both ends
 };
+
+/// Of an estimate whose interval reaches so far on its wider side.
+Resolution resolution_of(double factor);
 
 /// The estimate with interval, shrinkage, status and reason; a Conditioning is six of these.
 KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence);

@@ -10,11 +10,13 @@
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
 #include "linalg/features/paired_ratio.h"
+#include "linalg/features/spectral_shape.h"
 
 namespace kappascope::linalg {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Eigen::VectorXd eigenvalues_of(const Eigen::MatrixXd& matrix, const KappaOptions& options) {
   const auto& solver = options.solvers.eigenvalues;
@@ -32,17 +34,49 @@ struct Features {
   const KappaOptions& options;
   Eigen::VectorXd values;  ///< of Σ, ascending, rounding below zero cut off
   Eigen::MatrixXd vectors;
-  double threshold = 0;  ///< of Σ's null space
-  RowTails tails;
+  double solver_rounding = 0;  ///< of an eigenvalue of Σ
+  double threshold = 0;        ///< of Σ's null space
+  Eigen::Index null = 0;       ///< its dimension
+  bool null_by_rounding = false;
+  Rounding share = {};
+  RowTails tails = {};
 
   [[nodiscard]] Eigen::Index dimension() const { return values.size(); }
-  [[nodiscard]] Eigen::Index null_dimension() const {
-    return (values.array() <= threshold).count();
-  }
 };
+
+/// The directions from the smallest eigenvalue on of which each is at or below the rounding along
+/// it.
+void set_null_space(Features& features) {
+  const Eigen::Index d = features.dimension();
+  const double solver = features.solver_rounding;
+  features.threshold = solver;
+  for (; features.null < d; ++features.null) {
+    const auto rounding = rounding_along(features.moments, features.vectors.col(features.null));
+    const double hidden = std::max(solver, rounding.rows + rounding.sums);
+    if (features.values(features.null) > hidden) break;
+    features.threshold = std::max(features.threshold, hidden);
+  }
+  const auto largest = largest_rounding(features.moments, Eigen::VectorXd::Ones(d));
+  features.null_by_rounding =
+      largest.rows + largest.sums > solver &&
+      features.null > (features.moments.covariance.diagonal().array() == 0).count();
+}
+
+void set_share(Features& features) {
+  const Eigen::Index rank = features.dimension() - features.null;
+  if (features.null_by_rounding) features.share = {kInfinity, kInfinity};
+  if (rank == 0 || features.null_by_rounding) return;
+  const auto vectors = features.vectors.rightCols(rank);
+  const Eigen::VectorXd inverses = features.values.tail(rank).cwiseInverse();
+  features.share = rounding_share(
+      features.moments, features.values(features.null), [&](const Eigen::VectorXd& x) {
+        return Eigen::VectorXd(vectors * inverses.cwiseProduct(vectors.transpose() * x));
+      });
+}
 
 KappaFacts facts_of_rows(const Features& features) {
   KappaFacts facts;
+  facts.share = features.share;
   facts.dimension = features.dimension();
   facts.n = features.moments.n;
   facts.n_effective = features.moments.n_effective;
@@ -51,46 +85,18 @@ KappaFacts facts_of_rows(const Features& features) {
 
 /// The fourth moment of scale ∘ (x + bias), or of scale ∘ (x - μ) where `mean` is zero.
 double fourth_moment(const Features& features,
-                     const KappaFacts& facts,
+                     double trace,
+                     double frobenius_squared,
                      const Eigen::VectorXd& mean,
                      const Eigen::VectorXd& scale) {
   const FourthMoments& fourth = features.moments.fourth;
-  if (fourth.known() && !facts.diagonal_scaled) {
+  if (fourth.known() && (scale.array() == 1).all()) {
     return fourth_moment_about(fourth, mean, mean.dot(features.moments.covariance * mean));
   }
   if (features.moments.sample.rows() == 0) {
-    return gaussian_fourth_moment(
-        facts.trace, facts.frobenius_squared, mean.cwiseProduct(scale).squaredNorm());
+    return gaussian_fourth_moment(trace, frobenius_squared, mean.cwiseProduct(scale).squaredNorm());
   }
   return sample_fourth_moment(features.moments.sample, features.moments.mean - mean, scale);
-}
-
-/// κ of Σ + v vᵀ.
-KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v) {
-  KappaFacts facts = facts_of_rows(features);
-  facts.update = v;
-  const Eigen::VectorXd& values = features.values;
-  const Eigen::Index d = values.size();
-  const Eigen::VectorXd z = features.vectors.transpose() * v;
-  const double v2 = v.squaredNorm();
-  facts.trace = values.sum() + v2;
-  facts.frobenius_squared = values.squaredNorm() + 2 * values.dot(z.cwiseAbs2()) + v2 * v2;
-  facts.fourth = fourth_moment(features, facts, v, Eigen::VectorXd::Ones(d));
-  facts.lambda_max = secular_eigenvalue(values, z, d - 1);
-  facts.lambda_min = secular_eigenvalue(values, z, 0);
-  // Where Σ is zero the update is all there is, and its own rounding the threshold.
-  facts.null_threshold =
-      features.threshold > 0 ? features.threshold : v2 * static_cast<double>(d) * kEpsilon;
-  // Eigenvalue k of the update is at most values(k + 1): all null ones but the last stay null.
-  facts.null_dimension = (values.array() <= facts.null_threshold).count();
-  if (facts.null_dimension > 0 &&
-      secular_eigenvalue(values, z, facts.null_dimension - 1) > facts.null_threshold) {
-    --facts.null_dimension;
-  }
-  if (facts.null_dimension < d) {
-    facts.smallest_positive = secular_eigenvalue(values, z, facts.null_dimension);
-  }
-  return kappa_estimate(facts, features.tails, features.options.confidence);
 }
 
 /// The eigenvector of diag(values) + z zᵀ that belongs to an eigenvalue of it, in Σ's eigenbasis.
@@ -106,6 +112,41 @@ Eigen::VectorXd updated_vector(const Eigen::VectorXd& values,
   const double length = y.norm();
   if (!std::isfinite(length) || length == 0) return Eigen::VectorXd::Unit(values.size(), k);
   return y / length;
+}
+
+/// κ of Σ + v vᵀ.
+KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v) {
+  KappaFacts facts = facts_of_rows(features);
+  facts.update = v;
+  const Eigen::VectorXd& values = features.values;
+  const Eigen::Index d = values.size();
+  const Eigen::VectorXd z = features.vectors.transpose() * v;
+  const double v2 = v.squaredNorm();
+  facts.trace = values.sum() + v2;
+  facts.frobenius_squared = values.squaredNorm() + 2 * values.dot(z.cwiseAbs2()) + v2 * v2;
+  facts.fourth =
+      fourth_moment(features, facts.trace, facts.frobenius_squared, v, Eigen::VectorXd::Ones(d));
+  facts.lambda_max = secular_eigenvalue(values, z, d - 1);
+  facts.lambda_min = secular_eigenvalue(values, z, 0);
+  // Where Σ is zero the update is all there is, and its own rounding the threshold.
+  const bool zero = values(d - 1) == 0;
+  facts.solver_rounding = zero ? v2 * static_cast<double>(d) * kEpsilon : features.solver_rounding;
+  facts.null_threshold = zero ? facts.solver_rounding : features.threshold;
+  // Eigenvalue k of the update is at most values(k + 1): all null ones but the last stay null.
+  facts.null_dimension = features.null;
+  if (facts.null_dimension > 0 &&
+      secular_eigenvalue(values, z, facts.null_dimension - 1) > facts.null_threshold) {
+    --facts.null_dimension;
+  }
+  if (facts.null_dimension < d) {
+    const Eigen::Index k = facts.null_dimension;
+    facts.smallest_positive = secular_eigenvalue(values, z, k);
+    facts.at_bottom = rounding_along(
+        features.moments, features.vectors * updated_vector(values, z, facts.smallest_positive, k));
+  }
+  facts.at_top = largest_rounding(features.moments, Eigen::VectorXd::Ones(d));
+  facts.constant_directions = constant_directions(features.moments.covariance.diagonal(), v);
+  return kappa_estimate(facts, features.tails, features.options.confidence);
 }
 
 /// The ends of Σ + v vᵀ, of which `estimate` is; the rows' second moment is about μ - v.
@@ -133,20 +174,23 @@ KappaEstimate scaled_estimate(const Features& features, const Eigen::VectorXd& v
   const Eigen::VectorXd values = eigenvalues_of(scaled, features.options).cwiseMax(0);
   facts.trace = scaled.trace();
   facts.frobenius_squared = scaled.squaredNorm();
-  facts.fourth = fourth_moment(features, facts, v, scale);
+  facts.fourth = fourth_moment(features, facts.trace, facts.frobenius_squared, v, scale);
   facts.lambda_max = values.tail<1>()(0);
   facts.lambda_min = values(0);
-  facts.null_threshold = facts.lambda_max * static_cast<double>(values.size()) * kEpsilon;
+  facts.at_top = facts.at_bottom = largest_rounding(features.moments, scale);
+  facts.solver_rounding = facts.lambda_max * static_cast<double>(values.size()) * kEpsilon;
+  facts.null_threshold = std::max(facts.solver_rounding, facts.at_top.sums);
   facts.null_dimension = (values.array() <= facts.null_threshold).count();
   if (facts.null_dimension < facts.dimension) {
     facts.smallest_positive = values(facts.null_dimension);
   }
+  facts.constant_directions = constant_directions(features.moments.covariance.diagonal(), v);
   return kappa_estimate(facts, features.tails, features.options.confidence);
 }
 
 RowTails tails_of(const Features& features) {
   const RowMatrixF& sample = features.moments.sample;
-  const Eigen::Index rank = features.dimension() - features.null_dimension();
+  const Eigen::Index rank = features.dimension() - features.null;
   if (rank == 0 || sample.rows() == 0 || features.moments.n <= rank) return {};
   // About the mean and to the top eigenvalue's scale in double; the kept rows are floats, and float
   // loses no more of them. What follows looks at lengths and fourth moments only.
@@ -163,7 +207,8 @@ RowTails tails_of(const Features& features) {
 }
 
 double mean_leverage(const Features& features) {
-  const Eigen::Index null = features.null_dimension();
+  if (features.null_by_rounding) return std::numeric_limits<double>::quiet_NaN();
+  const Eigen::Index null = features.null;
   const Eigen::Index d = features.dimension();
   const Eigen::VectorXd z = features.vectors.transpose() * features.moments.mean;
   if (z.head(null).norm() > static_cast<double>(d) * kEpsilon * z.norm()) return 1;
@@ -172,16 +217,23 @@ double mean_leverage(const Features& features) {
   return m / (1 + m);
 }
 
-void set_shape(const Features& features, Conditioning& result) {
+ShapeFacts shape_of(const Features& features) {
   const Eigen::VectorXd& values = features.values;
-  const double trace = values.sum();
-  if (!(trace > 0)) return;
-  const Eigen::ArrayXd share = values.array() / trace;
-  const double entropy =
-      -(share > 0).select(share * share.max(std::numeric_limits<double>::min()).log(), 0).sum();
-  result.effective_rank = std::exp(entropy);
-  result.stable_rank = trace / values.tail<1>()(0);
-  result.isotropy = 1 / (static_cast<double>(values.size()) * share.square().sum());
+  ShapeFacts facts;
+  facts.values = values.array();
+  facts.dimension = static_cast<double>(values.size());
+  facts.weights = Eigen::ArrayXd::Ones(values.size());
+  facts.lambda_max = values(values.size() - 1);
+  facts.trace = values.sum();
+  facts.frobenius_squared = values.squaredNorm();
+  facts.n_effective = features.moments.n_effective;
+  facts.fourth = fourth_moment(features,
+                               facts.trace,
+                               facts.frobenius_squared,
+                               Eigen::VectorXd::Zero(values.size()),
+                               Eigen::VectorXd::Ones(values.size()));
+  facts.entropy = entropy(facts.values, facts.weights, facts.trace);
+  return facts;
 }
 
 }  // namespace
@@ -243,8 +295,10 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
           "the eigenpairs of the given solver are not those of {} features",
           d);
 
-  Features features{moments, options, eigen.values.cwiseMax(0), std::move(eigen.vectors), 0, {}};
-  features.threshold = features.values(d - 1) * static_cast<double>(d) * kEpsilon;
+  Features features{moments, options, eigen.values.cwiseMax(0), std::move(eigen.vectors)};
+  features.solver_rounding = features.values(d - 1) * static_cast<double>(d) * kEpsilon;
+  set_null_space(features);
+  set_share(features);
   features.tails = tails_of(features);
   add_sums_of_all_rows(moments,
                        features.values.squaredNorm(),
@@ -253,8 +307,12 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
                        features.tails);
 
   Conditioning result;
-  set_shape(features, result);
+  const auto multiply = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
+    return moments.covariance.selfadjointView<Eigen::Lower>() * x;
+  };
+  set_shape(moments, shape_of(features), features.tails, multiply, options.confidence, result);
   count_constants(moments.n, moments.mean, moments.covariance.diagonal(), result);
+  result.sum_rounding = features.share.sums;
   result.mean_leverage = mean_leverage(features);
   result.variance_along_mean =
       moments.mean.dot(moments.covariance * moments.mean) / moments.mean.squaredNorm();

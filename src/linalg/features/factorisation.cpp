@@ -11,6 +11,7 @@
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
 #include "linalg/features/paired_ratio.h"
+#include "linalg/features/spectral_shape.h"
 
 namespace kappascope::linalg {
 namespace {
@@ -22,10 +23,25 @@ struct Wide {
   const FactorisationOptions& options;
   RowTails tails;
   int products = 0;
+  Rounding share = {};
 };
 
 double trace_of(const Wide& wide, const Eigen::VectorXd& v, const Eigen::VectorXd& scale) {
   return (scale.array().square() * (wide.factored.variances().array() + v.array().square())).sum();
+}
+
+/// The fourth moment of scale ∘ (x + bias), or of scale ∘ (x - μ) where v is zero.
+double fourth_moment(const Wide& wide,
+                     double trace,
+                     double frobenius_squared,
+                     const Eigen::VectorXd& v,
+                     const Eigen::VectorXd& scale) {
+  if (wide.moments.fourth.known() && (scale.array() == 1).all())
+    return fourth_moment_about(wide.moments.fourth, v, v.dot(wide.factored.multiply(v)));
+  if (wide.moments.sample.rows() == 0) {
+    return gaussian_fourth_moment(trace, frobenius_squared, v.cwiseProduct(scale).squaredNorm());
+  }
+  return sample_fourth_moment(wide.moments.sample, wide.moments.mean - v, scale);
 }
 
 KappaEstimate estimate(Wide& wide,
@@ -43,18 +59,14 @@ KappaEstimate estimate(Wide& wide,
   if (!diagonal_scaled) facts.update = v;
   facts.trace = trace_of(wide, v, scale);
   facts.frobenius_squared = wide.factored.squared_norm(v, scale);
-  if (moments.fourth.known() && !diagonal_scaled) {
-    facts.fourth = fourth_moment_about(moments.fourth, v, v.dot(wide.factored.multiply(v)));
-  } else if (moments.sample.rows() == 0) {
-    facts.fourth = gaussian_fourth_moment(
-        facts.trace, facts.frobenius_squared, v.cwiseProduct(scale).squaredNorm());
-  } else {
-    facts.fourth = sample_fourth_moment(moments.sample, moments.mean - v, scale);
-  }
+  facts.fourth = fourth_moment(wide, facts.trace, facts.frobenius_squared, v, scale);
   facts.lambda_max = ends.largest.value;
   facts.lambda_max_bound = ends.largest.bound;
   facts.null_dimension = ends.null_dimension;
-  facts.null_threshold = ends.null_threshold;
+  facts.null_threshold = facts.solver_rounding = ends.null_threshold;
+  facts.constant_directions = constant_directions(wide.factored.variances(), v);
+  facts.share = wide.share;
+  facts.at_top = largest_rounding(moments, scale);
   facts.converged = ends.largest.status == KrylovStatus::kConverged;
   if (!wide.factored.factored()) {
     // n rows span n - 1 directions about their mean, and the update may add one.
@@ -65,6 +77,7 @@ KappaEstimate estimate(Wide& wide,
   facts.smallest_positive = std::numeric_limits<double>::quiet_NaN();
   if (facts.null_dimension < d && ends.smallest.vector.size() > 0) {
     facts.smallest_positive = ends.smallest.value;
+    facts.at_bottom = rounding_along(moments, scale.cwiseProduct(ends.smallest.vector));
     facts.lambda_min_bound = ends.smallest.bound;
     facts.converged = facts.converged && ends.smallest.status == KrylovStatus::kConverged;
   }
@@ -129,9 +142,30 @@ RowTails tails_of(const Wide& wide, const SpectrumEnds& sigma) {
   return tails;
 }
 
-/// exp of -Σ p log p over p = λ/tr Σ, by one quadrature a random vector.
-void set_effective_rank(Wide& wide, double trace, Conditioning& result) {
+/// Of a matrix that rounding made indefinite nothing is known.
+void set_share(Wide& wide, const SpectrumEnds& sigma) {
+  if (!wide.factored.factored()) {
+    wide.share = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    return;
+  }
+  wide.share = rounding_share(wide.moments, sigma.smallest.value, [&](const Eigen::VectorXd& x) {
+    ++wide.products;
+    return wide.factored.solve(x);
+  });
+}
+
+/// Σ's spectrum as the nodes of one quadrature a random vector.
+ShapeFacts shape_of(Wide& wide, const SpectrumEnds& sigma) {
   const Eigen::Index d = wide.factored.dimension();
+  const Eigen::VectorXd zero = Eigen::VectorXd::Zero(d), unscaled = Eigen::VectorXd::Ones(d);
+  ShapeFacts facts;
+  facts.dimension = static_cast<double>(d);
+  facts.trace = trace_of(wide, zero, unscaled);
+  facts.frobenius_squared = wide.factored.squared_norm(zero, unscaled);
+  facts.fourth = fourth_moment(wide, facts.trace, facts.frobenius_squared, zero, unscaled);
+  facts.lambda_max = sigma.largest.value;
+  facts.lambda_max_bound = sigma.largest.bound;
+  facts.n_effective = wide.moments.n_effective;
   const SymmetricOperator op{.size = d, .apply = [&](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
                                y = wide.factored.multiply(x);
                              }};
@@ -145,16 +179,21 @@ void set_effective_rank(Wide& wide, double trace, Conditioning& result) {
     density.seed = wide.options.factor.seed + static_cast<std::uint64_t>(p);
     const Density found = spectral_density(op, density);
     wide.products += found.products;
-    const Eigen::ArrayXd share = found.nodes.array().max(0) / trace;
-    const Eigen::ArrayXd logarithms = share.max(std::numeric_limits<double>::min()).log();
+    const Eigen::ArrayXd nodes = found.nodes.array().max(0);
+    const Eigen::ArrayXd weights = static_cast<double>(d) * found.weights.array();
     // By the vector's own trace: the two errors are nearly one.
-    const Eigen::ArrayXd mass = found.weights.array() * share;
-    entropies(p) = -(mass * logarithms).sum() / mass.sum();
+    entropies(p) = entropy(nodes, weights, facts.trace) * facts.trace / (weights * nodes).sum();
+    const Eigen::Index before = facts.values.size();
+    facts.values.conservativeResize(before + nodes.size());
+    facts.weights.conservativeResize(before + nodes.size());
+    facts.values.tail(nodes.size()) = nodes;
+    facts.weights.tail(nodes.size()) = weights / probes;
   }
-  const double mean = entropies.mean();
-  const double error = std::sqrt((entropies - mean).square().sum() / (probes - 1.0) / probes);
-  result.effective_rank = std::exp(mean);
-  result.effective_rank_error = student_quantile(0.975, probes - 1) * error * result.effective_rank;
+  facts.entropy = entropies.mean();
+  const double error =
+      std::sqrt((entropies - facts.entropy).square().sum() / (probes - 1.0) / probes);
+  facts.entropy_error = student_quantile((1 + wide.options.confidence) / 2, probes - 1) * error;
+  return facts;
 }
 
 }  // namespace
@@ -180,19 +219,24 @@ Conditioning conditioning_by_factorisation(Moments moments,
                        {sigma.largest.value, sigma.largest.vector},
                        {sigma.smallest.value, sigma.smallest.vector},
                        wide.tails);
+  if (enough) set_share(wide, sigma);
 
   Conditioning result;
   result.route = Route::kFactorisation;
   count_constants(moments.n, mu, variances, result);
   const double trace = variances.sum();
   if (trace > 0) {
-    set_effective_rank(wide, trace, result);
-    result.stable_rank = trace / sigma.largest.value;
-    result.isotropy =
-        trace * trace / (static_cast<double>(d) * factored.squared_norm(zero, unscaled));
+    set_shape(
+        moments,
+        shape_of(wide, sigma),
+        wide.tails,
+        [&](const Eigen::VectorXd& x) { return factored.multiply(x); },
+        options.confidence,
+        result);
   }
   result.variance_along_mean = mu.dot(factored.multiply(mu)) / mu.squaredNorm();
   result.average_variance = trace / static_cast<double>(d);
+  result.sum_rounding = wide.share.sums;
   result.kurtosis = wide.tails.kurtosis;
   result.assumed_gaussian = moments.sample.rows() == 0;
 

@@ -38,7 +38,9 @@ Conditioning kappa(const Eigen::Ref<const RowMatrixD>& rows,
   const auto group = options.rows_per_group > 0 ? options.rows_per_group : 1;
   const auto magnitude = [](double x) { return std::isfinite(x) ? std::abs(x) : 0; };
   const double scale = rows.size() > 0 ? row_scale(rows.unaryExpr(magnitude).maxCoeff()) : 1;
-  MomentAccumulator moments(rows.cols(), options.moments);
+  MomentOptions scaled = options.moments;
+  scaled.precision.least *= scale;
+  MomentAccumulator moments(rows.cols(), scaled);
   if (scale == 1) {
     moments.update(rows, {}, group);
   } else {

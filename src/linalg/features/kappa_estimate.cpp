@@ -18,21 +18,25 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kResolvedFactor = 2;
 constexpr double kBiasedFactor = 100;
 
-/// The rank r for the top edge: tr Σ <= r λmax(Σ). Both are known from S up to the bounds
-/// themselves, so every bound on the top gives a smaller rank and with it a sharper bound. Each
-/// step holds on the event of the one before; three take what there is to take.
-SamplingBounds sharpened_bounds(const KappaFacts& facts,
-                                const RowTails& tails,
-                                double support,
-                                double failure) {
-  SamplingBounds bounds = sampling_bounds(tails, facts.n_effective, support, support, failure);
-  for (int i = 0; i < 3; ++i) {
-    const double rank =
-        facts.trace / facts.lambda_max * bounds.top / std::max(bounds.along_low, 1e-3);
-    const double top_rank = std::clamp(rank, 1.0, support);
-    bounds = sampling_bounds(tails, facts.n_effective, support, top_rank, failure);
-  }
-  return bounds;
+/// How far rounding of the rows, of their sums and of the solver lets the ends be from their
+/// values.
+struct Ends {
+  double least_top = 0, most_top = 0, least_bottom = 0, most_bottom = 0;
+};
+
+Ends ends_before_rounding(const KappaFacts& facts) {
+  const auto share_of = [&](double value) {
+    return Rounding{facts.share.rows * value, facts.share.sums * value};
+  };
+  const double top = facts.lambda_max, bottom = facts.smallest_positive;
+  const double solver = facts.solver_rounding + facts.lambda_min_bound;
+  return {
+      .least_top = std::max(at_least(top, facts.at_top), at_least(top, share_of(top))) -
+                   facts.lambda_max_bound,
+      .most_top = at_most(top, facts.at_top) + facts.lambda_max_bound,
+      .least_bottom = at_least(bottom, share_of(bottom)) - solver,
+      .most_bottom =
+          std::min(at_most(bottom, facts.at_bottom), at_most(bottom, share_of(bottom))) + solver};
 }
 
 /// Lower and upper end for the kappa on the range of the matrix.
@@ -43,25 +47,32 @@ void set_interval(const KappaFacts& facts,
   // Either end spends half of 1 - confidence, on two bounds of which both must hold.
   const double failure = (1 - confidence) / 4;
   const double support = static_cast<double>(facts.dimension - facts.null_dimension);
-  const SamplingBounds bounds = sharpened_bounds(facts, tails, support, failure);
+  const SamplingBounds bounds =
+      sharpened_bounds(tails, facts.n_effective, support, facts.trace / facts.lambda_max, failure);
   const double scaling = facts.diagonal_scaled
-                             ? feature_variance_factor(tails, facts.n_effective, support, failure)
+                             ? feature_variance_factor(tails, facts.n_effective, support, failure) *
+                                   at_most(1, facts.at_top) / at_least(1, facts.at_top)
                              : 1;
-  const double smallest = facts.smallest_positive;
-  const double rounding = facts.null_threshold + facts.lambda_min_bound;
-  estimate.lower = std::max(1.0,
-                            (facts.lambda_max - facts.lambda_max_bound) / (smallest + rounding) *
-                                bounds.bottom / bounds.top / scaling);
-  if (!(bounds.along_low > 0 && smallest > rounding)) {
+  const Ends ends = ends_before_rounding(facts);
+  estimate.lower =
+      std::max(1.0, ends.least_top / ends.most_bottom * bounds.bottom / bounds.top / scaling);
+  if (!(bounds.along_low > 0 && ends.least_bottom > 0)) {
     estimate.upper = kInfinity;
     return;
   }
   // A heavy feature may make an end of its own, far from where the sample has it.
   const DiagonalRange heavy = facts.diagonal_scaled ? DiagonalRange{0, kInfinity}
                                                     : heavy_diagonal(tails, facts.update, failure);
-  const double top = (facts.lambda_max + facts.lambda_max_bound) / bounds.along_low;
-  const double bottom = (smallest - rounding) / bounds.along_high;
+  const double top = ends.most_top / bounds.along_low;
+  const double bottom = ends.least_bottom / bounds.along_high;
   estimate.upper = std::max(top, heavy.largest) / std::min(bottom, heavy.smallest) * scaling;
+}
+
+/// Whether some directions are called null that rows as coarse as these, or sums of theirs in
+/// float, do not tell from small ones.
+bool null_by_rounding(const KappaFacts& facts) {
+  return facts.null_dimension > facts.constant_directions &&
+         facts.at_top.rows + facts.at_top.sums > facts.solver_rounding;
 }
 
 std::string rows_for_features(const KappaFacts& facts) {
@@ -88,6 +99,11 @@ const char* to_string(Route route) {
   return route == Route::kDecomposition ? "decomposition" : "factorisation";
 }
 
+Resolution resolution_of(double factor) {
+  if (factor <= kResolvedFactor) return Resolution::kResolved;
+  return factor <= kBiasedFactor ? Resolution::kBiased : Resolution::kNotResolvable;
+}
+
 KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence) {
   require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got {}", confidence);
   KappaEstimate estimate;
@@ -112,8 +128,11 @@ KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, dou
     estimate.reason = "the moments are not finite";
     return estimate;
   }
+  const bool hidden = null_by_rounding(facts);
   if (facts.null_dimension == facts.dimension) {
-    estimate.reason = "the matrix is zero: no feature varies";
+    estimate.reason = hidden ? "no feature varies by more than its rounding"
+                             : "the matrix is zero: no feature varies";
+    if (hidden) estimate.resolution = Resolution::kNotResolvable;
     return estimate;
   }
 
@@ -128,7 +147,9 @@ KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, dou
                                  facts.lambda_max);
   if (!facts.converged) {
     estimate.resolution = Resolution::kNotResolvable;
-    estimate.reason = "the ends of the spectrum did not converge";
+    estimate.reason = std::isinf(facts.share.rows)
+                          ? "rounding hides the small eigenvalues: the matrix is indefinite"
+                          : "the ends of the spectrum did not converge";
     return estimate;
   }
   if (facts.dimension == 1) {
@@ -153,19 +174,19 @@ KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, dou
   }
   if (facts.null_dimension > 0) {
     estimate.upper = kInfinity;
-    estimate.reason = fmt::format("{} of {} directions are null (eigenvalue at most {:.2g})",
-                                  facts.null_dimension,
-                                  facts.dimension,
-                                  facts.null_threshold);
+    if (hidden) estimate.resolution = Resolution::kNotResolvable;
+    estimate.reason =
+        fmt::format("{} of {} directions are {} (eigenvalue at most {:.2g})",
+                    facts.null_dimension,
+                    facts.dimension,
+                    hidden ? "hidden by the rounding of the rows or of their sums" : "null",
+                    facts.null_threshold);
     return estimate;
   }
   const double factor = std::max(estimate.value / estimate.lower, estimate.upper / estimate.value);
-  if (factor <= kResolvedFactor) {
-    estimate.resolution = Resolution::kResolved;
-    return estimate;
-  }
-  estimate.resolution = factor <= kBiasedFactor ? Resolution::kBiased : Resolution::kNotResolvable;
-  const bool by_precision = facts.smallest_positive < 4 * facts.null_threshold;
+  estimate.resolution = resolution_of(factor);
+  if (estimate.resolution == Resolution::kResolved) return estimate;
+  const bool by_precision = ends_before_rounding(facts).least_bottom < facts.smallest_positive / 2;
   estimate.reason =
       by_precision
           ? fmt::format("the smallest eigenvalue, {:.2g}, is within rounding of zero",

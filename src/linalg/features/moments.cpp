@@ -100,7 +100,36 @@ Eigen::VectorXd variance_excess(const MomentSums& sums,
   const Eigen::ArrayXd expected = 2 * variance.array().square() / n_effective;
   return (seen > threshold * expected).select(seen - expected, 0);
 }
+
+/// `about_shift` is E (x-s)², entry by entry.
+void set_rounding(const RowPrecision& precision,
+                  const Eigen::ArrayXd& about_shift,
+                  Moments& moments) {
+  constexpr double kFloat = 0x1p-24;
+  const Eigen::ArrayXd variances = moments.covariance.diagonal().array();
+  Eigen::ArrayXd rows =
+      precision.unit * precision.unit * (variances + moments.mean.array().square()) +
+      precision.least * precision.least;
+  moments.sum_rounding = Eigen::VectorXd::Zero(variances.size());
+  if (precision.float_block > 0) {
+    // The difference x - s is rounded too.
+    rows += kFloat * kFloat * about_shift;
+    const double n = static_cast<double>(moments.n);
+    const double block = static_cast<double>(std::min(moments.n, precision.float_block));
+    const double entry = kFloat * block / (3 * std::sqrt(n));
+    const double root = std::sqrt(static_cast<double>(variances.size()));
+    moments.sum_rounding = 2 * (root + 1) * entry * about_shift;
+  }
+  moments.row_rounding = (variances > 0).select(rows, 0.0);
+}
+
 }  // namespace
+
+void RowPrecision::merge(const RowPrecision& other) {
+  unit = std::max(unit, other.unit);
+  least = std::max(least, other.least);
+  float_block = std::max(float_block, other.float_block);
+}
 
 MomentSums::MomentSums(Eigen::Index dimension)
     : shift(Eigen::VectorXd::Zero(dimension)),
@@ -146,6 +175,8 @@ void MomentSums::merge(const MomentSums& other) {
           other.sum.size(),
           sum.size());
   const std::int64_t nonfinite = nonfinite_rows + other.nonfinite_rows;
+  RowPrecision joint = precision;
+  joint.merge(other.precision);
   if (n == 0) {
     *this = other;
   } else if (other.n > 0) {
@@ -161,6 +192,7 @@ void MomentSums::merge(const MomentSums& other) {
     higher.merge(moved.higher);
   }
   nonfinite_rows = nonfinite;
+  precision = joint;
 }
 
 Eigen::VectorXd shift_for(const Eigen::Ref<const RowMatrixD>& rows) {
@@ -189,6 +221,7 @@ Moments moments_from(const MomentSums& sums, RowMatrixF sample) {
   HigherSums about_mean = higher_sums_about(sums, -offset);
   if (!about_mean.is_finite()) about_mean = {};  // fourth powers overflow before squares do
   moments.fourth = fourth_moments(sums, about_mean, variance);
+  set_rounding(sums.precision, sums.cross.diagonal().array() / n, moments);
   if (sums.groups <= 1) return moments;
   const GroupErrors errors = group_errors(sums, about_mean, variance);
   moments.n_effective /= sums.groups < sums.n
@@ -201,7 +234,9 @@ Moments moments_from(const MomentSums& sums, RowMatrixF sample) {
 
 MomentAccumulator::MomentAccumulator(Eigen::Index dimension, MomentOptions options)
     : sums_((require(dimension >= 0, "features cannot number {}", dimension), dimension)),
-      reservoir_(options.sample_rows, dimension, options.seed) {}
+      reservoir_(options.sample_rows, dimension, options.seed) {
+  sums_.precision = options.precision;
+}
 
 MomentAccumulator::MomentAccumulator(State state)
     : sums_(std::move(state.sums)), reservoir_(std::move(state.sample)) {

@@ -218,6 +218,16 @@ DiagonalRange heavy_diagonal(const RowTails& tails, const Eigen::VectorXd& v, do
   return range;
 }
 
+SamplingBounds sharpened_bounds(
+    const RowTails& tails, double n, double d, double sample_rank, double failure) {
+  SamplingBounds bounds = sampling_bounds(tails, n, d, d, failure);
+  for (int i = 0; i < 3; ++i) {
+    const double rank = sample_rank * bounds.top / std::max(bounds.along_low, 1e-3);
+    bounds = sampling_bounds(tails, n, d, std::clamp(rank, 1.0, d), failure);
+  }
+  return bounds;
+}
+
 double feature_variance_factor(const RowTails& tails, double n, double d, double failure) {
   const double freedom = 2 * n / (tails.kurtosis - 1);
   const double low = scaled_chi_squared_quantile(failure / (2 * d), freedom);

@@ -84,6 +84,12 @@ struct SamplingBounds {
 SamplingBounds sampling_bounds(
     const RowTails& tails, double n, double d, double top_rank, double failure);
 
+/// The same with the rank for the top edge read off the sample's, tr S / λmax(S), up to the bounds
+/// themselves: every bound on the top gives a smaller rank and with it a sharper bound. Each step
+/// holds on the event of the one before; three take what there is to take.
+SamplingBounds sharpened_bounds(
+    const RowTails& tails, double n, double d, double sample_rank, double failure);
+
 /// Largest factor between the sample and the population variance of any one of `d` features.
 double feature_variance_factor(const RowTails& tails, double n, double d, double failure);
 

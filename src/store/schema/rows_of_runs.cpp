@@ -78,6 +78,8 @@ void add_training(std::vector<SeriesInfo>& out) {
 void add_features(std::vector<SeriesInfo>& out) {
   const Group kappa{Emitter::kFeatures, Scope::kLayer, kKappa};
   const Group number{Emitter::kFeatures, Scope::kLayer, kNumber};
+  // Runs of earlier versions have them as plain numbers.
+  const Group shape{Emitter::kFeatures, Scope::kLayer, kKappa | kNumber};
   add(kappa,
       {{id::kKappaSigma,
         "1",
@@ -95,15 +97,19 @@ void add_features(std::vector<SeriesInfo>& out) {
        {id::kKappaSecondMomentScaled, "1", "the same of Σ+μμᵀ", 0, kScaledOnly},
        {id::kKappaWithBiasScaled, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", 0, kScaledOnly}},
       out);
+  add(shape,
+      {{id::kEffectiveRank, "features", "exp of the entropy of Σ's spectrum", kStudy},
+       {id::kStableRank, "features", "tr Σ / λmax", 0, "a number beside the effective rank"},
+       {id::kIsotropy, "1", "(tr Σ)² / (d tr Σ²), 1 when isotropic", kStudy},
+       {id::kOutputIsotropy, "1", "isotropy of the layer's output, of W_d Σ W_dᵀ", kStudy},
+       {id::kBranchIsotropy, "1", "isotropy of the features of a branch alone", kStudy}},
+      out);
   add(number,
       {{id::kKappaSigmaShrunk, "1", "κ of Σ after Ledoit-Wolf shrinkage", kTable},
        {id::kKappaSecondMomentShrunk, "1", "the same of Σ+μμᵀ", kTable},
        {id::kKappaWithBiasShrunk, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", kTable},
        {id::kKappaMeanCosts, "1", "κ(Σ+μμᵀ) / κ(Σ), 95 % in pairs of rows", kFindings},
        {id::kKappaBiasLeaves, "1", "κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), the same", kFindings},
-       {id::kEffectiveRank, "features", "exp of the entropy of Σ's spectrum", kStudy},
-       {id::kStableRank, "features", "tr Σ / λmax", 0, "a number beside the effective rank"},
-       {id::kIsotropy, "1", "(tr Σ)² / (d tr Σ²), 1 when isotropic", kStudy},
        {id::kMeanCosine, "1", "mean cosine of two tokens' features", kStudy},
        {id::kMeanLeverage,
         "share",
@@ -114,8 +120,6 @@ void add_features(std::vector<SeriesInfo>& out) {
        {id::kAverageVariance, "φ²", "tr Σ / d, variance along an average direction", kClaim},
        {id::kMeanSquared, "φ²", "‖μ‖², the eigenvalue of μμᵀ", kClaim},
        {id::kLargestVariance, "φ²", "λmax(Σ)", kClaim},
-       {id::kOutputIsotropy, "1", "isotropy of the layer's output, of W_d Σ W_dᵀ", kStudy},
-       {id::kBranchIsotropy, "1", "isotropy of the features of a branch alone", kStudy},
        {id::kBranchMeanCosine, "1", "mean cosine of two tokens' features of it", kStudy},
        {id::kWeightKappa, "1", "κ(W_d): largest over smallest singular value", kStudy},
        {id::kConstantFeatures, "features", "with variance exactly zero", kFindings},

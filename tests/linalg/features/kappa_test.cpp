@@ -96,15 +96,16 @@ TEST_CASE("ranks and isotropy of known spectra") {
   moments.mean = Eigen::VectorXd::Zero(4);
   moments.covariance = 3 * Eigen::MatrixXd::Identity(4, 4);
   const Conditioning isotropic = kappa(moments, {});
-  CHECK(isotropic.effective_rank == Approx(4));
-  CHECK(isotropic.stable_rank == Approx(4));
-  CHECK(isotropic.isotropy == Approx(1));
+  // What a sample of 1,000 takes from each is put back: γ/2 of the entropy, about γ of the isotropy.
+  CHECK(isotropic.effective_rank.value == Approx(4 * std::exp(5 / 2000.0)));
+  CHECK(isotropic.stable_rank.value == Approx(4));
+  CHECK(isotropic.isotropy.value == Approx(1 + 5 / 1000.0).epsilon(2e-3));
   CHECK(isotropic.mean_leverage == 0);
   moments.covariance = Eigen::Vector4d(5, 5, 0, 0).asDiagonal();
   const Conditioning half = kappa(moments, {});
-  CHECK(half.effective_rank == Approx(2));
-  CHECK(half.stable_rank == Approx(2));
-  CHECK(half.isotropy == Approx(0.5));
+  CHECK(half.effective_rank.value == Approx(2 * std::exp(3 / 2000.0)));
+  CHECK(half.stable_rank.value == Approx(2));
+  CHECK(half.isotropy.value == Approx(0.5 * (1 + 3 / 1000.0)).epsilon(2e-3));
   CHECK(std::isnan(half.variance_along_mean));
   moments.mean = Eigen::Vector4d(1, 0, 2, 0);
   const Conditioning shifted = kappa(moments, {});

@@ -10,6 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+try:
+    from sklearn import datasets
+    from sklearn.covariance import EmpiricalCovariance, LedoitWolf
+except ImportError:
+    datasets = None
+
 
 def dense(X: Tensor, v: Tensor | None = None, scaled: bool = False) -> float:
     """κ of cov X + v vᵀ, by NumPy."""
@@ -63,7 +69,7 @@ class Values(unittest.TestCase):
         self.assertEqual(found.route, "factorisation")
         self.assertAlmostEqual(found.sigma.value / dense(X), 1, places=3)
         self.assertAlmostEqual(found.second_moment.value / dense(X, X.mean(0)), 1, places=3)
-        self.assertGreater(found.effective_rank_error, 0)
+        self.assertEqual(found.effective_rank.status, "resolved")
 
     def test_tokens_of_a_sequence_are_dependent(self) -> None:
         X = features(100, 3)[:, None, :] + 1e-3 * features(400, 3).view(100, 4, 3)
@@ -104,6 +110,23 @@ class Values(unittest.TestCase):
         self.assertAlmostEqual(kappascope.kappa(X).sigma.value / dense(X.detach()), 1, places=9)
         half = X.detach().to(torch.bfloat16)
         self.assertAlmostEqual(kappascope.kappa(half).sigma.value / dense(half), 1, places=3)
+
+
+@unittest.skipIf(datasets is None, "scikit-learn is not installed here")
+class ScikitLearn(unittest.TestCase):
+    """EmpiricalCovariance and LedoitWolf on the data that scikit-learn brings along."""
+
+    def test_its_covariances_and_shrunk_ones_have_these_kappas(self) -> None:
+        for name in ("iris", "wine", "diabetes", "breast_cancer"):
+            x = getattr(datasets, f"load_{name}")().data
+            found = kappascope.kappa(torch.from_numpy(x)).sigma
+            for ours, estimator in ((found.value, EmpiricalCovariance), (found.shrunk, LedoitWolf)):
+                values = np.linalg.eigvalsh(estimator().fit(x).covariance_)
+                with self.subTest(name, estimator=estimator.__name__):
+                    # What either solver may do to the smallest eigenvalue.
+                    rounding = len(values) * 2.0**-52 * values[-1] / values[0]
+                    kept = 1e-6  # kept rows are floats
+                    self.assertLess(abs(ours * values[0] / values[-1] - 1), 2 * rounding + kept)
 
 
 class Outcomes(unittest.TestCase):
@@ -155,7 +178,7 @@ class Outcomes(unittest.TestCase):
             "6 features, 400 rows, taken as independent: condition numbers with 95 % intervals",
         )
         self.assertRegex(lines[1], r"^  κ\(Σ\) +[\d.]+  in \[[\d.]+, [\d.]+\]  resolved$")
-        self.assertRegex(lines[-1], r"^effective rank [\d.]+, stable rank .*; decomposition, ")
+        self.assertRegex(lines[-1], r"^effective rank [\d.]+ in \[[\d.]+, 6\], stable rank .*; decomposition, ")
 
     def test_what_does_not_fit_is_refused_by_name(self) -> None:
         X = features(10, 3)

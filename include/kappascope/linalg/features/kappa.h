@@ -47,6 +47,7 @@ const char* to_string(Resolution resolution);
 /// | d = 1, not zero               | 1                  | [1, 1]                        | kResolved       |
 /// | n_effective <= d + 1          | κ̂, inf if singular | [1, inf]                      | kNotResolvable  |
 /// | null space, enough rows       | inf                | [κ on the range, lower; inf]  | kDegenerate     |
+/// | the same, but for all that rounding of rows or of sums in float shows | inf | the same | kNotResolvable |
 /// | otherwise                     | κ̂                  | see kappa()                   | by its width    |
 // clang-format on
 struct KappaEstimate {
@@ -66,7 +67,8 @@ struct KappaEstimate {
   /// Eigenvalues at or below null_threshold; with fewer rows than features the wide route gives the
   /// number that the rows leave, which is the least there can be.
   Eigen::Index null_dimension = 0;
-  /// λmax(Σ) · d · ε, below which an eigenvalue of Σ is rounding. The rank-one updates keep Σ's:
+  /// At or below which an eigenvalue of Σ is rounding: λmax(Σ) · d · ε, or what rounding of the
+  /// rows and of their sums leaves of it (Moments::row_rounding). The rank-one updates keep Σ's:
   /// the secular equation does not add to the error.
   double null_threshold = 0;
   Resolution resolution = Resolution::kDegenerate;
@@ -79,6 +81,14 @@ struct PairedRatio {
   double value = std::numeric_limits<double>::quiet_NaN();
   double lower = std::numeric_limits<double>::quiet_NaN();
   double upper = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// A number that sums up the spectrum of Σ, of the population: NaN where the rows do not tell it,
+/// and then the interval is what is known.
+struct SpectralEstimate {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  double lower = 0, upper = 0;
+  Resolution resolution = Resolution::kDegenerate;  ///< degenerate: no feature varies, or no rows
 };
 
 /// How the ends of the spectra were had.
@@ -101,12 +111,13 @@ struct Conditioning {
   std::int64_t rows = 0;            ///< that entered
   std::int64_t nonfinite_rows = 0;  ///< left out because an entry was NaN or infinite
   Route route = Route::kDecomposition;
-  int products = 0;           ///< of the wide route, with Σ or its inverse
-  double effective_rank = 0;  ///< exp of the entropy of Σ's spectrum (Roy and Vetterli 2007)
-  /// Half of its 95 % interval where the entropy is a stochastic quadrature; 0 where it is exact.
-  double effective_rank_error = 0;
-  double stable_rank = 0;  ///< tr Σ / λmax
-  double isotropy = 0;  ///< (tr Σ)² / (d · tr Σ²), 1 when isotropic; 0 with Σ = 0, as the ranks
+  int products = 0;  ///< of the wide route, with Σ or its inverse
+  /// exp of the entropy of Σ's spectrum (Roy and Vetterli 2007), corrected for the sample's.
+  SpectralEstimate effective_rank;
+  /// tr Σ / λmax, of the sample, which makes λmax too large: the interval says by how much.
+  SpectralEstimate stable_rank;
+  /// (tr Σ)² / (d · tr Σ²), 1 when isotropic; unbiased, so that it may pass 1 by its error.
+  SpectralEstimate isotropy;
   /// μᵀΣμ/μᵀμ and tr Σ/d: the variance along the mean beside that along an average direction. The
   /// first is NaN where μ = 0.
   double variance_along_mean = 0, average_variance = 0;
@@ -121,6 +132,9 @@ struct Conditioning {
   /// Kurtosis of the whitened features (3: Gaussian), as far as the kept rows show it, or the sums
   /// over all rows that whole rows are long.
   double kurtosis = 3;
+  /// The largest share of a variance vᵀΣv that products summed in float may be wrong by; 0 where
+  /// they were summed in double, infinite where they hide some v.
+  double sum_rounding = 0;
   /// No rows were kept: the intervals hold for Gaussian tails, but for what the sums over all rows
   /// know, and are too narrow for heavier ones.
   bool assumed_gaussian = false;
@@ -162,6 +176,8 @@ struct KappaOptions {
 ///          λmax(Σ) · v'ᵀWv', and the same at the bottom, so that κ(Σ) <= κ̂ · high/low with bounds
 ///          on one fixed direction of W. It is near 1 already where bottom/top is not: sampling
 ///          makes kappa look worse, hardly ever better.
+/// Rounding of the rows and of their sums (Moments::row_rounding) moves both ends before that, by
+/// the largest share of its own variance that it can be along any direction.
 /// Heavy tails are read off the kept rows and widen the bounds; n_effective stands for n in them.
 /// Sums of fourth order over all rows, clustered by sequence, add what the kept rows may not show:
 /// rare spikes of a feature, long rows, dependence that one feature has and the others have not.

@@ -13,6 +13,16 @@ namespace kappascope::linalg {
 /// Rows as they come from a network: row-major [tokens, d].
 using RowMatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+/// How exactly rows say what the features were before they were rounded, and how their products
+/// were added. The coarsest of what was merged.
+struct RowPrecision {
+  double unit = 0x1p-53;  ///< relative error of an entry: 2⁻⁵³, float 2⁻²⁴, bfloat16 2⁻⁸
+  double least = 0;       ///< error of an entry where the type's numbers are subnormal
+  std::int64_t float_block = 0;  ///< products are added in float over so many rows; 0: in double
+
+  void merge(const RowPrecision& other);
+};
+
 /// Mean and covariance of feature rows, all with divisor n, so that `covariance + mean meanᵀ` is
 /// exactly the sample second moment.
 struct Moments {
@@ -24,6 +34,11 @@ struct Moments {
   /// A uniform sample of the rows, [k, d]: what the tails look like (the error of kappa needs it).
   RowMatrixF sample;
   FourthMoments fourth;
+  /// What rounding may have done to the covariance C, [d] each; empty: nothing. With R and P the
+  /// diagonal matrices of the two, C₀ the covariance of the rows before they were rounded and C₁
+  /// that of the rounded ones, for every direction v
+  ///   |sqrt(vᵀC₁v) - sqrt(vᵀC₀v)| <= sqrt(vᵀRv)  and  |vᵀCv - vᵀC₁v| <= vᵀPv.
+  Eigen::VectorXd row_rounding, sum_rounding;
 };
 
 /// The sufficient statistics behind Moments, about a shift s that lies near the data:
@@ -45,6 +60,7 @@ struct MomentSums {
   Eigen::VectorXd group_rows_sum;     ///< [d] Σ m_g T_g
   Eigen::VectorXd group_sum_squared;  ///< [d] Σ T_g², entry by entry
   HigherSums higher;                  ///< of third and fourth order
+  RowPrecision precision;
 
   MomentSums() = default;
   /// All zero.
@@ -77,6 +93,14 @@ Eigen::VectorXd shift_for(const Eigen::Ref<const RowMatrixD>& rows);
 ///
 /// Rows that came singly are taken for independent, which nothing in their sums can tell. But kept
 /// rows that are copies of each other, bit by bit, say that rows were repeated (copies_of_a_row()).
+///
+/// Rounding. An entry x is wrong by at most unit |x|, and errors of different entries have next to
+/// nothing in common: their covariance is at most R = unit² diag E x², with a factor of three to a
+/// uniform error, which pays for the fluctuation of its sample. A feature whose variance is zero
+/// has R = 0: it counts as constant. In a sum of m products of float, whose partial sums grow
+/// evenly, the additions leave 2⁻²⁴ sqrt(m)/3 of the sum as a standard deviation, n/m such blocks
+/// less by sqrt(n/m), and a symmetric d x d matrix of independent errors has a norm of 2 sqrt(d)
+/// of them: P = 2 (sqrt(d) + 1) 2⁻²⁴ m/(3 sqrt(n)) diag E (x-s)².
 Moments moments_from(const MomentSums& sums, RowMatrixF sample = {});
 
 struct MomentOptions {
@@ -84,6 +108,8 @@ struct MomentOptions {
   Eigen::Index sample_rows = 512;
   /// Seed of the reservoir, so that a run repeats to the last bit.
   std::uint64_t seed = 0;
+  /// Of rows that were rounded before they came here, as float, to a narrower type.
+  RowPrecision precision = {};
 };
 
 /// Streaming mean and covariance of rows in R^d, in double. The halves of a stream merge to the
