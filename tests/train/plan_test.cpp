@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
@@ -93,6 +94,33 @@ TEST_CASE("a plan's activations are those of the step, for every model and way t
     // Masks, positions, ids and what the embedding and the last norm work with are not counted one
     // by one.
     CHECK(planned(plan) == Approx(measured(config)).epsilon(0.25));
+  }
+}
+
+TEST_CASE("no part of a classifier's memory is less than nothing, whatever its sizes") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  std::mt19937 random(1);
+  const auto drawn = [&](double low, double high) {
+    return static_cast<int64_t>(
+        std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high))(random)));
+  };
+  for (int draw = 0; draw < 12; ++draw) {
+    auto config = testing::small_config(folder.path() / "data");
+    config.width = drawn(4, 200);
+    config.hidden = drawn(4, 200);
+    config.blocks = drawn(1, 5);
+    config.batch = drawn(1, 64);
+    CAPTURE(draw, config.width, config.hidden, config.blocks, config.batch);
+    const auto memory = train::make_plan(config, on_device()).memory;
+    for (const double part : {memory.weights,
+                              memory.gradients,
+                              memory.optimizer,
+                              memory.activations,
+                              memory.workspace,
+                              memory.logits,
+                              memory.probes})
+      CHECK(part >= 0);
   }
 }
 

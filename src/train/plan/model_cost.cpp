@@ -65,8 +65,13 @@ void add_layers(torch::nn::Module& module, std::int64_t rows, std::vector<LayerS
 }
 
 /// Gradients are not counted: those of the parameters are allocated before, and the rest is what a
-/// backward pass works with.
-Measured measure(torch::nn::Module& module, const TrainConfig& config, const PassOfRows& forward) {
+/// backward pass works with. Its peak is the largest of several moments, each of which takes its
+/// own bytes a row (fewer than none where the pass has freed what it kept), so that the line
+/// through one row and `many` holds for these two and lies above the peak between them.
+Measured measure(torch::nn::Module& module,
+                 const TrainConfig& config,
+                 const PassOfRows& forward,
+                 std::int64_t many) {
   const auto pass = [&](std::int64_t rows) {
     const tensor::Allocations counted;
     const auto y = [&] {
@@ -79,11 +84,12 @@ Measured measure(torch::nn::Module& module, const TrainConfig& config, const Pas
   };
   module.train();
   pass(1);  // makes gradients and tables
-  const auto one = pass(1), two = pass(2);
-  const auto line = [](double first, double second) {
-    return Affine{2 * first - second, second - first};
+  const auto one = pass(1), all = pass(many);
+  const auto line = [many](double first, double last) {
+    const double slope = (last - first) / static_cast<double>(many - 1);
+    return Affine{first - slope, slope};
   };
-  return {line(one.first, two.first), line(one.second, two.second)};
+  return {line(one.first, all.first), line(one.second, all.second)};
 }
 
 /// Adds `count` equal blocks of a residual stream. What a block keeps grows with the tokens where
@@ -100,7 +106,7 @@ void add_blocks(ModelCost& cost,
   const PassOfRows forward = [block, tokens, width](std::int64_t some) mutable {
     return block->forward(torch::randn({some, tokens, width}).requires_grad_());
   };
-  auto found = measure(*block, config, forward);
+  auto found = measure(*block, config, forward, 2);
   found.kept.per_row *= longer;
   found.workspace.per_row *= longer;
   const auto times = static_cast<double>(count);
@@ -194,18 +200,20 @@ ModelCost classifier_cost(const TrainConfig& config,
     return torch::nn::functional::cross_entropy(model->forward(torch::rand({count, inputs})),
                                                 labels);
   };
-  const auto found = measure(*model, config, forward);
+  const auto found = measure(*model, config, forward, std::max<std::int64_t>(2, rows));
   ModelCost cost;
   cost.parameters = parameters_of(*model);
   cost.flop = 3 * 2.0 * static_cast<double>(matrix_entries(*model));
   cost.activations = found.kept;
   cost.workspace = found.workspace;
   add_layers(*model, 1, cost.layers);
-  cost.sample = [forward, rows, type = low_precision(config.precision)] {
+  constexpr std::int64_t kTimed = 64;
+  const auto timed = std::min(rows, kTimed);
+  cost.sample = [forward, timed, type = low_precision(config.precision)] {
     const nn::Autocast cast(torch::kCPU, type);
-    forward(rows).backward();
+    forward(timed).backward();
   };
-  cost.sample_flop = static_cast<double>(rows) * cost.flop;
+  cost.sample_flop = static_cast<double>(timed) * cost.flop;
   return cost;
 }
 

@@ -48,7 +48,7 @@ struct ModelCost {
 
 ModelCost language_cost(const TrainConfig& config, std::int64_t vocabulary);
 ModelCost vae_cost(const TrainConfig& config, const data::ImageShape& shape);
-/// `rows`: those of the sample.
+/// `rows`: of a pass, up to which its memory is known.
 ModelCost classifier_cost(const TrainConfig& config,
                           std::int64_t inputs,
                           std::int64_t classes,

@@ -179,11 +179,10 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   plan.steps = steps_of(config, input.rows);
   const auto share = (config.batch + options.devices - 1) / options.devices;
   const auto rows = std::min(pass_of(config), share);
-  const auto sample = std::min<int64_t>(rows, 64);
   const auto cost = config.kind == "language" ? language_cost(config, input.vocabulary)
                     : config.kind == "vit-vae"
                         ? vae_cost(config, input.shape)
-                        : classifier_cost(config, input.shape.size(), input.classes, sample);
+                        : classifier_cost(config, input.shape.size(), input.classes, rows);
   plan.parameters = cost.parameters;
   plan.tokens_per_step = config.batch * cost.tokens;
   plan.flop_per_step = static_cast<double>(config.batch) * cost.flop;
