@@ -27,6 +27,15 @@ struct Stopped {
   int products;
 };
 
+/// Ends it while the operator is made.
+struct OutOfTime {
+  double seconds;
+  int evaluations;
+};
+
+/// Where they are set in the program; in Python the batch is that of the loss that is given.
+constexpr const char* kSettings = "probes.hessian-budget, probes.hessian-rows";
+
 /// The error of a single start is multiplied by 12.7, that of two by 4.3.
 constexpr int kFewestStarts = 2;
 
@@ -50,6 +59,16 @@ void or_event(store::Snapshot& out, const Device& device, const Work& work) {
            fmt::format("the Hessian window was stopped after {} products; what it had not finished "
                        "by then is left out",
                        stopped.products)});
+    } catch (const OutOfTime& out_of_time) {
+      out.events.push_back(
+          {"hessian_budget",
+           fmt::format(
+               "the budget leaves {:.2g} s for this window, which {} evaluations of the loss "
+               "took before the first product: the spectrum is put off; a larger budget or a "
+               "smaller batch for its loss ({}) bring it sooner",
+               out_of_time.seconds,
+               out_of_time.evaluations,
+               kSettings)});
     }
   });
   failures.tell("hessian", out);
@@ -76,8 +95,9 @@ HessianSpectrum::HessianSpectrum(curvature::LossFunction loss,
                                  // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                  std::function<curvature::NamedParameters()> parameters,
                                  HessianSpectrumOptions options)
-    : HessianSpectrum(MakeOperator([loss = std::move(loss), parameters](tensor::Group*) {
-                        return curvature::hessian(loss, parameters());
+    : HessianSpectrum(MakeOperator([loss = std::move(loss), parameters](
+                                       tensor::Group*, const curvature::OperatorOptions& how) {
+                        return curvature::hessian(loss, parameters(), how);
                       }),
                       parameters,
                       std::move(options)) {}
@@ -99,7 +119,7 @@ void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
       [this] { return device(); },
       [&] {
         const double begin = now();
-        measure(*make_(nullptr), begin, seconds, out);
+        measure(*set_up(nullptr, begin, seconds), begin, seconds, out);
       });
 }
 
@@ -107,7 +127,7 @@ void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Sna
   const double begin = now();
   std::unique_ptr<curvature::CurvatureOperator> mine;
   or_event(
-      out, [this] { return device(); }, [&] { mine = make_(&group); });
+      out, [this] { return device(); }, [&] { mine = set_up(&group, begin, seconds); });
   or_event(
       out,
       [&] { return mine ? device() : at::Device(torch::kCPU); },
@@ -144,6 +164,28 @@ double HessianSpectrum::now() const {
   return options_.clock ? options_.clock() : monotonic_seconds();
 }
 
+std::unique_ptr<curvature::CurvatureOperator> HessianSpectrum::set_up(tensor::Group* group,
+                                                                      double begin,
+                                                                      double seconds) {
+  const auto evaluations = std::make_shared<int>(0);
+  const auto made = std::make_shared<bool>(false);
+  curvature::OperatorOptions how;
+  how.before_evaluation = [this, evaluations, made, begin, seconds] {
+    if (*made) return;
+    const double spent = now() - begin;
+    if (spent >= seconds) {
+      // It is not known what a product takes: more than what this has taken.
+      least_seconds_ = std::max(least_seconds_, 2 * spent);
+      throw OutOfTime{seconds, *evaluations};
+    }
+    if (options_.on_set_up && !options_.on_set_up(*evaluations)) throw Stopped{0};
+    ++*evaluations;
+  };
+  auto op = make_(group, how);
+  *made = true;
+  return op;
+}
+
 void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
                               double begin,
                               double seconds,
@@ -173,10 +215,11 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
           {"hessian_budget",
            fmt::format("a Hessian product takes {:.2g} s and the budget leaves {:.2g} s for this "
                        "window: the spectrum is put off until {} products fit; a larger budget or "
-                       "a smaller batch for its loss bring it sooner",
+                       "a smaller batch for its loss ({}) bring it sooner",
                        product,
                        seconds,
-                       int{kFewestProducts})});
+                       int{kFewestProducts},
+                       kSettings)});
       return;
     }
   }

@@ -66,12 +66,12 @@ std::vector<session::ScheduledProbe> standard_probes(
   if (options.hessian && (options.curvature_loss || options.curvature_operator)) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum
-    HessianSpectrum::MakeOperator make = [loss = options.curvature_loss,
-                                          operator_of = options.curvature_operator,
-                                          parameters](tensor::Group* group) {
-      return operator_of ? operator_of(parameters(), group)
-                         : curvature::hessian(loss, parameters());
-    };
+    HessianSpectrum::MakeOperator make =
+        [loss = options.curvature_loss, operator_of = options.curvature_operator, parameters](
+            tensor::Group* group, const curvature::OperatorOptions& how) {
+          return operator_of ? operator_of(parameters(), group, how)
+                             : curvature::hessian(loss, parameters(), how);
+        };
     probes.push_back(
         {std::make_unique<HessianSpectrum>(std::move(make), parameters, options.spectrum),
          {every, 1, options.last_step, options.hessian_budget},

@@ -107,10 +107,11 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
   }
   if (source >= 0 && sharded) {
     options.curvature_operator = [source](const curvature::NamedParameters& parameters,
-                                          tensor::Group* group) {
+                                          tensor::Group* group,
+                                          const curvature::OperatorOptions& how) {
       std::vector<std::string> names;
       for (const auto& [name, parameter] : parameters) names.push_back(name);
-      return sharded_hessian(source, names, group);
+      return sharded_hessian(source, names, group, how);
     };
   }
   return options;

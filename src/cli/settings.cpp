@@ -27,6 +27,13 @@ std::string text_of(const boost::any& value) {
 
 }  // namespace
 
+int64_t curvature_rows_of(const Settings& settings) {
+  constexpr int64_t kPredictions = 1024;
+  if (settings.curvature_rows != 0) return settings.curvature_rows;
+  if (settings.train.kind != "language") return kPredictions;
+  return std::max<int64_t>(1, kPredictions / settings.train.context);
+}
+
 po::options_description settings_options(Settings& settings) {
   po::options_description options;
   for (const auto& group : settings_groups(settings)) options.add(group.options);

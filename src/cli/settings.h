@@ -15,10 +15,14 @@ namespace kappascope::cli {
 struct Settings {
   train::TrainConfig train;
   probes::ProbeOptions probes;
-  int64_t kept_rows = 0;          ///< session::SessionOptions::rows
-  int64_t curvature_rows = 1024;  ///< training rows the Hessian is taken on
-  std::string condition;          ///< experimental condition: `compare` pairs runs within one
+  int64_t kept_rows = 0;       ///< session::SessionOptions::rows
+  int64_t curvature_rows = 0;  ///< training rows the Hessian is taken on; 0: by their size
+  std::string condition;       ///< experimental condition: `compare` pairs runs within one
 };
+
+/// The training rows that the Hessian is taken on, where there are as many: as set, or by default
+/// 1,024 images, or windows that predict as many tokens.
+int64_t curvature_rows_of(const Settings& settings);
 
 /// Every setting as one set of options, bound to `settings` (settings_options.h has the groups).
 po::options_description settings_options(Settings& settings);

@@ -107,7 +107,8 @@ OptionGroup language_group(train::TransformerConfig& t) {
       "model.rotary", flag(t.rotary), "rotary position embeddings")(
       "model.fused-attention",
       flag(t.fused_attention),
-      "fused attention kernel: faster, but Hessian products are then finite differences")(
+      "fused attention kernel: faster (written out for the Hessian where its tables fit into 4 "
+      "GiB)")(
       "model.norm",
       name(t.norm),
       "rms, layer or batch; if not given, the layout's (batch mixes tokens: in training, earlier "
@@ -271,7 +272,8 @@ OptionGroup probes_group(Settings& s) {
       "largest residual, relative to the largest eigenvalue's magnitude")(
       "probes.hessian-rows",
       number(s.curvature_rows),
-      "training rows in the loss whose Hessian is taken")(
+      "training rows in the loss whose Hessian is taken (0: 1024 images, or windows of text that "
+      "predict 1024 tokens together)")(
       "probes.hessian-block",
       bind(p.parameters, "GLOB"),
       "parameters whose Hessian is taken, e.g. blocks.*.down_proj.weight")(

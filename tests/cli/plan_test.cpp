@@ -60,6 +60,22 @@ TEST_CASE("train --plan tells memory and hours and writes no run") {
   CHECK_THAT(text.out, Catch::Contains("memory at the peak") && Catch::Contains("here:"));
   CHECK_THAT(text.out, Catch::Contains("warning") && Catch::Contains("are not here"));
   CHECK_FALSE(fs::exists(work.path() / "runs"));
+  // A spectrum is planned too: on as many windows as predict 1,024 tokens, unless it is said.
+  CHECK_THAT(text.out,
+             Catch::Contains("a spectrum, at least") && Catch::Contains("the graph of 8 rows"));
+  for (const auto& [words, rows] : {std::pair(" --data.context 512", "2"),
+                                    {" --data.context 4096", "1"},
+                                    {" --probes.hessian-rows 5", "5"}})
+    CHECK_THAT(work.run(model + words).out,
+               Catch::Contains("the graph of " + std::string(rows) + " rows"));
+  const auto seconds = [&](const std::string& words) {
+    const auto json = nlohmann::json::parse(work.run(model + " --json " + words).out);
+    return json["hessian_seconds"].get<double>() / json["seconds_per_step"].get<double>();
+  };
+  CHECK(seconds("--probes.hessian false") == 0);
+  CHECK(seconds("--probes.hessian-rows 800") == Approx(100 * seconds("--probes.hessian-rows 8")));
+  CHECK_THAT(work.run(model + " --probes.hessian-rows 100000").out,
+             Catch::Contains("no spectrum") && Catch::Contains("probes.hessian-rows = "));
   const auto refused = work.run(model + " --plan-device abacus");
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err, Catch::Contains("h100"));

@@ -322,3 +322,61 @@ TEST_CASE("the probe reports what the optimiser sees, with its limit") {
            event.message.find("preconditioned") != std::string::npos;
   }));
 }
+
+TEST_CASE("what comes before the first product keeps to the budget, and can be ended") {
+  // Differences, whose set-up alone evaluates the loss dozens of times.
+  torch::manual_seed(4);
+  const auto x = torch::randn({1, 2, 8, 4});
+  const auto w = (torch::randn({4, 4}) / 2).requires_grad_();
+  double now = 0;
+  int evaluations = 0;
+  const auto loss = [&] {
+    ++evaluations;
+    now += 1;
+    const auto q = x.matmul(w);
+    return at::scaled_dot_product_attention(q, q, q).square().mean();
+  };
+  const auto parameters = [&] { return curvature::NamedParameters{{"w", w}}; };
+  const auto before = w.detach().clone();
+  probes::HessianSpectrumOptions options;
+  options.top = 1;
+  options.density = false;
+  options.clock = [&] { return now; };
+  int told = 0, stop_at = -1;
+  options.on_set_up = [&](int count) {
+    CHECK(count == told++);
+    return count != stop_at;
+  };
+  for (const double seconds : {1., 3., 10., 17.}) {
+    CAPTURE(seconds);
+    now = told = evaluations = 0;
+    probes::HessianSpectrum probe(loss, parameters, options);
+    store::Snapshot out;
+    probe.emit_within(seconds, out);
+    CHECK(now <= seconds + 1);
+    CHECK(torch::equal(w.detach(), before));
+    REQUIRE(out.events.size() == 1);
+    CHECK(out.events[0].kind == "hessian_budget");
+    CHECK_THAT(out.events[0].message,
+               Catch::Contains("put off") && Catch::Contains("probes.hessian-rows"));
+    CHECK(probe.least_seconds() > seconds);
+  }
+  for (stop_at = 0; stop_at < 15; ++stop_at) {
+    now = told = evaluations = 0;
+    probes::HessianSpectrum probe(loss, parameters, options);
+    store::Snapshot out;
+    probe.emit(out);
+    CHECK(evaluations == stop_at);
+    CHECK(torch::equal(w.detach(), before));
+    REQUIRE(out.events.size() == 1);
+    CHECK(out.events[0].kind == "hessian_stopped");
+  }
+  stop_at = -1;
+  told = 0;
+  probes::HessianSpectrum probe(loss, parameters, options);
+  store::Snapshot out;
+  probe.emit(out);
+  CHECK(testing::find(out, "hessian/lambda_1") != nullptr);
+  CHECK(told > 15);
+  CHECK(evaluations > told);  // those of products are not announced
+}

@@ -24,6 +24,9 @@ struct HessianSpectrumOptions {
   /// Called after each product with how many the window has taken. False ends the window: the
   /// eigenvalues or the density that it was at are left out, with an event "hessian_stopped".
   std::function<bool(int products)> on_product = {};
+  /// Called before each evaluation of the loss that comes before the first product, with how many
+  /// there were. False ends the window.
+  std::function<bool(int evaluations)> on_set_up = {};
   /// What the optimiser sees of the parameters; nothing: not yet, or not known. Empty: not asked.
   std::function<std::optional<curvature::Preconditioner>(const curvature::NamedParameters&)>
       preconditioner = {};
@@ -41,19 +44,21 @@ struct HessianSpectrumOptions {
 /// its own loss, which must not be random, when it emits; one that fails becomes the event
 /// "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one kept
 /// graph, and of up to 80 vectors of the parameters' size while it measures, one in between. Within
-/// a budget it times one product first: where fewer than kFewestProducts fit, the window is put
-/// off; where not all fit, the eigenvalues take what they need of those that do, and the density's
-/// starts what is left. Either is the event "hessian_budget". In a group it is the Hessian of the
-/// mean of the processes' losses, each on a batch of its own: process 0 asks the others for
-/// products, or where the operator is shared_with() them, all take the same steps, by the clock of
-/// process 0.
+/// a budget the set-up ends where its time does, and then one product is timed: where fewer than
+/// kFewestProducts fit, the window is put off; where not all fit, the eigenvalues take what they
+/// need of those that do, and the density's starts what is left. Either is the event
+/// "hessian_budget". In a group it is the Hessian of the mean of the processes' losses, each on a
+/// batch of its own: process 0 asks the others for products, or where the operator is shared_with()
+/// them, all take the same steps, by the clock of process 0.
 class HessianSpectrum final : public session::Probe {
  public:
   /// With fewer no eigenvalue comes near its tolerance.
   static constexpr int kFewestProducts = 10;
 
-  /// The operator of a window, which the processes of the group measure together; null: alone.
-  using MakeOperator = std::function<std::unique_ptr<curvature::CurvatureOperator>(tensor::Group*)>;
+  /// The operator of a window, made as the options say, which the processes of the group measure
+  /// together; null: alone.
+  using MakeOperator = std::function<std::unique_ptr<curvature::CurvatureOperator>(
+      tensor::Group*, const curvature::OperatorOptions&)>;
 
   HessianSpectrum(MakeOperator make,
                   std::function<curvature::NamedParameters()> parameters,
@@ -76,6 +81,10 @@ class HessianSpectrum final : public session::Probe {
  private:
   [[nodiscard]] double now() const;
   [[nodiscard]] at::Device device() const;
+  /// The operator, whose set-up ends with the budget, and where it is asked to.
+  [[nodiscard]] std::unique_ptr<curvature::CurvatureOperator> set_up(tensor::Group* group,
+                                                                     double begin,
+                                                                     double seconds);
   void measure(const curvature::CurvatureOperator& hessian,
                double begin,
                double seconds,

@@ -47,8 +47,8 @@ struct ProbeOptions {
   curvature::LossFunction curvature_loss;
   /// In its place: makes the operator from the parameters, for processes that share them. Empty:
   /// the Hessian of `curvature_loss`.
-  std::function<std::unique_ptr<curvature::CurvatureOperator>(const curvature::NamedParameters&,
-                                                              tensor::Group*)>
+  std::function<std::unique_ptr<curvature::CurvatureOperator>(
+      const curvature::NamedParameters&, tensor::Group*, const curvature::OperatorOptions&)>
       curvature_operator = {};
   ExistingRun existing = ExistingRun::kRefuse;
   std::string parameters = "*";  ///< glob of the parameters whose Hessian is taken

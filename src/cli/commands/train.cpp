@@ -281,9 +281,15 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   settings.probes.last_step = task.steps - 1;
   if (settings.probes.hessian)
     settings.probes.curvature_loss =
-        curvature_loss(task, own_rows(first_rows(task, settings.curvature_rows), group));
+        curvature_loss(task, own_rows(first_rows(task, curvature_rows_of(settings)), group));
   settings.probes.spectrum.on_product = [&](int products) {
     line.show(fmt::format("{}: Hessian window, {} products", settings.train.label, products));
+    return !stop_is_overdue();
+  };
+  settings.probes.spectrum.on_set_up = [&](int evaluations) {
+    line.show(fmt::format("{}: Hessian window, setting up ({} evaluations of its loss)",
+                          settings.train.label,
+                          evaluations));
     return !stop_is_overdue();
   };
   settings.probes.spectrum.preconditioner = [&](const curvature::NamedParameters& parameters) {

@@ -18,7 +18,9 @@ train::Plan plan_of(const Settings& settings, const PlanRequest& request) {
   options.moments = settings.probes.features;
   options.kept_rows = settings.kept_rows;
   options.gradients = settings.probes.gradient_variance;
-  options.hessian_rows = settings.probes.hessian ? settings.curvature_rows : 0;
+  options.hessian_rows = settings.probes.hessian ? curvature_rows_of(settings) : 0;
+  options.hessian_products = probes::HessianSpectrum::kFewestProducts;
+  options.hessian_budget = settings.probes.hessian_budget;
   options.hessian_vectors = linalg::LanczosOptions().max_basis;
   return train::make_plan(settings.train, options);
 }
@@ -44,6 +46,7 @@ nlohmann::ordered_json to_json(const train::Plan& plan) {
           {"checkpoint_peak", plan.checkpoint_peak},
           {"seconds_per_step", plan.seconds_per_step},
           {"hours", plan.hours()},
+          {"hessian_seconds", plan.hessian_seconds},
           {"at_least", plan.at_least},
           {"basis", plan.basis},
           {"warnings", plan.warnings}};

@@ -14,6 +14,7 @@
 #include "kappascope/core/memory.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/tokens.h"
+#include "kappascope/session/schedule.h"
 #include "kappascope/train/precision.h"
 #include "train/optimizer.h"
 #include "train/plan/model_cost.h"
@@ -78,6 +79,13 @@ int64_t steps_of(const TrainConfig& config, int64_t rows) {
   return config.steps_with(rows);
 }
 
+/// A loss before and with its graph, whose gradient is made in it, and products of two gradients
+/// each; two more are taken to time one.
+double hessian_seconds(const ModelCost& cost, const PlanOptions& options, double pace) {
+  const double gradients = 2 + 2 * (2 + options.hessian_products);
+  return gradients * static_cast<double>(options.hessian_rows) * cost.flop / pace;
+}
+
 double timed_step(const ModelCost& cost, double flop, Plan& plan) {
   std::array<double, 3> seconds{};
   for (double& one : seconds) {
@@ -113,6 +121,11 @@ double step_on(const DeviceFigures& device,
                            config.precision);
   plan.at_least = true;
   return flop / (options.devices * peak * reached);
+}
+
+/// What the budget gives the first window, in seconds.
+double first_hessian_window(const PlanOptions& options, const Plan& plan) {
+  return session::Budget(options.hessian_budget).allowance(0, 3600 * plan.hours());
 }
 
 void warn(const ModelCost& cost,
@@ -152,6 +165,19 @@ void warn(const ModelCost& cost,
                     options.hessian_rows,
                     options.hessian_vectors,
                     4 * static_cast<double>(cost.parameters) / kGibibyte));
+    const double allowed = first_hessian_window(options, plan);
+    if (plan.hessian_seconds > allowed) {
+      warnings.push_back(fmt::format(
+          "no spectrum: a Hessian window takes {:.2g} s at least, and probes.hessian-budget leaves "
+          "{:.2g} s for the first; probes.hessian-rows = {} or probes.hessian-budget = {:.2g} "
+          "give one",
+          plan.hessian_seconds,
+          allowed,
+          std::max<int64_t>(1,
+                            static_cast<int64_t>(static_cast<double>(options.hessian_rows) *
+                                                 allowed / plan.hessian_seconds)),
+          2 * plan.hessian_seconds / (3600 * plan.hours())));
+    }
   }
   std::error_code unknown;
   const auto space = std::filesystem::space(".", unknown);
@@ -206,6 +232,8 @@ Plan make_plan(const TrainConfig& config, const PlanOptions& options) {
   const double flop = static_cast<double>(config.batch) * (cost.flop + cost.flop_again);
   plan.seconds_per_step = device != nullptr ? step_on(*device, config, options, flop, plan)
                                             : timed_step(cost, flop, plan);
+  if (options.hessian_rows > 0 && plan.seconds_per_step > 0)
+    plan.hessian_seconds = hessian_seconds(cost, options, flop / plan.seconds_per_step);
   warn(cost, config, options, rows, plan);
   return plan;
 }
@@ -238,6 +266,8 @@ std::string to_text(const Plan& plan) {
                    plan.at_least ? "at least " : "",
                    plan.hours(),
                    plan.basis));
+  if (plan.hessian_seconds > 0)
+    line("  a spectrum, at least", fmt::format("{:.2g} s", plan.hessian_seconds));
   for (const auto& warning : plan.warnings) line("warning", warning);
   return text;
 }

@@ -29,6 +29,8 @@ struct PlanOptions {
   int64_t kept_rows = 0;     ///< of features, a layer and step (session::SessionOptions::rows)
   int64_t hessian_rows = 0;  ///< of the Hessian's windows; 0: there are none
   int64_t hessian_vectors = 0;  ///< that one holds at most, of the parameters' size
+  int hessian_products = 0;     ///< that one takes at least
+  double hessian_budget = 0;    ///< their share of the training time; 0: no limit
 };
 
 /// Bytes at the peak of a step, by what they are for.
@@ -56,7 +58,8 @@ struct Plan {
   double checkpoint_bytes = 0;             ///< of all that are kept
   double checkpoint_peak = 0;              ///< with the next, before the oldest is removed
   double seconds_per_step = 0;
-  std::string basis;  ///< of the seconds
+  double hessian_seconds = 0;  ///< of one window at least; 0: there is none
+  std::string basis;           ///< of the seconds
   /// By a data sheet: what it takes to start small operations, and to add up gradients of several
   /// devices, is not in its figures. Where a model is small that is most of the time.
   bool at_least = false;
