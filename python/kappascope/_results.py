@@ -157,7 +157,7 @@ class Spectrum(Shown):
                 largest = max(largest, abs(self.other_end.value))
             lines.append(
                 f"Products are good to about {self.product_noise * largest:.1g}; asked for was "
-                f"{self.tolerance * largest:.1g}."
+                f"{float(self.tolerances.min()):.1g}."
             )
         return "\n".join(lines)
 

@@ -51,7 +51,7 @@ double learning_rate_at(const store::RunReader& run, int64_t step) {
   return rate;
 }
 
-void print_certificate(const SpectrumResult& result, double tolerance) {
+void print_certificate(const SpectrumResult& result) {
   const auto& found = result.pairs.value;
   fmt::print("{}",
              linalg::certificate(found,
@@ -65,7 +65,7 @@ void print_certificate(const SpectrumResult& result, double tolerance) {
              result.type,
              result.product_kind,
              result.product_noise * found.magnitude(),
-             tolerance * found.magnitude());
+             found.tolerances.minCoeff());
   if (!result.product_reason.empty())
     fmt::print("They are not exact because: {}\n", result.product_reason);
 }

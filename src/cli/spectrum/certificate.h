@@ -19,6 +19,6 @@ std::string text(const Shares& shares);
 double learning_rate_at(const store::RunReader& run, int64_t step);
 
 /// Prints what the eigenvalues are worth, in words.
-void print_certificate(const SpectrumResult& result, double tolerance);
+void print_certificate(const SpectrumResult& result);
 
 }  // namespace kappascope::cli

@@ -29,7 +29,7 @@ void print_pairs(const SpectrumRequest& request, const SpectrumResult& result) {
                found.certified(i) ? ' ' : '?',
                text(result.shares[static_cast<std::size_t>(i)]));
   }
-  print_certificate(result, request.lanczos.tolerance);
+  print_certificate(result);
   const bool has_top =
       found.eigenvalues.size() > 0 && request.lanczos.which != linalg::SpectrumEnd::kSmallest;
   if (!has_top) return;
