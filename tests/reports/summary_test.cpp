@@ -123,12 +123,12 @@ TEST_CASE("a worst layer that is not resolved is named and not graded by its val
 TEST_CASE("spikes that batches make are no sign of the rate, those of a training that breaks are",
           "[summary]") {
   // Losses of batches that fall from 2.3, whose scatter is a power law: find_spikes() finds some in
-  // nearly every run. Of 60 runs of 1,500 losses each 0.7 % may be taken for one that breaks: more
-  // than 4 of 60 less often than once in 10,000.
+  // nearly every run. Of runs of 1,500 losses 0.7 % may be taken for ones that break: more than 3
+  // of 15 less often than once in 100,000.
   std::mt19937_64 random(4);
   std::exponential_distribution<> scatter(6);
   int with_spikes = 0, healthy = 0, broken = 0;
-  for (int run = 0; run < 60; ++run) {
+  for (int run = 0; run < 15; ++run) {
     Content content{.steps = 1500};
     for (int i = 0; i < 1500; ++i)
       content.losses.push_back((0.2 + 2.1 * std::exp(-i / 100.0)) * std::exp(scatter(random)));
@@ -138,9 +138,9 @@ TEST_CASE("spikes that batches make are no sign of the rate, those of a training
     for (std::size_t i = 1200; i < 1230; ++i) content.losses[i] *= 20;
     broken += answer(summary_of(content), "learning_rate").answer == "perhaps" ? 1 : 0;
   }
-  CHECK(with_spikes > 50);
-  CHECK(healthy >= 56);
-  CHECK(broken == 60);
+  CHECK(with_spikes > 12);
+  CHECK(healthy >= 12);
+  CHECK(broken == 15);
 }
 
 TEST_CASE("the rate is judged by the loss, and by 2/rate for plain gradient descent alone",
