@@ -96,7 +96,8 @@ TEST_CASE("ranks and isotropy of known spectra") {
   moments.mean = Eigen::VectorXd::Zero(4);
   moments.covariance = 3 * Eigen::MatrixXd::Identity(4, 4);
   const Conditioning isotropic = kappa(moments, {});
-  // What a sample of 1,000 takes from each is put back: γ/2 of the entropy, about γ of the isotropy.
+  // What a sample of 1,000 takes from each is put back: γ/2 of the entropy, about γ of the
+  // isotropy.
   CHECK(isotropic.effective_rank.value == Approx(4 * std::exp(5 / 2000.0)));
   CHECK(isotropic.stable_rank.value == Approx(4));
   CHECK(isotropic.isotropy.value == Approx(1 + 5 / 1000.0).epsilon(2e-3));

@@ -19,20 +19,21 @@ struct TokenOptions {
   int bits = 16;
 };
 
-/// Whether `path` holds text or tokens, judged by its first bytes: a file that is no NPY file and has
-/// no zero byte (a packed one, which TokenSource refuses, in what it packs), a folder of token files,
-/// or a folder with such a file and nothing else.
+/// Whether `path` holds text or tokens, judged by its first bytes: a file that is no NPY file and
+/// has no zero byte (a packed one, which TokenSource refuses, in what it packs), a folder of token
+/// files, or a folder with such a file and nothing else.
 [[nodiscard]] bool holds_text(const std::filesystem::path& path);
 
 /// Tokens in consecutive windows, mapped from files and read on demand. No window lies in two
 /// files.
 class TokenSource {
  public:
-  /// `given`: a text file, or a folder with it alone, whose tokens are its bytes and whose last tenth
-  /// is held out for the test part; or a folder with train.bin or train-*.bin (in the order of their names) and val.bin or
-  /// val-*.bin, tokens as little-endian integers of `bits` bits. Throws Error naming the file and
-  /// what is wrong with it: missing, empty, packed, a fraction of a token, shorter than one window,
-  /// a token outside the vocabulary at its start or end, 32 bits taken for 16.
+  /// `given`: a text file, or a folder with it alone, whose tokens are its bytes and whose last
+  /// tenth is held out for the test part; or a folder with train.bin or train-*.bin (in the order
+  /// of their names) and val.bin or val-*.bin, tokens as little-endian integers of `bits` bits.
+  /// Throws Error naming the file and what is wrong with it: missing, empty, packed, a fraction of
+  /// a token, shorter than one window, a token outside the vocabulary at its start or end, 32 bits
+  /// taken for 16.
   TokenSource(const std::filesystem::path& given, Split split, const TokenOptions& options);
 
   /// Windows: window i of a file holds its tokens i·length to (i+1)·length, both included; those of
