@@ -71,8 +71,9 @@ Resolution resolution_of(double factor);
 /// The estimate with interval, shrinkage, status and reason; a Conditioning is six of these.
 KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence);
 
-/// Throws when mean, covariance, kept rows and bias differ in width, or the bias is not finite.
-void check_widths(const Moments& moments, const Eigen::VectorXd& bias);
+/// Throws when mean, covariance, kept rows and bias differ in width, the bias is not finite, or the
+/// confidence is none.
+void check_question(const Moments& moments, const Eigen::VectorXd& bias, double confidence);
 
 /// The answer where there is nothing to decompose.
 Conditioning without_spectrum(const Moments& moments, double confidence);

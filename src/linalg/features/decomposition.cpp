@@ -264,7 +264,8 @@ Conditioning without_spectrum(const Moments& moments, double confidence) {
   return result;
 }
 
-void check_widths(const Moments& moments, const Eigen::VectorXd& bias) {
+void check_question(const Moments& moments, const Eigen::VectorXd& bias, double confidence) {
+  require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got {}", confidence);
   const Eigen::Index d = moments.mean.size();
   require(moments.covariance.rows() == d && moments.covariance.cols() == d,
           "a mean of width {} does not fit a covariance of {} x {}",
@@ -286,7 +287,7 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
                                            const Eigen::VectorXd& bias,
                                            const KappaOptions& options) {
   const Eigen::Index d = moments.mean.size();
-  check_widths(moments, bias);
+  check_question(moments, bias, options.confidence);
   if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
     return without_spectrum(moments, options.confidence);
   }

@@ -202,7 +202,7 @@ Conditioning conditioning_by_factorisation(Moments moments,
                                            const Eigen::VectorXd& bias,
                                            const FactorisationOptions& options) {
   const Eigen::Index d = moments.mean.size();
-  check_widths(moments, bias);
+  check_question(moments, bias, options.confidence);
   if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
     return without_spectrum(moments, options.confidence);
   }

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kappascope/core/require.h"
 #include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
 
@@ -105,7 +104,6 @@ Resolution resolution_of(double factor) {
 }
 
 KappaEstimate kappa_estimate(const KappaFacts& facts, const RowTails& tails, double confidence) {
-  require(0 < confidence && confidence < 1, "confidence must be in (0, 1), got {}", confidence);
   KappaEstimate estimate;
   estimate.value = estimate.shrunk = estimate.on_range = kNaN;
   estimate.upper = kInfinity;
