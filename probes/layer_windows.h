@@ -30,7 +30,8 @@ void emit_layers(std::map<std::string, Layer>& layers,
                  store::Snapshot& out,
                  const Write& write) {
   for (; !layers.empty(); layers.erase(layers.begin())) {
-    auto& [name, layer] = *layers.begin();
+    const auto& name = layers.begin()->first;
+    auto& layer = layers.begin()->second;
     store::Snapshot written;
     if (failures.attempt(name, [&] { write(name, layer, written); }))
       store::append(std::move(written), out);

@@ -48,6 +48,7 @@ int run_export(const Arguments& arguments) {
   const bool alone = runs == std::vector<fs::path>{place};
   const std::vector<store::RunReader> readers(runs.begin(), runs.end());
   std::vector<store::NamedRun> named;
+  named.reserve(readers.size());
   for (const auto& reader : readers)
     named.push_back({reader.dir().lexically_relative(place).generic_string(), &reader});
   const auto text = [&](std::ostream& to) {
