@@ -27,8 +27,8 @@ std::optional<Ratio> over_seeds(const Arm& arm, const Of& of) {
   for (const Arm* run : arm.runs)
     if (auto ratio = of(*run)) all.push_back(std::move(*ratio));
   if (all.empty()) return std::nullopt;
-  std::vector<double> values;
-  for (const auto& ratio : all) values.push_back(ratio.value);
+  std::vector<double> values(all.size());
+  std::ranges::transform(all, values.begin(), &Ratio::value);
   const auto [low, high] = std::ranges::minmax(values);
   return Ratio{.value = median(values),
                .lower = low,

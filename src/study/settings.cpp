@@ -128,7 +128,7 @@ std::string to_ini(const Settings& settings) {
   for (const auto& [name, value] : settings) {
     const auto [section, rest] = parted(name);
     const auto written = quoted_if_needed(name, value);
-    if (!reads_back(section, rest, rest + " = " + written)) {
+    if (!reads_back(section, rest, fmt::format("{} = {}", rest, written))) {
       throw UsageError(
           fmt::format("the setting {} cannot be written to an INI file: '{}'", name, value));
     }

@@ -164,8 +164,8 @@ std::string arms_html(const std::vector<const Arm*>& arms) {
 }
 
 std::string arms_html(const std::vector<Arm>& arms) {
-  std::vector<const Arm*> all;
-  for (const Arm& arm : arms) all.push_back(&arm);
+  std::vector<const Arm*> all(arms.size());
+  std::ranges::transform(arms, all.begin(), [](const Arm& arm) { return &arm; });
   return arms_html(all);
 }
 

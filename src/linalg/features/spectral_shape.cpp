@@ -145,7 +145,7 @@ double isotropy_influence(const Moments& moments,
 }
 
 void set_shape(const Moments& moments,
-               ShapeFacts facts,
+               const ShapeFacts& facts,
                const RowTails& tails,
                const std::function<Eigen::VectorXd(const Eigen::VectorXd&)>& multiply,
                double confidence,

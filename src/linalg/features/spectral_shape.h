@@ -64,7 +64,7 @@ double isotropy_influence(const Moments& moments,
 /// All three. None is resolved of rows that do not vary, of four effective rows or fewer, and where
 /// rounding of the rows may make more than a hundredth of their variance.
 void set_shape(const Moments& moments,
-               ShapeFacts facts,
+               const ShapeFacts& facts,
                const RowTails& tails,
                const std::function<Eigen::VectorXd(const Eigen::VectorXd&)>& multiply,
                double confidence,
