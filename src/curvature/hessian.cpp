@@ -34,7 +34,7 @@ class Hessian final : public ParameterOperator {
     detached.reserve(gradients.size());
     for (const auto& gradient : gradients)
       detached.push_back(gradient.defined() ? gradient.detach() : gradient);
-    const auto slope = tensor::flatten(detached, parameters_).to(vectors());
+    auto slope = tensor::flatten(detached, parameters_).to(vectors());
     settle([&] { return slope; }, [this] { return gradient(); });
     if (kind_ == ProductKind::kFiniteDifference) {
       require_displaceable(value, slope);
