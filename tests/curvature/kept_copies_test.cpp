@@ -141,7 +141,8 @@ TEST_CASE("products under autocast are those without its cache, wherever it stan
           const auto got = products(true, inside, filled);
           for (std::size_t i = 0; i < got.size(); ++i) {
             CHECK(torch::equal(got[i], want[i]));
-            // A step of bfloat16 may be too coarse for a difference of outputs.
+            // Known to fail: a difference in bfloat16 gives zero for one of these, without an
+            // error.
             if (type == torch::kHalf || kind != ProductKind::kFiniteDifference)
               CHECK(got[i].abs().max().item<double>() > 0);
           }
