@@ -224,9 +224,11 @@ Moments moments_from(const MomentSums& sums, RowMatrixF sample) {
   set_rounding(sums.precision, sums.cross.diagonal().array() / n, moments);
   if (sums.groups <= 1) return moments;
   const GroupErrors errors = group_errors(sums, about_mean, variance);
-  moments.n_effective /= sums.groups < sums.n
-                             ? design_effect(sums, errors, moments.fourth, moments.covariance)
-                             : copies_of_a_row(moments.sample, sums.n);
+  if (sums.groups < sums.n) {
+    moments.n_effective /= design_effect(sums, errors, moments.fourth, moments.covariance);
+  } else {
+    moments.n_effective = different_rows(moments.sample, sums.n);
+  }
   if (moments.fourth.known())
     moments.fourth.variance_excess = variance_excess(sums, errors, variance, moments.n_effective);
   return moments;

@@ -21,17 +21,26 @@ std::vector<Eigen::Index> shuffled(Eigen::Index size, Random& random) {
   return order;
 }
 
-/// Of rows that `compare` (as std::memcmp) finds equal.
+/// How often each different row is there, of rows that `compare` (as std::memcmp) orders.
 template <typename Compare>
-double equal_pairs(Eigen::Index rows, const Compare& compare) {
+std::vector<double> multiplicities(Eigen::Index rows, const Compare& compare) {
   std::vector<Eigen::Index> order(static_cast<std::size_t>(rows));
   std::iota(order.begin(), order.end(), Eigen::Index{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return compare(a, b) < 0; });
-  double pairs = 0, equal_before = 0;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    equal_before = compare(order[i - 1], order[i]) == 0 ? equal_before + 1 : 0;
-    pairs += equal_before;
+  std::vector<double> times;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && compare(order[i - 1], order[i]) == 0) {
+      ++times.back();
+    } else {
+      times.push_back(1);
+    }
   }
+  return times;
+}
+
+double equal_pairs(const std::vector<double>& times) {
+  double pairs = 0;
+  for (const double m : times) pairs += m * (m - 1) / 2;
   return pairs;
 }
 
@@ -108,23 +117,32 @@ void Reservoir::merge(const Reservoir& other) {
   state_.random = random.state();
 }
 
-double copies_of_a_row(const RowMatrixF& sample, std::int64_t n) {
+double different_rows(const RowMatrixF& sample, std::int64_t n) {
   const Eigen::Index rows = sample.rows(), d = sample.cols();
-  const auto agreeing = [&](Eigen::Index first, Eigen::Index columns) {
-    return equal_pairs(rows, [&](Eigen::Index a, Eigen::Index b) {
+  const auto times_of = [&](Eigen::Index first, Eigen::Index columns) {
+    return multiplicities(rows, [&](Eigen::Index a, Eigen::Index b) {
       return std::memcmp(
           &sample(a, first), &sample(b, first), static_cast<std::size_t>(columns) * sizeof(float));
     });
   };
-  if (rows < 2 || d == 0) return 1;
-  const double pairs = agreeing(0, d);
-  if (pairs == 0) return 1;
+  const double all = static_cast<double>(n);
+  if (rows < 2 || d == 0) return all;
+  const auto times = times_of(0, d);
+  const double pairs = equal_pairs(times);
+  if (pairs == 0) return all;
   double fewest = std::numeric_limits<double>::infinity();
-  for (Eigen::Index j = 0; j < d; ++j) fewest = std::min(fewest, agreeing(j, 1));
-  if (fewest > 2 * pairs) return 1;
-  const double all_pairs = 0.5 * static_cast<double>(rows) * static_cast<double>(rows - 1);
-  const double most = rows < n ? pairs + 2 * std::sqrt(pairs) : pairs;
-  return 1 + static_cast<double>(n - 1) * std::min(1.0, most / all_pairs);
+  for (Eigen::Index j = 0; j < d; ++j) fewest = std::min(fewest, equal_pairs(times_of(j, 1)));
+  if (fewest > 2 * pairs) return all;
+  const double seen = static_cast<double>(times.size());
+  if (rows == n) return seen;
+  const auto with = [&](double m) {
+    return static_cast<double>(std::count(times.begin(), times.end(), m));
+  };
+  const double size = static_cast<double>(rows), share = size / all, once = with(1);
+  const double twice = with(2) + 2 * std::sqrt(with(2));
+  const double unseen =
+      once * once / (size / (size - 1) * 2 * twice + share / (1 - share) * std::max(once, 1.0));
+  return std::min(all, seen + unseen);
 }
 
 }  // namespace kappascope::linalg

@@ -9,7 +9,7 @@
 #include "support/catch.h"
 #include "support/matrices.h"
 
-using kappascope::linalg::copies_of_a_row;
+using kappascope::linalg::different_rows;
 using kappascope::linalg::Reservoir;
 using kappascope::linalg::RowMatrixF;
 using kappascope::test::gaussian_matrix;
@@ -89,23 +89,39 @@ TEST_CASE("samples of different capacity, and states that contradict themselves,
   CHECK_THROWS_AS(Reservoir(-1, 1, 0), kappascope::Error);
 }
 
-TEST_CASE("copies of a row are counted, and chance agreements of a few values are not") {
+TEST_CASE("different rows are counted, and chance agreements of a few values are not") {
   const RowMatrixF distinct = gaussian_matrix(256, 5, 1).cast<float>();
-  CHECK(copies_of_a_row(distinct, 256) == 1);
-  CHECK(copies_of_a_row(distinct.replicate(3, 1), 768) == Approx(3));
-  CHECK(copies_of_a_row(RowMatrixF(0, 5), 0) == 1);
-  // 512 of 5000 rows, each there five times: 105 pairs are expected, give or take 10, and 20 are
-  // added: five times and 0.4 times more or less, and 0.8.
-  std::mt19937_64 engine(2);
-  const RowMatrixF thousand = gaussian_matrix(1000, 5, 3).cast<float>();
-  std::vector<Eigen::Index> rows(5000);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<Eigen::Index>(i % 1000);
-  std::shuffle(rows.begin(), rows.end(), engine);
-  rows.resize(512);
-  const double copies = copies_of_a_row(thousand(rows, Eigen::all), 5000);
-  CHECK(copies > 4);
-  CHECK(copies < 8);
+  CHECK(different_rows(distinct, 256) == 256);
+  CHECK(different_rows(distinct.replicate(3, 1), 768) == 256);
+  CHECK(different_rows(RowMatrixF(0, 5), 0) == 0);
   RowMatrixF signs = gaussian_matrix(512, 5, 4).cast<float>();
   signs = signs.array().sign();
-  CHECK(copies_of_a_row(signs, 512) == 1);
+  CHECK(different_rows(signs, 512) == 512);
+}
+
+TEST_CASE("a sample tells rows that were repeated from a row that comes often") {
+  std::mt19937_64 engine(2);
+  const RowMatrixF all = gaussian_matrix(5000, 5, 3).cast<float>();
+  // 512 of 5,000 rows, each there `copies` times; with a probability of `often` it is the first.
+  const auto sample = [&](Eigen::Index copies, double often) {
+    std::vector<Eigen::Index> rows(5000);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool first = std::uniform_real_distribution()(engine) < often;
+      rows[i] = first ? 0 : static_cast<Eigen::Index>(i) / copies;
+    }
+    std::shuffle(rows.begin(), rows.end(), engine);
+    rows.resize(512);
+    return different_rows(all(rows, Eigen::all), 5000);
+  };
+  for (int i = 0; i < 20; ++i) {
+    // Of 1,000 rows five times each about 82 are there twice, give or take 9, and 18 are added.
+    const double five_times = sample(5, 0);
+    CHECK(five_times > 650);
+    CHECK(five_times < 1100);
+    // Of 3,500 that differ and one that is there 1,500 times.
+    const double one_often = sample(1, 0.3);
+    CHECK(one_often > 3200);
+    CHECK(one_often < 3900);
+    CHECK(sample(1, 0) == 5000);
+  }
 }

@@ -92,7 +92,7 @@ Eigen::VectorXd shift_for(const Eigen::Ref<const RowMatrixD>& rows);
 /// dependence: n_effective is then 1.
 ///
 /// Rows that came singly are taken for independent, which nothing in their sums can tell. But kept
-/// rows that are copies of each other, bit by bit, say that rows were repeated (copies_of_a_row()).
+/// rows that are copies of each other, bit by bit, count once (different_rows()).
 ///
 /// Rounding. An entry x is wrong by at most unit |x|, and errors of different entries have next to
 /// nothing in common: their covariance is at most R = unit² diag E x², with a factor of three to a

@@ -54,11 +54,12 @@ class Reservoir {
   State state_;
 };
 
-/// How many of n rows equal a given one, itself included and on average over the rows: 1 where all
-/// differ, m where each was repeated m times. From a uniform sample of them, by its pairs that
-/// agree bit by bit; where n is larger than the sample, two standard errors of their number are
-/// added. 1 where the features have so few values that chance makes pairs: where two rows agree in
-/// any one feature more than twice as often as in all.
-double copies_of_a_row(const RowMatrixF& sample, std::int64_t n);
+/// How many of n rows differ from each other bit by bit: n where all do, n / m where each was
+/// repeated m times, and little below n where one value, as of a blank text, comes often. From a
+/// uniform sample of them: those in it, and of the others the lower bound of Chao and Lin (2012)
+/// for sampling without replacement, by how many are there once and twice; two standard errors are
+/// added to the latter. n where the features have so few values that chance makes pairs: where two
+/// rows agree in any one feature more than twice as often as in all.
+double different_rows(const RowMatrixF& sample, std::int64_t n);
 
 }  // namespace kappascope::linalg
