@@ -62,7 +62,7 @@ void add_eigenvalues(std::vector<SeriesInfo>& out) {
        kEigenvalue,
        "[2, k]: how far from each another may have been missed (95 %), and may be where it is "
        "certified",
-       kFigure | kFindings},
+       kFigure},
       out);
   add_array(
       {part::kShare, "share", "[1, k]: of each eigenvector that lies in a parameter", kFigure},
