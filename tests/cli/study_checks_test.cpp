@@ -91,7 +91,7 @@ TEST_CASE("two sweeps on one folder are refused, and changed settings are told o
   const auto changed = work.run("sweep study.ini --set train.learning-rate=0.5");
   CHECK(changed.status == 1);
   CHECK(lines(changed.err, "other settings") == 1);
-  CHECK_THAT(changed.err, Contains("8 runs failed, ") && Contains("and 5 more"));
+  CHECK_THAT(changed.err, Contains("8 runs, ") && Contains(" and 5 more, failed: made with"));
 }
 
 TEST_CASE("a comparison is of the study's own runs, and its p of one family") {
@@ -107,7 +107,7 @@ TEST_CASE("a comparison is of the study's own runs, and its p of one family") {
   const auto two = compare(" --metric loss/test --metric accuracy/test");
   REQUIRE(two.size() == 2);
   const auto p = [](const nlohmann::json& c) { return c["p"].get<double>(); };
-  const auto corrected = [](const nlohmann::json& c) { return c["corrected_p"].get<double>(); };
+  const auto corrected = [](const nlohmann::json& c) { return c["p_holm"].get<double>(); };
   const bool first = p(two[0]) <= p(two[1]);
   CHECK(corrected(two[first ? 0 : 1]) == Approx(std::min(1.0, 2 * p(two[first ? 0 : 1]))));
   CHECK_THAT(work.run("compare runs/study").out, Contains("over all tests of the study study"));

@@ -75,10 +75,10 @@ void tell(const std::vector<study::RunFailure>& failures) {
   for (const auto& [why, names] : runs) {
     constexpr std::ptrdiff_t kNamed = 3;
     const auto named = std::min(std::ssize(names), kNamed);
-    notice("kappascope: {} failed, {}{}: {}\n",
-           names.size() == 1 ? "a run" : fmt::format("{} runs", names.size()),
+    notice("kappascope: {}{}{} failed: {}\n",
+           names.size() == 1 ? "" : fmt::format("{} runs, ", names.size()),
            fmt::join(names.begin(), names.begin() + named, ", "),
-           std::ssize(names) > named ? fmt::format(" and {} more", std::ssize(names) - named) : "",
+           std::ssize(names) > named ? fmt::format(" and {} more,", std::ssize(names) - named) : "",
            why);
   }
 }
