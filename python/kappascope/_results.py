@@ -60,7 +60,7 @@ class Spectrum(Shown):
     """[k], float64: how far from it an eigenvalue may have been missed. With probability 95 % over
     the random start, all eigenvalues beyond value i at its end lie within reach[i] of those found,
     so that it is the next; those closer together count as one. 0: by the whole space, for certain;
-    inf: nothing is known, as after a start that was given."""
+    inf: nothing is known."""
     tolerances: Tensor
     """[k], float64: the error that was asked for of each, or what noise allows."""
     status: str
@@ -188,7 +188,7 @@ class Spectrum(Shown):
             missed = (
                 f"within {reach:.1e} of them there may be others that were missed"
                 if reach < float("inf")
-                else "others may lie beyond, as no random start has looked"
+                else "others may lie beyond, as too few products have looked"
             )
             lines.append(
                 f"Those marked ? only lie near some eigenvalue: {missed}; to go on, ask with "

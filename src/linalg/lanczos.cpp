@@ -206,7 +206,7 @@ std::string what_ranks_are_worth(const ExtremeEigenvalues& found,
   const std::string missed =
       std::isfinite(reach)
           ? fmt::format("within {:.1e} of them there may be others that were missed", reach)
-          : "others may lie beyond, as no random start has looked";
+          : "others may lie beyond, as too few products have looked";
   return text + fmt::format("{} {} only lie near some eigenvalue: {}; to go on, ask with {}.\n",
                             certified > 0 ? "The rest of the" : "The",
                             end,

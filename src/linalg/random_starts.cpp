@@ -17,9 +17,9 @@ void RandomStarts::swapped(Index i, Index j) {
                  std::find(place_.begin(), place_.end(), j));
 }
 
-void RandomStarts::started(const Eigen::VectorXd& coordinates) {
+void RandomStarts::started(const Eigen::VectorXd& coordinates, double share) {
   ++drawn_;
-  starts_.push_back({cycles_.size(), coordinates(place_)});
+  starts_.push_back({cycles_.size(), coordinates(place_), share});
 }
 
 void RandomStarts::restarted(const RitzPairs& ritz, const std::vector<Index>& kept) {
@@ -53,11 +53,11 @@ double RandomStarts::overlap(const Start& start, double lambda, const RitzPairs&
       a(cycles_[c].kept).setZero();
     }
     // Pairs that are exact to the last bit, as all of a zero operator, are at no distance from it.
-    const bool exact = ritz.error == 0 && ritz.coupling.isZero(0);
+    const bool exact = ritz.error == 0 && ritz.coupling.isZero(0) && ritz.given_up.isZero(0);
     const Eigen::ArrayXd distance =
         exact ? Eigen::ArrayXd::Ones(m) : Eigen::ArrayXd(ritz.eigen.values.array() - lambda);
     a.array() /= distance;
-    slack += ritz.error * a.norm();
+    slack += ritz.error * a.norm() + (ritz.given_up * a).lpNorm<1>();
     const Eigen::VectorXd h = g.tail(block) - ritz.coupling * a;
     if (ended) {
       known.tail(block) = h;
@@ -66,7 +66,11 @@ double RandomStarts::overlap(const Start& start, double lambda, const RitzPairs&
     const Eigen::MatrixXd by_distance = ritz.coupling * distance.inverse().matrix().asDiagonal();
     const Eigen::MatrixXd bound =
         Eigen::MatrixXd::Identity(block, block) + by_distance * by_distance.transpose();
-    return std::sqrt(std::max(0.0, h.dot(bound.llt().solve(h)))) + slack;
+    // What moves y lets |z| be larger by as much.
+    const double moved =
+        ritz.error * distance.inverse().abs().maxCoeff() +
+        (ritz.given_up * distance.inverse().matrix().asDiagonal()).rowwise().norm().sum();
+    return (1 + moved) * std::sqrt(std::max(0.0, h.dot(bound.llt().solve(h)))) + slack;
   }
 }
 
@@ -76,7 +80,7 @@ double RandomStarts::chance(double lambda, const RitzPairs& ritz) const {
     // The density of u·g is at most sqrt(n / 2π). Of several starts the best is taken, and which
     // are left may depend on them, so each that was drawn has a share of the probability.
     const double density = std::sqrt(2 * static_cast<double>(n_) / std::numbers::pi);
-    const double chance = density * drawn_ * overlap(start, lambda, ritz);
+    const double chance = density / start.share * drawn_ * overlap(start, lambda, ritz);
     if (chance < least) least = chance;  // NaN at a Ritz value says nothing
   }
   return least;

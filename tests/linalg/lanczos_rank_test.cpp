@@ -198,25 +198,56 @@ TEST_CASE("the smallest of a bulk are not looked for among a thousand times larg
   }
 }
 
-TEST_CASE("a start that was given certifies nothing; the whole space does for certain") {
+TEST_CASE("a start without the largest does not hide it; the whole space tells for certain") {
   Eigen::VectorXd values = Eigen::VectorXd::LinSpaced(200, -1, 1);
   values.head(3) << 9, 8, 7;
   const auto op = dense_operator(values.asDiagonal());
   // The largest is no part of the start.
   const Eigen::VectorXd start = Eigen::VectorXd::Unit(200, 1) + Eigen::VectorXd::Unit(200, 50);
-  LanczosOptions options{.top = 1};
-  const auto given = lanczos(op, options, start);
-  CHECK(given.status == KrylovStatus::kConverged);
-  CHECK(given.eigenvalues(0) == Approx(8));
-  CHECK_FALSE(given.certified(0));
-  CHECK_THAT(certificate(given), Catch::Contains("no random start has looked; to go on, ask with"));
-  options.certify = true;
-  const auto certified = lanczos(op, options, start);
-  CHECK(certified.eigenvalues(0) == Approx(9));
-  CHECK(certified.certified(0));
+  // Each may be wrong in one of twenty; more than 9 of 60 have a probability of 1e-3.
+  int outside = 0, wrong = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    LanczosOptions options{.top = 1, .seed = seed};
+    const auto given = lanczos(op, options, start);
+    REQUIRE(given.status == KrylovStatus::kConverged);
+    CHECK(std::isfinite(given.reach(0)));
+    outside += given.interval(0).second < 9 - 1e-9 ? 1 : 0;
+    options.certify = true;
+    const auto certified = lanczos(op, options, start);
+    CHECK(certified.certified(0));
+    wrong += std::abs(certified.eigenvalues(0) - 9) > certified.tolerances(0) ? 1 : 0;
+  }
+  CHECK(outside <= 9);
+  CHECK(wrong <= 9);
   const auto whole = lanczos(dense_operator(Eigen::VectorXd::LinSpaced(4, 1, 4).asDiagonal()));
   CHECK(whole.reach.isZero(0));
   CHECK_THAT(certificate(whole), Catch::Contains("They are the largest ones for certain."));
+}
+
+TEST_CASE("after a check for copies the outermost value of each end has a bound beyond it") {
+  // As a probe asks, from the last snapshot's vectors. A second check gives up the residuals of
+  // the first, of which the starts after it are told nothing.
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    Eigen::VectorXd values = 0.3 * random.normal_vector(600);
+    for (int i = 0; i < 10; ++i) values(i) = (i < 7 ? 50 : -8) * std::pow(0.75, i % 7);
+    if (seed % 2 == 1) values(7) = values(8);
+    Eigen::VectorXd start = random.normal_vector(600) / 100;
+    start.head(5).array() += 1;
+    const Case c{.values = values,
+                 .options = {.top = 4,
+                             .which = SpectrumEnd::kBoth,
+                             .seed = seed,
+                             .find_repeated = true,
+                             .one_scale = true},
+                 .noise = 1e-6,
+                 .start = start};
+    const LanczosResult found = solve(c);
+    CAPTURE(seed, found.products);
+    REQUIRE(found.status == KrylovStatus::kConverged);
+    CHECK(found.reach(0) < 0.05 * 50);
+    CHECK(found.reach(found.reach.size() - 1) < 0.05 * 50);
+  }
 }
 
 TEST_CASE(

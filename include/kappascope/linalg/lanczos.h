@@ -58,7 +58,7 @@ struct LanczosOptions {
   /// linear layer); those of a generic loss are simple.
   bool find_repeated = false;
   /// Go on until every value is certified, also if that takes more products than its residual: a
-  /// few, or, where others lie close by, many. A start that was given gets a random one beside it.
+  /// few, or, where others lie close by, many.
   bool certify = false;
   /// Take the tolerance of both ends from the larger one. Fewer products; values at the smaller end
   /// are as good as that, and where they are not certified only lie near some eigenvalue.
@@ -86,7 +86,7 @@ struct ExtremeEigenvalues {
   /// [k] how far from it an eigenvalue may have been missed. With probability 95 % over the random
   /// start, the eigenvalues beyond value i at its end all lie within reach(i) of the values that
   /// were found, so that it is the next of them; those that lie closer together count as one. 0: by
-  /// the whole space, for certain; infinite: nothing is known, as after a start that was given.
+  /// the whole space, for certain; infinite: nothing is known.
   Eigen::VectorXd reach = {};
   Eigen::VectorXd tolerances = {};  ///< [k] what was asked for of each, and what noise allows
   int products = 0;                 ///< all of them
@@ -147,8 +147,9 @@ std::string certificate(const ExtremeEigenvalues& found, const OptionNames& name
 /// than asked may come. kNonFinite comes without pairs: nothing is invented.
 ///
 /// `start`, [n, s]: start vectors; empty: a random one. The sum of the last snapshot's eigenvectors
-/// is good. Several vectors take a product each before anything goes on from them: pass several
-/// only where they are the answer already, and their sum otherwise.
+/// is good. A random vector as long as the root of the tolerance is added to the first, for `reach`.
+/// Several vectors take a product each before anything goes on from them: pass several only where
+/// they are the answer already, and their sum otherwise.
 ///
 ///     const auto found = lanczos(dense_operator(matrix), {.top = 3, .tolerance = 1e-10});
 ///     std::puts(certificate(found).c_str());

@@ -82,7 +82,7 @@ class KrylovSpace {
     while (finite_ && columns() < basis_.size()) {
       basis_.random(random_.next());
       if (const auto coordinates = add_orthogonal(); coordinates.size() > 0) {
-        starts_.started(coordinates);
+        starts_.started(coordinates, 1);
         return;
       }
     }
@@ -90,6 +90,16 @@ class KrylovSpace {
   /// Adds w to the residual block; a random vector where w is zero or in the space already.
   void start_from_work() {
     if (add_orthogonal().size() == 0) random_restart();
+  }
+  /// The same for w and a random part, `share` times as long.
+  void start_near_work(double share) {
+    const double length = basis_.norm();
+    if (!(length > 0) || columns() == basis_.size()) return start_from_work();
+    basis_.store(columns(), 1 / length);
+    basis_.random(random_.next());
+    basis_.axpy(basis_.norm() / share, columns());
+    if (const auto coordinates = add_orthogonal(); coordinates.size() > 0)
+      starts_.started(coordinates, share / std::sqrt(1 + share * share));
   }
 
   /// One product, with column `which` of the residual block: it joins V, and what is new of its
@@ -116,6 +126,8 @@ class KrylovSpace {
     finite_ = column.allFinite() && std::isfinite(beta);
     if (!finite_) return;
     asymmetry_ = std::max(asymmetry_, rest.head(m).norm() - dropped_);
+    given_up_.conservativeResize(Eigen::NoChange, m + 1);
+    given_up_.col(m).setZero();
     scale_ = std::max(scale_, column.norm());
     h_.conservativeResize(m + 1, m + 1);
     h_.col(m) = column.head(m + 1);
@@ -132,7 +144,8 @@ class KrylovSpace {
   [[nodiscard]] RitzPairs ritz() const {
     SymmetricEigen eigen = symmetric_eigen(h_);
     Eigen::MatrixXd coupling = c_ * eigen.vectors;
-    return {std::move(eigen), std::move(coupling), noise_ * scale_ + dropped_};
+    Eigen::MatrixXd given_up = given_up_ * eigen.vectors;
+    return {std::move(eigen), std::move(coupling), std::move(given_up), noise_ * scale_};
   }
 
   /// Thick restart (Wu and Simon 2000): keeps some of the Ritz pairs, which are those of the
@@ -143,6 +156,7 @@ class KrylovSpace {
     for (Eigen::Index i = 0; i < block() && m != left; ++i) basis_.swap(m + i, left + i);
     h_ = ritz.eigen.values(kept).asDiagonal();
     c_ = ritz.coupling(Eigen::all, kept);
+    given_up_ = ritz.given_up(Eigen::all, kept);
     starts_.restarted(ritz, kept);
   }
 
@@ -150,6 +164,9 @@ class KrylovSpace {
   /// exact; the coupling no longer tells all of a residual: up to dropped() is missing.
   void drop_block() {
     dropped_ += c_.norm();
+    Eigen::MatrixXd all(given_up_.rows() + block(), expanded());
+    all << given_up_, c_;
+    given_up_ = std::move(all);
     c_.resize(0, expanded());
     starts_.forget(expanded());
   }
@@ -195,6 +212,7 @@ class KrylovSpace {
   RandomStarts starts_;
   Eigen::MatrixXd h_ = Eigen::MatrixXd(0, 0);
   Eigen::MatrixXd c_ = Eigen::MatrixXd(0, 0);
+  Eigen::MatrixXd given_up_ = Eigen::MatrixXd(0, 0);  // as c_, of columns that are no longer there
   double scale_ = 0;
   double asymmetry_ = 0;
   double dropped_ = 0;

@@ -10,11 +10,12 @@
 
 namespace kappascope::linalg {
 
-/// Ritz pairs of a KrylovSpace, A V = V H + P C.
+/// Ritz pairs of a KrylovSpace, A V = V H + P C + Q D, where the unit columns Q were given up.
 struct RitzPairs {
   SymmetricEigen eigen;      ///< of H, ascending: θ and Y
   Eigen::MatrixXd coupling;  ///< C Y, a column a pair; its norm is the pair's residual
-  double error = 0;  ///< ‖A V - V H - P C‖ that is not in C: noise, and what was given up
+  Eigen::MatrixXd given_up;  ///< D Y
+  double error = 0;          ///< of A V: the noise of products
 };
 
 /// What the random starts of a KrylovSpace say of the eigenvectors that it has not found.
@@ -29,7 +30,9 @@ struct RitzPairs {
 /// says how improbable it is that there is an eigenvalue at λ: the argument of Kuczyński and
 /// Woźniakowski (1992), with the polynomial that has run in place of Chebyshev's, which makes it
 /// one for all ranks. Through a thick restart the parts of g along what is given up become
-/// functions of λ, so the cycles are kept and gone through again.
+/// functions of λ, so the cycles are kept and gone through again. What is neither in H nor in C,
+/// noise and Q D, adds at most its own product with (H - λ)⁻¹ a, and moves y, whose length bounds
+/// z.
 class RandomStarts {
  public:
   explicit RandomStarts(Eigen::Index n) : n_(n) {}
@@ -37,8 +40,9 @@ class RandomStarts {
   /// A column was added to V and P, two of their columns changed places.
   void added() { place_.push_back(static_cast<Eigen::Index>(place_.size())); }
   void swapped(Eigen::Index i, Eigen::Index j);
-  /// The last column added made this unit random vector a part of the span: its coordinates there.
-  void started(const Eigen::VectorXd& coordinates);
+  /// The last column added made this unit vector a part of the span: its coordinates there. Of it
+  /// `share` is a random vector; whatever the rest is, it makes no |u·g| less likely.
+  void started(const Eigen::VectorXd& coordinates, double share);
   /// The `kept` Ritz vectors and P are all that stays.
   void restarted(const RitzPairs& ritz, const std::vector<Eigen::Index>& kept);
   /// P is given up, and what the starts had in it.
@@ -52,6 +56,7 @@ class RandomStarts {
   struct Start {
     std::size_t cycle;
     Eigen::VectorXd coordinates;  // in the columns of that cycle, as they were added
+    double share;
   };
   struct Cycle {
     RitzPairs ritz;
