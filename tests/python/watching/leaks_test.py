@@ -130,7 +130,7 @@ class Leaks(Attached):
                 described, latest = scope.describe(), scope.latest()
                 del trainer
                 self.check_gone(references)
-                self.assertEqual((scope.describe(), scope.latest()), (described, latest))
+                self.assertEqual(repr((scope.describe(), scope.latest())), repr((described, latest)))
                 self.assertEqual(scope.run, self.run_dir(loop.__name__))
 
     def test_a_scope_that_is_dropped_keeps_no_model_and_its_run_is_closed(self) -> None:
