@@ -39,6 +39,7 @@ void CentralDifference::choose_step(double first,
   // them are apart by three quarters.
   constexpr double kAgree = 0.1;
   double least = std::numeric_limits<double>::infinity();
+  bool moved = false;
   std::vector<at::Tensor> before;
   for (int i = 0; i < kSteps; ++i) {
     const double step = first * std::pow(4.0, -i);
@@ -49,6 +50,9 @@ void CentralDifference::choose_step(double first,
       now.push_back(difference(direction, step / length_of(direction)) / length_of(direction));
       largest = std::max(largest, length_of(now.back()));
     }
+    // Steps that rounding swallows agree on zero, and tell nothing where longer ones gave more.
+    if (largest == 0 && moved) break;
+    moved |= largest > 0;
     for (std::size_t j = 0; j < before.size(); ++j) {
       // The larger of the two: a NaN stays one, and is no agreement.
       const double each = length_of(now[j] - before[j]);
