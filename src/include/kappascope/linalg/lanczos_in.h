@@ -127,10 +127,12 @@ class ThickRestartLanczos {
       load(i);
       // A start that somebody chose says nothing of what it leaves out, a random part does; what
       // was good before loses no more than half of the digits that are asked for.
-      if (i == 0) space_.start_near_work(std::sqrt(std::clamp(options_.tolerance, 1e-12, 0.01)));
-      if (i > 0) space_.start_from_work();
+      if (starts == 1)
+        space_.start_near_work(std::sqrt(std::clamp(options_.tolerance, 1e-12, 0.01)));
+      else
+        space_.start_from_work();
     }
-    if (space_.block() == 0) space_.random_restart();
+    if (space_.block() == 0 || (starts > 1 && options_.certify)) space_.random_restart();
     starts_left_ = space_.block() - 1;
   }
 
