@@ -235,6 +235,8 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   // Other programs may slow down what was timed.
   lanczos.stop = [&] { return now() - begin >= seconds; };
   const bool fits = start_.defined() && start_.numel() == op->size();
+  // What the random vector of one window missed, that of the next is to find.
+  if (fits) lanczos.seed += static_cast<std::uint64_t>(out.step);
   const double started = now();
   const auto pairs = curvature::eigenpairs(*op, lanczos, fits ? start_ : at::Tensor());
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();

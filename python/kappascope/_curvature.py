@@ -73,7 +73,8 @@ def spectrum(
         a dozen for each copy.
     certify: go on until every value is certified (95 % over a random start) to be the extreme one
         of its rank; without it the result tells which are, from the products that were taken.
-    start: the last snapshot's Spectrum, or vectors [n] or [s, n].
+    start: the last snapshot's Spectrum, or vectors [n] or [s, n]; with another seed than that had,
+        so that a new random part looks for what the last one missed.
     only: a glob of the names of the parameters, where not all of params are meant.
     group: the processes that make this call together, a torch.distributed group (all of them:
         torch.distributed.group.WORLD), each with a loss on data of its own: the curvature is that

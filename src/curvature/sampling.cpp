@@ -50,6 +50,8 @@ Eigenpairs solve(const RowsOperator& op,
                  const at::Tensor& start,
                  ProductCost& cost) {
   options.vectors = true;
+  // What came of a random vector is no start to look beside for what that vector missed.
+  if (start.defined()) ++options.seed;
   auto pairs = eigenpairs(*op(rows), options, start);
   cost.add(rows.numel(), pairs.found.products);
   return pairs;

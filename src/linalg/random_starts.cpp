@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/linalg/random_starts.h"
 
-#include <Eigen/Cholesky>
+#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -57,20 +57,25 @@ double RandomStarts::overlap(const Start& start, double lambda, const RitzPairs&
     const Eigen::ArrayXd distance =
         exact ? Eigen::ArrayXd::Ones(m) : Eigen::ArrayXd(ritz.eigen.values.array() - lambda);
     a.array() /= distance;
-    slack += ritz.error * a.norm() + (ritz.given_up * a).lpNorm<1>();
+    slack += ritz.error * a.norm() + (ritz.given_up.cwiseAbs() * a.cwiseAbs()).sum();
     const Eigen::VectorXd h = g.tail(block) - ritz.coupling * a;
     if (ended) {
       known.tail(block) = h;
       continue;
     }
-    const Eigen::MatrixXd by_distance = ritz.coupling * distance.inverse().matrix().asDiagonal();
-    const Eigen::MatrixXd bound =
-        Eigen::MatrixXd::Identity(block, block) + by_distance * by_distance.transpose();
+    if (!distance.inverse().isFinite().all()) return std::numeric_limits<double>::infinity();
+    if (block == 0) return slack;
+    // hᵀ (1 + B Bᵀ)⁻¹ h by singular values, as those of B can be 1e12 apart.
+    const Eigen::JacobiSVD<Eigen::MatrixXd> by_distance(
+        distance.inverse().matrix().asDiagonal() * ritz.coupling.transpose(), Eigen::ComputeFullV);
+    Eigen::ArrayXd shrunk = (by_distance.matrixV().transpose() * h).array();
+    const Eigen::ArrayXd& singular = by_distance.singularValues().array();
+    shrunk.head(singular.size()) /= (1 + singular.square()).sqrt();
     // What moves y lets |z| be larger by as much.
     const double moved =
         ritz.error * distance.inverse().abs().maxCoeff() +
         (ritz.given_up * distance.inverse().matrix().asDiagonal()).rowwise().norm().sum();
-    return (1 + moved) * std::sqrt(std::max(0.0, h.dot(bound.llt().solve(h)))) + slack;
+    return (1 + moved) * shrunk.matrix().norm() + slack;
   }
 }
 
@@ -86,39 +91,43 @@ double RandomStarts::chance(double lambda, const RitzPairs& ritz) const {
   return least;
 }
 
-bool nothing_missed(const Eigen::VectorXd& values,
-                    double distance,
-                    const std::function<double(double)>& chance) {
-  // Any of the eigenvectors up to this rank may be the one that has too little of the starts.
-  constexpr double kMissed = 0.05;
-  const double each = kMissed / static_cast<double>(values.size());
-  // Within a gap, as 1 / Π |θ_i - λ|, it is largest at the ends.
-  for (Index i = 0; i < values.size(); ++i) {
-    if (i > 0 && values(i - 1) - values(i) <= 2 * distance) continue;
-    if (chance(values(i) + distance) > each) return false;
-    if (i > 0 && chance(values(i - 1) - distance) > each) return false;
-  }
-  return true;
-}
-
 Eigen::VectorXd reach_of_missed(const Eigen::VectorXd& values,
                                 double range,
                                 double tolerance,
                                 const std::function<double(double)>& chance) {
-  constexpr double kExact = 1.1;
+  // Any of the eigenvectors up to this rank may be the one that has too little of the starts.
+  constexpr double kMissed = 0.05;
+  // What lies a hundred times within the tolerance is of no account.
+  constexpr double kStep = 1.3, kLeast = 0.01;
+  std::vector<double> distances;
+  const double least = std::max(kLeast * tolerance, std::numeric_limits<double>::epsilon() * range);
+  for (double d = range; distances.empty() || d > least; d /= kStep) {
+    if (d > tolerance && d / kStep < tolerance) distances.push_back(d);
+    distances.push_back(d > tolerance && d / kStep < tolerance ? tolerance : d);
+  }
+  // [k] the largest chance of one beyond the values so far, no nearer to them than distance k. With
+  // several starts it is not monotone.
+  std::vector<double> largest(distances.size(), 0.0);
   Eigen::VectorXd reach(values.size());
   for (Index i = 0; i < values.size(); ++i) {
-    const Eigen::VectorXd first = values.head(i + 1);
-    const auto known = [&](double distance) { return nothing_missed(first, distance, chance); };
-    double low = std::numeric_limits<double>::epsilon() * range, high = range;
-    if (!known(high)) high = std::numeric_limits<double>::infinity();
-    if (known(tolerance)) high = tolerance;
-    if (known(low)) high = low;
-    while (high > kExact * low && std::isfinite(high)) {
-      const double middle = std::sqrt(low * high);
-      (known(middle) ? high : low) = middle;
+    const double each = kMissed / static_cast<double>(i + 1);
+    double here = 0;
+    reach(i) = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < distances.size(); ++k) {
+      const double d = distances[k];
+      if (i == 0) {
+        here = std::max(here, chance(values(0) + d));
+      } else if (values(i - 1) - values(i) > 2 * d) {
+        here = std::max({here, chance(values(i) + d), chance(values(i - 1) - d)});
+      }
+      largest[k] = std::max(largest[k], here);
+      if (largest[k] > each) {
+        // Nor for those that follow.
+        std::fill(largest.begin() + static_cast<std::ptrdiff_t>(k), largest.end(), 1.0);
+        break;
+      }
+      reach(i) = d;
     }
-    reach(i) = high;
   }
   return reach;
 }

@@ -11,6 +11,7 @@
 
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/linalg/random.h"
+#include "kappascope/linalg/random_starts.h"
 #include "support/catch.h"
 
 using namespace kappascope::linalg;
@@ -222,6 +223,25 @@ TEST_CASE("a start without the largest does not hide it; the whole space tells f
   const auto whole = lanczos(dense_operator(Eigen::VectorXd::LinSpaced(4, 1, 4).asDiagonal()));
   CHECK(whole.reach.isZero(0));
   CHECK_THAT(certificate(whole), Catch::Contains("They are the largest ones for certain."));
+}
+
+TEST_CASE("a bound on what was missed holds for all that lies beyond it") {
+  const auto chance = [](double from, double to) {
+    return [from, to](double value) { return value > from && value < to ? 0.3 : 1e-6; };
+  };
+  // One step of the ladder is a third.
+  const Eigen::Vector2d values(5, 3);
+  const auto far = reach_of_missed(values, 20, 0.01, chance(5.5, 6));
+  CHECK(far(0) >= 1);
+  CHECK(far(0) < 1.35);
+  CHECK(far(1) == far(0));
+  const auto between = reach_of_missed(values, 20, 0.01, chance(3.2, 3.4));
+  CHECK(between(0) < 0.01);
+  CHECK(between(1) >= 0.4);
+  CHECK(between(1) < 0.55);
+  CHECK(std::isinf(reach_of_missed(values, 20, 0.01, chance(0, 100))(0)));
+  // At the tolerance itself it says on which side it is.
+  CHECK(reach_of_missed(values, 20, 0.01, chance(5, 5.00999))(0) == 0.01);
 }
 
 TEST_CASE("after a check for copies the outermost value of each end has a bound beyond it") {

@@ -230,13 +230,14 @@ TEST_CASE("an iteration that is stopped gives what is there") {
   const auto op = dense_operator(Eigen::VectorXd::LinSpaced(300, -1, 1).asDiagonal());
   int asked = 0;
   const auto found =
-      lanczos(op, {.top = 3, .tolerance = 1e-12, .stop = [&] { return asked++ == 20; }});
+      lanczos(op, {.top = 3, .tolerance = 1e-12, .stop = [&] { return ++asked == 20; }});
   CHECK(found.status == KrylovStatus::kMaxProducts);
   CHECK(found.products == 20);
   REQUIRE(found.eigenvalues.size() == 3);
   const Eigen::VectorXd exact = Eigen::VectorXd::LinSpaced(300, -1, 1);
   for (int i = 0; i < 3; ++i)
     CHECK((exact.array() - found.eigenvalues[i]).abs().minCoeff() <= found.bounds()[i]);
+  CHECK(lanczos(op, {.top = 3, .stop = [] { return true; }}).products == 1);
 }
 
 TEST_CASE("n = 1, all pairs of a small operator, and where both ends meet") {
@@ -323,6 +324,7 @@ TEST_CASE("the caller's mistakes are refused") {
   const auto op = dense_operator(Eigen::MatrixXd::Identity(4, 4));
   CHECK_THROWS_AS(lanczos(op, {.top = 0}), kappascope::Error);
   CHECK_THROWS_AS(lanczos(op, {.max_products = 0}), kappascope::Error);
+  CHECK_THROWS_AS(lanczos(op, {.tolerance = std::nan("")}), kappascope::Error);
   CHECK_THROWS_AS(lanczos(op, {}, Eigen::VectorXd::Ones(3)), kappascope::Error);
   CHECK_THROWS_AS(lanczos(SymmetricOperator{.size = 3}), kappascope::Error);
   // A basis refers to its operator, so a temporary one does not compile.

@@ -139,7 +139,7 @@ double different_rows(const RowMatrixF& sample, std::int64_t n) {
     return static_cast<double>(std::count(times.begin(), times.end(), m));
   };
   const double size = static_cast<double>(rows), share = size / all, once = with(1);
-  const double twice = with(2) + 2 * std::sqrt(with(2));
+  const double twice = with(2) > 0 ? std::pow(std::sqrt(with(2)) + 1, 2) : 0;
   const double unseen =
       once * once / (size / (size - 1) * 2 * twice + share / (1 - share) * std::max(once, 1.0));
   return std::min(all, seen + unseen);

@@ -54,7 +54,9 @@ class ThickRestartLanczos {
 
   ExtremeEigenvalues run(Eigen::Index starts, const std::function<void(Eigen::Index)>& load) {
     begin(starts, load);
-    while (space_.products() < options_.max_products && !(options_.stop && options_.stop())) {
+    if (!space_.finite()) return non_finite();
+    const auto stopped = [&] { return space_.products() > 0 && options_.stop && options_.stop(); };
+    while (space_.products() < options_.max_products && !stopped()) {
       expand();
       if (!space_.finite()) return non_finite();
       if (!look_is_due()) continue;
@@ -216,23 +218,19 @@ class ThickRestartLanczos {
     return top ? Eigen::VectorXd(values.tail(std::min(top_, values.size())).reverse())
                : Eigen::VectorXd(-values.head(std::min(bottom_, values.size())));
   }
-  [[nodiscard]] auto chance(bool top) const {
-    return [this, sign = top ? 1 : -1](double value) {
-      return space_.random_starts().chance(sign * value, ritz_);
-    };
-  }
   [[nodiscard]] bool certified() const {
-    return (top_ == 0 || nothing_missed(outwards(true), high_.error, chance(true))) &&
-           (bottom_ == 0 || nothing_missed(outwards(false), low_.error, chance(false)));
+    return (reach().array() <= each(low_.error, high_.error)).all();
   }
   /// [wanted pairs] how far from them a missed eigenvalue may lie.
   [[nodiscard]] Eigen::VectorXd reach() const {
     Eigen::VectorXd reach = Eigen::VectorXd::Zero(std::ssize(wanted_));
     if (space_.complete()) return reach;
     for (const bool top : {false, true}) {
-      const Eigen::VectorXd values = outwards(top);
+      const auto chance = [&](double value) {
+        return space_.random_starts().chance(top ? value : -value, ritz_);
+      };
       const Eigen::VectorXd missed =
-          reach_of_missed(values, 2 * scale_, (top ? high_ : low_).error, chance(top));
+          reach_of_missed(outwards(top), 2 * scale_, (top ? high_ : low_).error, chance);
       if (top) reach.tail(missed.size()) = missed.reverse();
       if (!top) reach.head(missed.size()) = missed;
     }
@@ -374,6 +372,7 @@ ExtremeEigenvalues lanczos_in(Basis& basis,
   require(basis.size() >= 1, "Lanczos needs an operator of order 1 at least, got {}", basis.size());
   require(options.top >= 1, "Lanczos needs one wanted pair at least, got {}", options.top);
   require(options.max_products >= 1, "Lanczos needs one product at least");
+  require(options.tolerance >= 0, "a tolerance of {} is none", options.tolerance);
   return detail::ThickRestartLanczos<Basis>(basis, product_noise, options).run(starts, load);
 }
 
