@@ -75,6 +75,7 @@ int run_runs(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
+int run_annotate(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_alarms(const Arguments& arguments);
 int run_advise(const Arguments& arguments);

@@ -21,7 +21,7 @@ struct Command {
   int (*run)(const cli::Arguments&);
 };
 
-constexpr std::array<Command, 13> kCommands = {{
+constexpr std::array<Command, 14> kCommands = {{
     {"train", "train a gated network with probes attached", cli::run_train},
     {"spectrum", "curvature of a trained network: eigenvalues, density, trace", cli::run_spectrum},
     {"verify", "decide the claims of the documents by computation", cli::run_verify},
@@ -34,6 +34,7 @@ constexpr std::array<Command, 13> kCommands = {{
     {"results", "what studies found: verdicts of their claims, as a page", cli::run_results},
     {"runs", "list runs: state, date, duration, steps, losses, worst kappa", cli::run_runs},
     {"export", "a run's numbers as CSV, JSON lines or NPZ", cli::run_export},
+    {"annotate", "label, note, archive: what a person says of a run", cli::run_annotate},
     {"check", "what is damaged in a run: its database and its checkpoints", cli::run_check},
 }};
 

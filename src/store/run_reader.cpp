@@ -319,13 +319,22 @@ std::vector<fs::path> find_runs(const fs::path& dir) {
   return runs;
 }
 
+bool is_archived(const fs::path& run) {
+  try {
+    return !RunReader(run).fact(kArchived).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::vector<fs::path> runs_at(const std::vector<fs::path>& places) {
   std::vector<fs::path> runs;
   for (const auto& place : places) {
     std::error_code ignored;
     const bool is_folder =
         fs::is_directory(place, ignored) && !fs::exists(database_file(place), ignored);
-    const auto inside = is_folder ? find_runs(place) : std::vector<fs::path>();
+    auto inside = is_folder ? find_runs(place) : std::vector<fs::path>();
+    std::erase_if(inside, is_archived);
     for (const auto& run : inside.empty() ? std::vector{place} : inside)
       if (std::ranges::find(runs, run) == runs.end()) runs.push_back(run);
   }

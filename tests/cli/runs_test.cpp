@@ -40,6 +40,45 @@ TEST_CASE("runs shows start, duration and test loss") {
   CHECK(row["created"] == "2026-01-31T12:00:00Z");
 }
 
+TEST_CASE("runs keeps to the width of a terminal, and leaves nothing out") {
+  const Workplace work;
+  write_run(work.path() / "runs/a_name_of_some_length");
+  const auto wide = work.run("runs").out;
+  const auto got =
+      work.run("runs", R"(f() { script -qec "stty cols 60 && $*" /dev/null; }; f)").out;
+  std::istringstream lines(got);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 60 + 1);  // with \r
+  std::istringstream all(wide);
+  for (std::string word; all >> word;) CHECK_THAT(got, Contains(word));
+}
+
+TEST_CASE("a person labels, notes and archives runs") {
+  const Workplace work;
+  write_run(work.path() / "runs/a");
+  write_run(work.path() / "runs/b");
+  const auto listed = [&](const std::string& more) {
+    std::istringstream lines(work.run("runs --json" + more).out);
+    std::string names;
+    for (std::string line; std::getline(lines, line);) {
+      const auto row = nlohmann::json::parse(line);
+      names += row["run"].get<std::string>() + " " + row["label"].get<std::string>() + "\n";
+    }
+    return names;
+  };
+  REQUIRE(work.run("annotate runs/a --label mine --note 'too short' --archive").status == 0);
+  CHECK(listed("") == "runs/b PGB\n");
+  CHECK(listed(" --archived") == "runs/a mine\nruns/b PGB\n");
+  CHECK(kappascope::store::RunReader(work.path() / "runs/a").fact("note") == "too short");
+  CHECK(kappascope::store::RunReader(work.path() / "runs/a").state() == "finished");
+  CHECK_THAT(work.run("export runs").out, !Contains("runs/a"));
+  CHECK(work.run("export runs/a").status == 0);
+  REQUIRE(work.run("annotate runs/a runs/b --restore").status == 0);
+  CHECK(listed("") == "runs/a mine\nruns/b PGB\n");
+  CHECK(work.run("annotate runs/a").status == 2);
+  CHECK(work.run("annotate runs/a --archive --restore").status == 2);
+  CHECK(work.run("annotate runs/none --note x").status == 1);
+}
+
 TEST_CASE("messages, events, runs and report count the same steps, before and after a resumption") {
   const Workplace work;
   const auto json_of = [](const std::string& text) { return nlohmann::json::parse(text); };

@@ -79,8 +79,14 @@ class RunReader {
 /// when `dir` is not a folder.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& dir);
 
-/// What a user names: each place is a run, or a folder that stands for those in it (find_runs). A
-/// place without a run stays as it is, for its reader to complain; a run named twice is there once.
+/// The fact that hides a run in a folder: not empty.
+inline constexpr const char* kArchived = "archived";
+/// Whether that is set; not for a run that cannot be read.
+bool is_archived(const std::filesystem::path& run);
+
+/// What a user names: each place is a run, or a folder that stands for those in it (find_runs) but
+/// the archived ones. A place without a run stays as it is, for its reader to complain; a run named
+/// twice is there once.
 std::vector<std::filesystem::path> runs_at(const std::vector<std::filesystem::path>& places);
 
 }  // namespace kappascope::store

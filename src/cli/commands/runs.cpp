@@ -3,11 +3,16 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
+#include "cli/progress.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
+#include "kappascope/core/table.h"
 #include "kappascope/core/time.h"
 #include "kappascope/reports/listing.h"
 #include "kappascope/store/run.h"
@@ -40,23 +45,16 @@ std::string date(std::string created) {
   return created;
 }
 
-void print_row(const std::string& run, const Row& row) {
-  fmt::print("{:<28} {:<11} {:<16} {:>12} {:>8} {:>9} {:>9} {:>9}  {}{}\n",
-             printable(run),
-             printable(row.state),
-             printable(date(row.created)),
-             std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
-             row.steps,
-             cell(row.loss),
-             cell(row.test_loss),
-             kappa_cell(row),
-             printable(row.label),
-             row.layer.empty() ? "" : "; " + printable(row.layer));
-}
-
-/// A name that is no UTF-8 is shown with replacement characters: one such run spoils no other line.
-void print_json(const Json& row) {
-  fmt::print("{}\n", row.dump(-1, ' ', false, Json::error_handler_t::replace));
+std::vector<std::string> cells_of(const std::string& run, const Row& row) {
+  return {printable(run),
+          printable(row.state),
+          printable(date(row.created)),
+          std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
+          std::to_string(row.steps),
+          cell(row.loss),
+          cell(row.test_loss),
+          kappa_cell(row),
+          printable(row.label) + (row.layer.empty() ? "" : "; " + printable(row.layer))};
 }
 
 Json json_row(const std::string& run, const Row& row) {
@@ -80,7 +78,7 @@ Json json_row(const std::string& run, const Row& row) {
 int run_runs(const Arguments& arguments) {
   std::string dir;
   Usage usage;
-  usage.synopsis = "kappascope runs [DIR] [--json]";
+  usage.synopsis = "kappascope runs [DIR] [--json] [--archived]";
   usage.text =
       "Lists the runs in a folder: state (running, finished, interrupted, failed, or dead where "
       "the\n"
@@ -90,31 +88,34 @@ int run_runs(const Arguments& arguments) {
       "example: kappascope runs runs --json";
   usage.options.add_options()("help,h", "show this text")(
       "dir", po::value(&dir)->default_value("runs"), "folder to search, two levels deep")(
-      "json", po::bool_switch(), "print one JSON object per run and line");
+      "json", po::bool_switch(), "print one JSON object per run and line")(
+      "archived", po::bool_switch(), "also those that `kappascope annotate --archive` put away");
   usage.positional = "dir";
   usage.positional_count = 1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   require(std::filesystem::is_directory(dir), "there is no folder {}", dir);
   const bool json = values["json"].as<bool>();
-  const auto found = store::find_runs(dir);
-  if (!json && !found.empty()) {
-    fmt::print("{:<28} {:<11} {:<16} {:>12} {:>8} {:>9} {:>9} {:>9}  {}\n",
-               "run",
-               "state",
-               "start (UTC)",
-               "duration",
-               "steps",
-               "loss",
-               "test loss",
-               "kappa",
-               "label; worst layer");
-  }
+  auto found = store::find_runs(dir);
+  if (!values["archived"].as<bool>()) std::erase_if(found, store::is_archived);
+  Rows rows = {{"run",
+                "state",
+                "start (UTC)",
+                "duration",
+                "steps",
+                "loss",
+                "test loss",
+                "kappa",
+                "label; worst layer"}};
   int broken = 0;
   for (const auto& path : found) {
     try {
       const auto row = reports::summary_of(path);
-      json ? print_json(json_row(path.string(), row)) : print_row(path.string(), row);
+      if (json) {
+        print_json(json_row(path.string(), row));
+      } else {
+        rows.push_back(cells_of(path.string(), row));
+      }
       if (row.damaged > 0)
         notice(
             "kappascope: warning: {} is damaged and read without what is; see "
@@ -122,11 +123,12 @@ int run_runs(const Arguments& arguments) {
             printable(path.string()),
             printable(path.string()));
     } catch (const std::exception& error) {
-      if (json) print_json({{"run", path.string()}, {"error", error.what()}});
+      if (json) print_json(Json{{"run", path.string()}, {"error", error.what()}});
       notice("kappascope: error: {}\n", printable(error.what()));
       ++broken;
     }
   }
+  if (rows.size() > 1) fmt::print("{}", table_text(rows, terminal_width()));
   if (found.empty()) notice("no runs in {}\n", dir);
   return broken > 0 ? 1 : 0;
 }

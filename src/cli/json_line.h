@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+namespace kappascope::cli {
+
+/// Prints a value of nlohmann::json on a line of standard output. What is no UTF-8, as a path may
+/// be, is written with replacement characters.
+template <typename Json>
+void print_json(const Json& json) {
+  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace kappascope::cli
