@@ -32,6 +32,7 @@ double trained_seconds(const store::RunReader& run) {
     if (event.kind == "resumed") resumed[step] = time;
   double seconds = seconds_between(created, run.last_written());
   for (const auto& [step, time] : resumed) {
+    if (step >= run.last_step()) continue;  // nothing came after
     // What a resumption did not keep has left no time but the start's.
     const auto stopped = run.last_written(step);
     seconds -= seconds_between(stopped.empty() ? created : stopped, time);

@@ -198,19 +198,19 @@ StudyResult read_result(const fs::path& folder) {
 }
 
 std::string result_json(const StudyResult& result) {
-  return json_of(result).dump();
+  return json_of(result).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string results_json(const std::vector<StudyResult>& results, int indent) {
   nlohmann::ordered_json json = {{"studies", nlohmann::ordered_json::array()}};
   for (const auto& result : results) json["studies"].push_back(json_of(result));
-  return json.dump(indent);
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string comparisons_json(const std::vector<Comparison>& comparisons) {
   auto json = nlohmann::ordered_json::array();
   for (const auto& comparison : comparisons) json.push_back(json_of(comparison));
-  return json.dump();
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::vector<StudyResult> parse_results(const std::string& text) {

@@ -69,12 +69,16 @@ StudyResult conclude(const StudyDefinition& definition,
   const auto ends = ended_runs(runs, failures);
   const auto& control = definition.arms.front().first;
   if (std::ranges::find(ends, control, &RunEnd::arm) == ends.end()) {
-    throw Error(fmt::format("no run of {} has ended",
+    throw Error(fmt::format("no run of {} has ended{}",
                             ends.empty() ? definition.name
                                          : fmt::format("the arm '{}' of {}, with which the others "
                                                        "are compared,",
                                                        control,
-                                                       definition.name)));
+                                                       definition.name),
+                            failures.empty() ? ""
+                                             : fmt::format("; the first, {}, failed: {}",
+                                                           failures.front().run,
+                                                           failures.front().why)));
   }
   std::vector<std::string> arms;
   for (const auto& [label, settings] : definition.arms) arms.push_back(label);

@@ -74,7 +74,7 @@ Evidence evidence_of(const Verdict& verdict) {
 }
 
 std::string verdict_json(const ClaimVerdict& verdict) {
-  return json_of(verdict).dump();
+  return json_of(verdict).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 store::VerdictRow verdict_row(const ClaimVerdict& verdict) {

@@ -60,7 +60,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   const int64_t first = session.next_step();
   const double start = monotonic_seconds();
   double told = start;
-  TrainResult result{"finished", first, 0, "", std::nullopt};
+  TrainResult result{.state = "finished", .steps = first};
 
   auto* const group = session.group();
   const bool leads = group == nullptr || group->leads();

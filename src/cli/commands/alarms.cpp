@@ -10,6 +10,7 @@
 #include "cli/alarms/names.h"
 #include "cli/alarms/replay.h"
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/require.h"
@@ -140,7 +141,7 @@ int run_alarms(const Arguments& arguments) {
   const auto page = reports::warnings_markdown(study);
   if (!out.empty()) write_text_atomically(out, page);
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", json_of(study).dump());
+    print_json(json_of(study));
   } else if (out.empty()) {
     fmt::print("{}", page);
   } else {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/train/checkpoint.h"
@@ -97,7 +98,7 @@ int run_check(const Arguments& arguments) {
                       {"checkpoints", found.checkpoints},
                       {"old_checkpoints", found.old_checkpoints},
                       {"damage", found.damage}};
-    fmt::print("{}\n", row.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print_json(row);
   }
   return damaged ? 1 : 0;
 }

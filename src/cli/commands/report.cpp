@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_reader.h"
@@ -67,7 +68,7 @@ int run_report(const Arguments& arguments) {
   damage.get();
   write_text_atomically(page, text);
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", written.dump());
+    print_json(written);
   } else {
     fmt::print("{}\n", page.string());
     for (const auto& file : written["figures"]) fmt::print("{}\n", file.get<std::string>());

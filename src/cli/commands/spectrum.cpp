@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "cli/settings.h"
 #include "cli/spectrum/certificate.h"
 #include "cli/spectrum/density.h"
@@ -232,7 +233,7 @@ int run_spectrum(const Arguments& arguments) {
     auto out = to_json(request, result);
     out["stored"] = refusal.empty();
     if (!refusal.empty()) out["not_stored"] = refusal;
-    fmt::print("{}\n", out.dump());
+    print_json(out);
   } else {
     print_text(request, result);
   }

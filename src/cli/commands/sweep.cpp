@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "cli/study/claims.h"
 #include "cli/study/metrics.h"
 #include "cli/study/plan.h"
@@ -53,7 +54,7 @@ void print_list(const std::vector<study::StudyRun>& runs, const std::string& stu
     if (train.kind == "language")
       list.back()["parameters"] = train::language_model_parameters(train);
   }
-  if (as_json) fmt::print("{}\n", list.dump());
+  if (as_json) print_json(list);
 }
 
 /// The command line that repeats the study, with its data by name.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/types.h>
@@ -12,6 +13,7 @@
 
 #include "cli/alarms/names.h"
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/study/processes.h"
@@ -75,7 +77,7 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
         {"message", result.message},
         {"alarm",
          result.alarm ? nlohmann::json(store::info_of(*result.alarm).name) : nlohmann::json()}};
-    fmt::print("{}\n", out.dump());
+    print_json(out);
   } else {
     fmt::print("{}\n", dir.string());
   }
@@ -334,6 +336,15 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
                         settings.train.batch,
                         task.problem->unit(),
                         dir.string()));
+  constexpr int64_t kFewSteps = 100;
+  if (settings.train.steps == 0 && task.steps < kFewSteps) {
+    line.note(fmt::format(
+        "{}: train.epochs = {} is all of {} steps; more epochs, train.steps or a smaller "
+        "train.batch train longer",
+        settings.train.label,
+        settings.train.epochs,
+        task.steps));
+  }
   options.on_progress = [&](const train::Progress& progress) {
     line.show(progress_text(settings.train.label, progress), progress.step == progress.steps);
   };

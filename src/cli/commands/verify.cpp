@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/commands/expectations.h"
+#include "cli/json_line.h"
 #include "cli/progress.h"
 #include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
@@ -70,7 +71,7 @@ void print_list(const std::vector<const theory::Claim*>& claims, bool as_json) {
                                            {"statement", claim->statement},
                                            {"source", claim->source},
                                            {"needs", needs}};
-      fmt::print("{}\n", line.dump());
+      print_json(line);
     } else {
       fmt::print("{:<9} {} [{}]{}\n",
                  claim->id,

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/json_line.h"
 #include "cli/study/runs.h"
 
 namespace kappascope::cli {
@@ -71,14 +72,12 @@ void print_plan(const std::vector<study::StudyRun>& runs,
   }
   hours = std::max(hours / request.devices, longest);
   if (as_json) {
-    fmt::print("{}\n",
-               nlohmann::ordered_json{{"study", study},
+    print_json(nlohmann::ordered_json{{"study", study},
                                       {"runs", runs.size()},
                                       {"devices", request.devices},
                                       {"hours", hours},
                                       {"checkpoint_bytes", bytes},
-                                      {"plans", list}}
-                   .dump());
+                                      {"plans", list}});
     return;
   }
   fmt::print("all {} runs: {}{:.3g} h {}, {:.3g} GiB of checkpoints ({})\n",

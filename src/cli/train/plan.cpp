@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/json_line.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/memory.h"
 #include "kappascope/linalg/lanczos.h"
@@ -82,7 +83,11 @@ bool asks_for_plan(const PlanRequest& request) {
 
 void print_plan(const Settings& settings, const PlanRequest& request, bool as_json) {
   const auto plan = plan_of(settings, request);
-  fmt::print("{}", as_json ? to_json(plan).dump() + "\n" : to_text(plan));
+  if (as_json) {
+    print_json(to_json(plan));
+  } else {
+    fmt::print("{}", to_text(plan));
+  }
 }
 
 }  // namespace kappascope::cli

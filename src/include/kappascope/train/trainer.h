@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,9 +32,9 @@ struct TrainOptions {
 struct TrainResult {
   std::string
       state;  ///< "finished", "interrupted", or "failed" when the loss became NaN or infinite
-  int64_t steps = 0;  ///< steps taken in all
-  double loss = 0;
-  std::string message;                    ///< what happened and what to do, when not finished
+  int64_t steps = 0;                                       ///< steps taken in all
+  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of the last step; NaN: none was left
+  std::string message{};                  ///< what happened and what to do, when not finished
   std::optional<store::AlarmId> alarm{};  ///< that stopped it
 };
 
