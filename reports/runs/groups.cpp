@@ -81,6 +81,7 @@ std::string joined_states(const Runs& runs) {
   for (const Arm* run : runs) ++counts[run->state];
   if (counts.size() == 1) return counts.begin()->first;
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, state));
   return fmt::format("{}", fmt::join(parts, ", "));
 }

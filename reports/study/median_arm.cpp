@@ -127,6 +127,7 @@ Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, st
 
 Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size_t window) {
   std::vector<const Arm*> pointers;
+  pointers.reserve(runs.size());
   for (const Arm& run : runs) pointers.push_back(&run);
   return median_arm(label, pointers, window);
 }
