@@ -65,7 +65,10 @@ class Processes(unittest.TestCase):
         for name in ("hessian/lambda_1", "hessian/lambda_5", "hessian/lambda_min_1"):
             (a,), (b,) = parts.series(name), whole.series(name)
             self.assertEqual(a.step.tolist(), b.step.tolist())
-            self.assertEqual(a.status, b.status)
+            # Differences of gradients have more noise, which moves what can be certified.
+            for mine, its in zip(a.status, b.status, strict=True):
+                differ_in_rank = {mine, its} == {"converged", "uncertified"}
+                self.assertTrue(mine == its or differ_in_rank, (name, mine, its))
             scale = whole.series("hessian/lambda_1")[0].value.max().item()
             for x, y in zip(a.value.tolist(), b.value.tolist(), strict=True):
                 self.assertAlmostEqual(x, y, delta=2e-3 * scale, msg=name)
