@@ -23,8 +23,6 @@ namespace fs = std::filesystem;
 namespace kappascope::store {
 namespace {
 
-constexpr int kSearchDepth = 2;
-
 std::optional<double> number(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
   return column.getDouble();
@@ -98,15 +96,6 @@ Array decode(const SeriesKey& key, SQLite::Statement& row) {
 std::string select(const std::string& columns, const CheckedTable& table, SQLite::Database& sql) {
   return fmt::format(
       "SELECT {}, {} FROM {}", columns, damage_of(table, Database::version(sql)), table.name);
-}
-
-/// What a study leaves beside its runs; a store that cannot be read is for its reader to complain.
-bool is_result(const fs::path& dir) {
-  try {
-    return RunReader(dir).fact("kind") == "study";
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 }  // namespace
@@ -296,49 +285,6 @@ std::string RunReader::last_written(std::int64_t until) const {
     query.bind(1, until);
     return query.executeStep() ? query.getColumn(0).getString() : std::string();
   });
-}
-
-std::vector<fs::path> find_runs(const fs::path& dir) {
-  std::error_code error;
-  fs::recursive_directory_iterator folder(
-      dir, fs::directory_options::skip_permission_denied, error);
-  require(!error, "cannot look for runs in {}: {}", dir.string(), error.message());
-  const auto holds_run = [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_regular_file(database_file(path), ignored) && !is_result(path);
-  };
-  std::vector<fs::path> runs;
-  if (holds_run(dir)) runs.push_back(dir);
-  for (const auto end = fs::end(folder); folder != end; folder.increment(error)) {
-    if (holds_run(folder->path())) runs.push_back(folder->path());
-    // The top level has depth 0, so a folder two levels down has depth 1.
-    if (folder.depth() + 1 >= kSearchDepth) folder.disable_recursion_pending();
-  }
-  require(!error, "cannot look for runs in {}: {}", dir.string(), error.message());
-  std::sort(runs.begin(), runs.end());
-  return runs;
-}
-
-bool is_archived(const fs::path& run) {
-  try {
-    return !RunReader(run).fact(kArchived).empty();
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-std::vector<fs::path> runs_at(const std::vector<fs::path>& places) {
-  std::vector<fs::path> runs;
-  for (const auto& place : places) {
-    std::error_code ignored;
-    const bool is_folder =
-        fs::is_directory(place, ignored) && !fs::exists(database_file(place), ignored);
-    auto inside = is_folder ? find_runs(place) : std::vector<fs::path>();
-    std::erase_if(inside, is_archived);
-    for (const auto& run : inside.empty() ? std::vector{place} : inside)
-      if (std::ranges::find(runs, run) == runs.end()) runs.push_back(run);
-  }
-  return runs;
 }
 
 }  // namespace kappascope::store
