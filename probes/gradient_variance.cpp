@@ -14,8 +14,8 @@
 
 #include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
-#include "kappascope/nn/autocast.h"
 #include "kappascope/probes/scalars.h"
+#include "kappascope/tensor/autocast.h"
 #include "kappascope/tensor/full_float.h"
 #include "probes/layer_states.h"
 #include "probes/layer_windows.h"
@@ -82,7 +82,7 @@ GradientVariance gradient_variance(const at::Tensor& phi_in,
   torch::NoGradGuard no_grad;
   // As exact as its features, whatever training rounds to for speed.
   const tensor::FullFloat full_float;
-  const nn::Autocast none(phi_in.device().type(), std::nullopt);
+  const tensor::Autocast none(phi_in.device().type(), std::nullopt);
   require(phi_in.dim() == 2 && gamma_in.dim() == 2 && phi_in.size(0) == gamma_in.size(0) &&
               phi_in.size(0) > 0,
           "gradient_variance needs features and gradients of the same tokens");

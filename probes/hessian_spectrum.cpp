@@ -12,9 +12,9 @@
 #include "kappascope/core/time.h"
 #include "kappascope/curvature/averaged.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/nn/random_states.h"
 #include "kappascope/probes/scalars.h"
 #include "kappascope/session/failures.h"
+#include "kappascope/tensor/random_states.h"
 #include "probes/spectrum_rows.h"
 
 namespace kappascope::probes {
@@ -51,7 +51,7 @@ void or_event(store::Snapshot& out, const Device& device, const Work& work) {
   session::Failures failures;
   failures.attempt("", [&] {
     try {
-      const nn::KeepRandomStates keep(device());
+      const tensor::KeepRandomStates keep(device());
       work();
     } catch (const Stopped& stopped) {
       out.events.push_back(

@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "kappascope/nn/autocast.h"
-#include "kappascope/nn/random_states.h"
+#include "kappascope/tensor/autocast.h"
+#include "kappascope/tensor/random_states.h"
 
 namespace kappascope::nn {
 namespace {
@@ -23,10 +23,10 @@ using torch::autograd::variable_list;
 struct Rerun final : torch::CustomClassHolder {
   Rerun(std::function<at::Tensor(const at::Tensor&)> run, const at::Device& device)
       : block(std::move(run)),
-        states(RandomStates::of(device)),
-        autocast(Autocast::now(device.type())) {}
+        states(tensor::RandomStates::of(device)),
+        autocast(tensor::Autocast::now(device.type())) {}
   std::function<at::Tensor(const at::Tensor&)> block;
-  RandomStates states;
+  tensor::RandomStates states;
   std::optional<at::ScalarType> autocast;
 };
 
@@ -39,7 +39,7 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     kept.insert(kept.end(), parameters.begin(), parameters.end());
     ctx->save_for_backward(std::move(kept));
     ctx->saved_data["rerun"] = c10::IValue::make_capsule(rerun);
-    const NoCastCache uncached;
+    const tensor::NoCastCache uncached;
     return rerun->block(x);
   }
 
@@ -53,8 +53,8 @@ struct Recomputed : torch::autograd::Function<Recomputed> {
     if (!twice) inputs[0] = inputs[0].detach().requires_grad_(inputs[0].requires_grad());
     const auto y = [&] {
       const auto device = inputs[0].device();
-      const KeepRandomStates keep(device);
-      const Autocast as_before(device.type(), rerun->autocast);
+      const tensor::KeepRandomStates keep(device);
+      const tensor::Autocast as_before(device.type(), rerun->autocast);
       rerun->states.restore(device);
       return rerun->block(inputs[0]);
     }();

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "kappascope/core/error.h"
-#include "kappascope/nn/autocast.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
+#include "kappascope/tensor/autocast.h"
 #include "train/gradient_sums.h"
 #include "train/optimizer.h"
 #include "train/share.h"
@@ -120,7 +120,7 @@ double add_gradients(Problem& problem, const at::Tensor& rows, const PassOptions
   const auto loss_of = [&](const at::Tensor& some) {
     const auto parameters = problem.model().parameters();
     const auto device = parameters.empty() ? torch::kCPU : parameters.front().device().type();
-    const nn::Autocast cast(device, options.autocast);
+    const tensor::Autocast cast(device, options.autocast);
     return problem.mean_loss(data::Split::kTrain, some);
   };
   if (passes_of(rows, options) == 1) {

@@ -17,7 +17,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/sampler.h"
-#include "kappascope/nn/random_states.h"
+#include "kappascope/tensor/random_states.h"
 #include "kappascope/train/batch_pass.h"
 #include "kappascope/train/checkpoint.h"
 #include "train/share.h"
@@ -84,7 +84,8 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   };
 
   // The weights are drawn alike in all processes, what dropout leaves out is not.
-  if (!leads && first == 0) nn::draw_apart(task.model().parameters().at(0).device(), group->rank());
+  if (!leads && first == 0)
+    tensor::draw_apart(task.model().parameters().at(0).device(), group->rank());
   StepFigures figures(problem);
   task.model().train();
   for (int64_t step = first; step < task.steps; ++step) {

@@ -4,8 +4,8 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/statistics.h"
-#include "kappascope/nn/autocast.h"
 #include "kappascope/nn/gated_mlp.h"
+#include "kappascope/tensor/autocast.h"
 #include "support/catch.h"
 
 using namespace kappascope;
@@ -65,10 +65,10 @@ TEST_CASE("what training rounds to for speed rounds nothing here, and stays as i
     for (const char* precision : {"highest", "high", "medium"}) {
       context.setFloat32MatmulPrecision(precision);
       const auto before = context.float32MatmulPrecision();
-      const nn::Autocast autocast(torch::kCPU, type);
+      const tensor::Autocast autocast(torch::kCPU, type);
       CHECK(numbers() == want);
       CHECK(context.float32MatmulPrecision() == before);
-      CHECK(nn::Autocast::now(torch::kCPU) == type);
+      CHECK(tensor::Autocast::now(torch::kCPU) == type);
     }
   }
   context.setFloat32MatmulPrecision("highest");

@@ -11,8 +11,8 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
-#include "kappascope/nn/autocast.h"
 #include "kappascope/nn/tapped_linear.h"
+#include "kappascope/tensor/autocast.h"
 #include "kappascope/train/batch_pass.h"
 #include "kappascope/train/checkpoint.h"
 #include "support/catch.h"
@@ -99,7 +99,7 @@ TEST_CASE("in 16 bits the layers see 16 bits, and a recomputed block the same on
     REQUIRE(again[i].defined());
     CHECK(torch::equal(kept[i], again[i]));
   }
-  CHECK_FALSE(nn::Autocast::now(torch::kCPU).has_value());
+  CHECK_FALSE(tensor::Autocast::now(torch::kCPU).has_value());
 }
 
 TEST_CASE("a step that overflows is taken again at half the factor, and probes see its own scale") {
@@ -168,7 +168,7 @@ TEST_CASE("a squared loss of outputs in 16 bits is taken in float") {
     CAPTURE(precision);
     config.precision = precision;
     auto task = train::make_task(config);
-    const nn::Autocast cast(torch::kCPU, train::low_precision(precision));
+    const tensor::Autocast cast(torch::kCPU, train::low_precision(precision));
     const auto rows = torch::arange(16);
     REQUIRE(
         at::isReducedFloatingType(task.problem->outputs(data::Split::kTrain, rows).scalar_type()));

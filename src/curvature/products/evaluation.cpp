@@ -88,14 +88,12 @@ bool is_older(const Node* node, uint64_t began) {
 
 }  // namespace
 
-Undisturbed::Undisturbed() : cached_(at::autocast::is_autocast_cache_enabled()) {
+Undisturbed::Undisturbed() {
   at::autocast::clear_cache();
-  at::autocast::set_autocast_cache_enabled(false);
 }
 
 Undisturbed::~Undisturbed() {
   at::autocast::clear_cache();
-  at::autocast::set_autocast_cache_enabled(cached_);
 }
 
 void Evaluation::require_within(double share, double sum) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
+#include "kappascope/tensor/autocast.h"
 #include "kappascope/tensor/full_float.h"
 
 namespace kappascope::curvature {
@@ -31,7 +32,7 @@ class Undisturbed {
 
  private:
   tensor::FullFloat full_;
-  bool cached_;
+  tensor::NoCastCache uncached_;
 };
 
 /// A function of the parameters that must have the same value whenever it is evaluated.

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "kappascope/core/require.h"
-#include "kappascope/nn/random_states.h"
 #include "kappascope/session/session.h"
+#include "kappascope/tensor/random_states.h"
 #include "kappascope/tensor/state_bytes.h"
 
 namespace kappascope::train {
@@ -43,8 +43,8 @@ void require_random_state(const at::Tensor& state) {
           "its random state is none of the generator's");
 }
 
-nn::RandomStates random_states(const tensor::State& state) {
-  nn::RandomStates random{state.tensor(kRandom, torch::kByte, {-1}), {}};
+tensor::RandomStates random_states(const tensor::State& state) {
+  tensor::RandomStates random{state.tensor(kRandom, torch::kByte, {-1}), {}};
   require_random_state(random.host);
   // A run that goes on on another device draws there what its seed gives.
   if (state.has(kDeviceRandom)) random.device = state.tensor(kDeviceRandom, torch::kByte, {-1});
@@ -56,7 +56,7 @@ nn::RandomStates random_states(const tensor::State& state) {
 tensor::State process_states(const torch::nn::Module& model, session::Session& session) {
   tensor::State state;
   state.set("session", session.state());
-  const auto random = nn::RandomStates::of(device_of(model));
+  const auto random = tensor::RandomStates::of(device_of(model));
   state.set(kRandom, random.host);
   if (random.device.defined()) state.set(kDeviceRandom, random.device);
   return state;
@@ -96,7 +96,7 @@ void load_process_states(const tensor::State& state,
   const auto random = random_states(state);
   session.load_steps(state.inner("session"));
   random.restore(device_of(model));
-  if (rank > 0) nn::draw_apart(device_of(model), rank);
+  if (rank > 0) tensor::draw_apart(device_of(model), rank);
 }
 
 }  // namespace kappascope::train

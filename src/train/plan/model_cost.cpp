@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "kappascope/nn/autocast.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/nn/transformers/language_models.h"
 #include "kappascope/nn/transformers/vit_vae.h"
 #include "kappascope/tensor/allocations.h"
+#include "kappascope/tensor/autocast.h"
 #include "kappascope/train/precision.h"
 #include "train/problems/problems.h"
 
@@ -75,7 +75,7 @@ Measured measure(torch::nn::Module& module,
   const auto pass = [&](std::int64_t rows) {
     const tensor::Allocations counted;
     const auto y = [&] {
-      const nn::Autocast cast(torch::kCPU, low_precision(config.precision));
+      const tensor::Autocast cast(torch::kCPU, low_precision(config.precision));
       return forward(rows);
     }();
     const auto kept = counted.live();
@@ -132,7 +132,7 @@ void add_blocks(ModelCost& cost,
   for (std::int64_t i = 0; i < count; ++i) add_layers(*block, cost.tokens, cost.layers);
   const auto rows = std::max<std::int64_t>(1, kTimed / tokens);
   cost.sample = [forward, rows, type = low_precision(config.precision)] {
-    const nn::Autocast cast(torch::kCPU, type);
+    const tensor::Autocast cast(torch::kCPU, type);
     forward(rows).mean().backward();
   };
   cost.sample_flop = 3 * flop_of(tokens) * static_cast<double>(rows);
@@ -210,7 +210,7 @@ ModelCost classifier_cost(const TrainConfig& config,
   constexpr std::int64_t kTimed = 64;
   const auto timed = std::min(rows, kTimed);
   cost.sample = [forward, timed, type = low_precision(config.precision)] {
-    const nn::Autocast cast(torch::kCPU, type);
+    const tensor::Autocast cast(torch::kCPU, type);
     forward(timed).backward();
   };
   cost.sample_flop = static_cast<double>(timed) * cost.flop;

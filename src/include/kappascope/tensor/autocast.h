@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace kappascope::nn {
+namespace kappascope::tensor {
 
 /// LibTorch's autocast on a device for as long as it lives: products of matrices and attention are
 /// taken in a type of 16 bits, and weights stay what they are. Without a type, and on a device that
@@ -38,4 +38,4 @@ class NoCastCache {
   bool before_;
 };
 
-}  // namespace kappascope::nn
+}  // namespace kappascope::tensor

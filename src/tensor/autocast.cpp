@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/nn/autocast.h"
+#include "kappascope/tensor/autocast.h"
 
 #include <ATen/autocast_mode.h>
 #include <torch/types.h>
 
-namespace kappascope::nn {
+namespace kappascope::tensor {
 namespace {
 
 bool knows(at::DeviceType device) {
@@ -43,4 +43,4 @@ NoCastCache::~NoCastCache() {
   at::autocast::set_autocast_cache_enabled(before_);
 }
 
-}  // namespace kappascope::nn
+}  // namespace kappascope::tensor

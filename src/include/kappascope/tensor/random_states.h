@@ -7,10 +7,10 @@
 
 #include <cstdint>
 
-namespace kappascope::nn {
+namespace kappascope::tensor {
 
 /// The states of the generators that a model on a device draws from: the host's, and the device's
-/// own where it has one. All in this header: the Python package's library has probes and no nn.
+/// own where it has one.
 struct RandomStates {
   at::Tensor host;    ///< [bytes]
   at::Tensor device;  ///< undefined where the device draws by the host's, and where it is not known
@@ -58,4 +58,4 @@ class KeepRandomStates {
   RandomStates states_;
 };
 
-}  // namespace kappascope::nn
+}  // namespace kappascope::tensor
