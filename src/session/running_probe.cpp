@@ -112,10 +112,21 @@ std::string RunningProbe::budget_in_words(const Progress& progress,
   const double known_cost = budget_.knows_cost() ? budget_.cost(work) : budget_.spent();
   const double seconds = std::max(known_cost, probe_->least_seconds());
   const double share = seconds / (static_cast<double>(schedule_.every) * progress.step_seconds);
+  const auto budget =
+      fmt::format("its budget is {:.3g} % of the training time", 100 * schedule_.budget);
+  // What the first windows took is more than the share of a short training.
+  if (share <= schedule_.budget)
+    return fmt::format(
+        "{}, and its windows have taken {:.2g} s of {:.2g} s so far; they come again when training "
+        "has paid for them, 0 ({}) sets no limit",
+        budget,
+        budget_.spent(),
+        progress.training_seconds,
+        budget_setting_);
   return fmt::format(
-      "its budget is {:.3g} % of the training time, and a window {}takes about {:.2g} s every {} "
-      "steps of {:.2g} s; a budget of {:.2g} ({}) would pay for each, 0 sets no limit",
-      100 * schedule_.budget,
+      "{}, and a window {}takes about {:.2g} s every {} steps of {:.2g} s; a budget of {:.2g} ({}) "
+      "would pay for each, 0 sets no limit",
+      budget,
       by_layers() ? "of all layers " : "",
       seconds,
       schedule_.every,

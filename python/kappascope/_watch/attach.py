@@ -13,6 +13,7 @@ from .experts import find_banks
 from .layers import find_layers, notes_on, nothing_found
 from .._library import Error, one_line
 from .._optimizers import why_unknown
+from .._packages import packages
 from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
@@ -149,6 +150,7 @@ def attach(
         "model": type(watched.model).__name__,
         "optimizer": type(optimizer).__name__,
         "command": " ".join(sys.argv),
+        "packages": packages(),
         **(facts or {}),
     }
     trained = [p for p in watched.model.parameters() if p.requires_grad]

@@ -7,8 +7,9 @@ from typing import Any
 
 import kappascope
 import torch
-from models import Problem
+from models import Gated, Problem, dense_hessian
 from torch import Tensor
+from torch.nn import functional
 
 ROUNDS = ("tf32", "bf16")
 
@@ -151,6 +152,39 @@ class LastBits(unittest.TestCase):
                         kappascope.spectrum(
                             self.loss(problem, share, of_gradient), problem.model, product=product
                         )
+
+
+class SixteenBits(unittest.TestCase):
+    def test_bounds_of_differences_hold_the_exact_eigenvalue(self) -> None:
+        """Nets of drawn sizes and scales; the truth is in double, of the same weights."""
+        for seed in range(20):
+            generator = torch.Generator().manual_seed(seed)
+            inputs, hidden, classes, rows = (
+                int(torch.randint(low, high, (), generator=generator))
+                for low, high in ((2, 9), (2, 9), (2, 6), (8, 100))
+            )
+            torch.manual_seed(seed)
+            model = Gated(inputs, hidden, classes)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.mul_(0.5 + 2 * torch.rand((), generator=generator))
+            x, y = torch.randn(rows, inputs), torch.randint(classes, (rows,))
+            exact = Gated(inputs, hidden, classes).double()
+            exact.load_state_dict(model.state_dict())
+            truth = torch.linalg.eigvalsh(
+                dense_hessian(exact, x.double(), lambda out, y=y: functional.cross_entropy(out, y))
+            )
+            for dtype in (torch.bfloat16, torch.float16):
+
+                def loss(model: Gated = model, x: Tensor = x, y: Tensor = y, dtype=dtype) -> Tensor:
+                    with torch.autocast("cpu", dtype=dtype):
+                        return functional.cross_entropy(model(x), y)
+
+                with self.subTest(seed=seed, dtype=dtype):
+                    found = kappascope.spectrum(loss, model, top=1, product="finite difference")
+                    self.assertLess((truth - found.eigenvalues[0]).abs().min(), found.bounds[0])
+                    # And are no bound that holds whatever the value is.
+                    self.assertLess(found.bounds[0], 0.5 * truth.abs().max())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """A watched training loop: the numbers are those of what passed, and training does not notice."""
 
 import math
+import platform
 import unittest
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,13 @@ class Numbers(Attached):
                 self.assertEqual(int(rows), x.shape[0])
                 ends = np.linalg.eigvalsh(np.cov(x.double().numpy(), rowvar=False, ddof=0))
                 self.assertAlmostEqual(value.item() / (ends[-1] / ends[0]), 1, delta=1e-5)
+        packages = found.facts["packages"].split(", ")
+        for name, version in (
+            ("python", platform.python_version()),
+            ("numpy", np.__version__),
+            ("torch", torch.__version__),
+        ):
+            self.assertIn(f"{name} {version}", packages)
         losses = found.series("loss/train")[0]
         self.assertEqual(losses.step.tolist(), list(range(6)))
         self.assertTrue(all(math.isfinite(x) for x in losses.value))
