@@ -209,7 +209,7 @@ def trace(
     product: Product = "automatic",
     relative_error: float = 0.05,
     max_products: int = 100,
-    sketch: int = 5,
+    sketch: int = 7,
     max_vectors: int = 0,
     seed: int = 0,
     only: str | None = None,

@@ -38,7 +38,7 @@ TEST_CASE("the stated error covers the trace at its rate, and few products reach
   }
   // With a true rate of 95 % fewer than 360 of 400 happen once in 10⁵ (normal approximation).
   CHECK(covered >= 360);
-  CHECK(products <= 25 * kSeeds);
+  CHECK(products <= 27 * kSeeds);  // 26 are the fewest: seven directions, 4 and 8 vectors
 }
 
 TEST_CASE("taking directions out pays where a few eigenvalues carry the trace") {
@@ -124,7 +124,7 @@ TEST_CASE("fewer vectors make a smaller sketch") {
   const auto op = dense_operator(with_spectrum(hessian_like(200), 1));
   TraceOptions options{.max_products = 2000, .relative_error = 0.02};
   const auto free = trace(op, options);
-  options.max_vectors = 7;
+  options.max_vectors = 9;
   CHECK(trace(op, options).products == free.products);
   options.max_vectors = 3;
   const auto tight = trace(op, options);
