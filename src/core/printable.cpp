@@ -35,6 +35,22 @@ std::size_t character(std::string_view text, std::size_t i) {
   return 0;
 }
 
+/// Marks that a terminal obeys: the order of the letters around them is another than that of the
+/// text (Unicode's Bidi_Control), and separators of lines and paragraphs.
+bool changes_order(std::string_view character) {
+  const auto second = byte(character, 1), third = byte(character, 2);
+  switch (byte(character, 0)) {
+    case 0xD8:
+      return second == 0x9C;  // U+061C
+    case 0xE2:
+      return (second == 0x80 && (third == 0x8E || third == 0x8F ||      // U+200E, U+200F
+                                 (third >= 0xA8 && third <= 0xAE))) ||  // U+2028 to U+202E
+             (second == 0x81 && third >= 0xA6 && third <= 0xA9);        // U+2066 to U+2069
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -42,8 +58,9 @@ std::string printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = character(text, i);
     const auto first = byte(text, i);
-    const bool control =
-        length == 0 || first < 0x20 || first == 0x7F || (first == 0xC2 && byte(text, i + 1) < 0xA0);
+    const bool control = length == 0 || first < 0x20 || first == 0x7F ||
+                         (first == 0xC2 && byte(text, i + 1) < 0xA0) ||
+                         changes_order(text.substr(i, length));
     if (first == '\n' || first == '\r' || first == '\t') {
       out += ' ';
     } else if (control) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/printable.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
 #include "support/catch.h"
 
 using kappascope::printable;
@@ -19,6 +23,32 @@ TEST_CASE("nothing that a terminal obeys is printed") {
                   "31m") == "c1 \\xc2\\x9b31m");
   CHECK(printable("\xc2\xa0") == "\xc2\xa0");  // the first character above them
   CHECK(printable(std::string("a\0b", 3)) == "a\\x00b");
+}
+
+TEST_CASE("no mark changes the order of letters or begins a line") {
+  for (const char* mark : {"\u061C",
+                           "\u200E",
+                           "\u200F",
+                           "\u2028",
+                           "\u2029",
+                           "\u202A",
+                           "\u202B",
+                           "\u202C",
+                           "\u202D",
+                           "\u202E",
+                           "\u2066",
+                           "\u2067",
+                           "\u2068",
+                           "\u2069"}) {
+    std::string written;
+    for (const char* c = mark; *c != 0; ++c)
+      written += fmt::format("\\x{:02x}", static_cast<unsigned char>(*c));
+    CHECK(printable(std::string("a") + mark + "b") == "a" + written + "b");
+  }
+  // Their neighbours are letters and spaces of some language.
+  for (const char* text :
+       {"\u061B", "\u061D", "\u200D", "\u2010", "\u2027", "\u202F", "\u2065", "\u206A"})
+    CHECK(printable(text) == text);
 }
 
 TEST_CASE("a text of several lines is printed on one") {

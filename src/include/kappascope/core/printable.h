@@ -6,9 +6,10 @@
 
 namespace kappascope {
 
-/// The text on one line, with nothing in it that a terminal would obey: a line break is a space,
-/// any other control character of ASCII or of U+0080 to U+009F, and what is no UTF-8, is written as
-/// \xHH. Names and messages that come from files are shown by it.
+/// The text on one line, with nothing in it that a terminal obeys: a line break is a space, any
+/// other control character of ASCII or of U+0080 to U+009F, a mark that changes the order of
+/// letters (U+202E and its kind), and what is no UTF-8, is written byte by byte as \xHH. Names and
+/// messages that come from files are shown by it.
 std::string printable(std::string_view text);
 
 }  // namespace kappascope
