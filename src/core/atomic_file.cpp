@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include "kappascope/core/own_files.h"
 #include "kappascope/core/require.h"
 
 namespace fs = std::filesystem;
@@ -19,20 +20,6 @@ namespace kappascope {
 namespace {
 
 constexpr std::string_view kPartial = ".partial";
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  int number_;
-};
 
 /// Flushes a file or, so that the names in it last, a directory.
 void flush(const fs::path& path, int flags) {
@@ -126,7 +113,8 @@ void remove_leftovers(const fs::path& directory, std::string_view start) {
     const auto name = entry.path().filename().string();
     if (!name.starts_with(prefix) || !name.ends_with(kPartial)) continue;
     // That of a writer at work is locked.
-    const Descriptor leftover(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const Descriptor leftover(
+        ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (leftover.get() >= 0 && ::flock(leftover.get(), LOCK_EX | LOCK_NB) == 0)
       fs::remove(entry.path(), ignored);
   }

@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "kappascope/core/error.h"
+#include "kappascope/core/own_files.h"
 #include "kappascope/store/run_reader.h"
 #include "kappascope/store/run_writer.h"
 
@@ -19,14 +19,6 @@ namespace fs = std::filesystem;
 
 std::string without_section(const std::string& setting) {
   return setting.substr(setting.rfind('.') + 1);
-}
-
-std::string folder_name(std::string text) {
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 128 && std::isalnum(byte) == 0 && c != '.' && c != '_' && c != '+') c = '-';
-  }
-  return text;
 }
 
 /// Every choice of one value for each setting, the last setting changing fastest.
@@ -83,6 +75,13 @@ void refuse_overwritten(const StudyDefinition& definition, const Settings& chang
 }
 
 void find_progress(StudyRun& run, const Difference& difference) {
+  if (fs::is_symlink(fs::symlink_status(run.dir))) {
+    run.progress = Progress::kConflict;
+    run.conflict = run.dir.string() +
+                   " is a link, and may lead anywhere: remove it, or choose another folder for the "
+                   "runs (--out)";
+    return;
+  }
   if (!fs::exists(run.dir / "run.sqlite")) {
     run.progress = Progress::kMissing;
     if (fs::exists(run.dir) && !store::RunWriter::is_half_made(run.dir)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/train/checkpoint.h"
 
+#include <sys/stat.h>
 #include <torch/types.h>
 
 #include <fstream>
@@ -111,6 +112,36 @@ TEST_CASE("a checkpoint of version 0.1 is refused by name and never read") {
   fs::rename(file, folder / "checkpoints/step-00000007.safetensors");
   CHECK_THROWS_WITH(train::newest_checkpoint(folder.path()),
                     Catch::Contains("not a whole safetensors file"));
+}
+
+TEST_CASE("checkpoints are not written, read or removed through a link") {
+  Trained trained;
+  const auto& task = trained.task;
+  train::TappedSession session(
+      task.model(), store::RunWriter::create(trained.folder / "other", {}), {});
+  const auto elsewhere = trained.folder / "elsewhere";
+  fs::rename(trained.run / "checkpoints", elsewhere);
+  fs::create_directory_symlink(elsewhere, trained.run / "checkpoints");
+  const auto refused = Catch::Contains("checkpoints: it is a link");
+  CHECK_THROWS_WITH(train::save_checkpoint(trained.run, 9, task.model(), *task.optimizer, session),
+                    refused);
+  CHECK_THROWS_WITH(train::newest_checkpoint(trained.run), refused);
+  CHECK_THROWS_WITH(train::checkpoint_files(trained.run), refused);
+  CHECK_THROWS_WITH(train::prune_checkpoints(trained.run, 1), refused);
+  CHECK(std::distance(fs::directory_iterator(elsewhere), {}) == 2);
+  // A link among them, and a pipe, which nobody would end.
+  fs::remove(trained.run / "checkpoints");
+  fs::rename(elsewhere, trained.run / "checkpoints");
+  const auto moved = trained.folder / "moved";
+  fs::rename(trained.second, moved);
+  fs::create_symlink(moved, trained.second);
+  CHECK_THROWS_WITH(train::read_checkpoint(trained.second), Catch::Contains("it is a link"));
+  CHECK(train::newest_checkpoint(trained.run)->step == 3);
+  fs::remove(trained.second);
+  REQUIRE(::mkfifo(trained.second.c_str(), 0600) == 0);
+  CHECK_THROWS_AS(train::read_checkpoint(trained.second), Error);
+  train::prune_checkpoints(trained.run, 1);
+  CHECK(fs::exists(moved));
 }
 
 TEST_CASE("no flipped bit and no cut of a checkpoint passes") {

@@ -22,6 +22,7 @@
 #include "cli/train/usage.h"
 #include "kappascope/core/memory.h"
 #include "kappascope/core/notice.h"
+#include "kappascope/core/own_files.h"
 #include "kappascope/core/require.h"
 #include "kappascope/core/time.h"
 #include "kappascope/data/module_tensors.h"
@@ -51,15 +52,6 @@ std::string progress_text(const std::string& label, const train::Progress& progr
                      std::isfinite(progress.seconds_left)
                          ? fmt::format("  {} left", format_seconds(progress.seconds_left))
                          : "");
-}
-
-// A label as the name of a folder: no spaces or slashes, so that it can be typed back.
-std::string folder_name(std::string label) {
-  for (char& c : label) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 128 && std::isalnum(byte) == 0 && c != '.' && c != '_') c = '-';
-  }
-  return label;
 }
 
 int exit_status(const train::TrainResult& result) {
@@ -264,7 +256,12 @@ int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group
   ProgressLine line(!leads(group));
   if (!resuming && values["model.kind"].defaulted() && data::holds_text(settings.train.data)) {
     settings.train.kind = "language";
-    line.note(settings.train.data + " holds text: training a language model (model.kind)");
+    // A megabyte is then some 270 steps, and a step of a context of 128 has 4,096 tokens.
+    if (values["train.batch"].defaulted()) settings.train.batch = 32;
+    line.note(fmt::format(
+        "{} holds text: training a language model (model.kind) on batches of {} (train.batch)",
+        settings.train.data,
+        settings.train.batch));
   }
   settings.train.label = label_of(settings.train);
   settings.train.validate();

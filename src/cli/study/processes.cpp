@@ -87,7 +87,7 @@ pid_t start(const Job& job, const std::string* device) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(
-      &files, STDOUT_FILENO, job.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+      &files, STDOUT_FILENO, job.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0644);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   // A group of its own: Ctrl-C reaches this program, which passes it on once.
   posix_spawnattr_t attributes;

@@ -13,6 +13,7 @@
 #include "cli/study/processes.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
+#include "kappascope/core/own_files.h"
 #include "kappascope/core/time.h"
 #include "kappascope/tensor/cuda_devices.h"
 #include "kappascope/train/device.h"
@@ -42,8 +43,8 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
                           const std::string& study,
                           const fs::path& folder,
                           int threads) {
-  make_directories(folder / "settings");
-  make_directories(folder / "logs");
+  make_directories(own_folder(folder, "settings"));
+  make_directories(own_folder(folder, "logs"));
   std::vector<Job> jobs;
   for (const auto* run : runs) {
     auto settings = settings_of(*run, study);
@@ -52,7 +53,7 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
     write_text_atomically(file, to_ini(settings));
     // Where it goes on is the study's to say: the run was perhaps begun on another device.
     Job job{{"train", "--resume", run->dir.string(), "--device", settings.train.device},
-            folder / "logs" / (run->name + ".txt")};
+            own_file(folder, fs::path("logs") / (run->name + ".txt"))};
     if (run->progress == study::Progress::kMissing)
       job.words = {"train", "--config", file.string(), "--out", run->dir.string()};
     job.any_device = settings.train.device == "cuda" || settings.train.device == "auto";

@@ -4,7 +4,13 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <array>
+#include <cstring>
+#include <fstream>
 #include <string>
+
+#include "kappascope/core/own_files.h"
+#include "kappascope/core/require.h"
 
 namespace fs = std::filesystem;
 
@@ -26,6 +32,30 @@ std::string immutable_uri(const fs::path& file) {
   return uri + "?immutable=1";
 }
 
+/// Whether the rollback journal of `file` names a super-journal: that of a transaction over several
+/// databases. SQLite would roll back with what it names, and delete that, wherever it is; we write
+/// none. The name's mark is the last thing in a journal (SQLite's file format, "The Rollback
+/// Journal").
+bool names_another(const fs::path& file) {
+  static constexpr std::array<unsigned char, 8> kMark = {
+      0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+  std::ifstream journal(file.string() + "-journal", std::ios::binary);
+  std::array<char, kMark.size()> end{};
+  journal.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
+  journal.read(end.data(), end.size());
+  return journal.good() && std::memcmp(end.data(), kMark.data(), kMark.size()) == 0;
+}
+
+/// Refuses what would lead SQLite out of the run's folder.
+void require_own_files(const fs::path& file) {
+  for (const auto* suffix : {"", "-journal", "-wal", "-shm"})
+    own_file(file.parent_path(), file.filename().string() + suffix);
+  require(!names_another(file),
+          "cannot open {0}: {0}-journal names a file outside the run, which rolling it back would "
+          "delete; remove the journal, and `kappascope check` says what is whole",
+          file.string());
+}
+
 /// The file may be a stranger's: nothing that stands in its schema is run.
 void run_nothing_of(SQLite::Database& sql) {
   sqlite3_db_config(sql.getHandle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -37,6 +67,7 @@ void run_nothing_of(SQLite::Database& sql) {
 }  // namespace
 
 SQLite::Database connect(const fs::path& file) {
+  require_own_files(file);
   SQLite::Database sql(file.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMs);
   run_nothing_of(sql);
   return sql;
@@ -61,6 +92,7 @@ SQLite::Database connect_to_read_alone(const fs::path& file, const SQLite::Excep
   std::error_code none;
   const auto log = fs::file_size(file.string() + "-wal", none);
   if (!none && log > 0) throw exception;
+  require_own_files(file);
   SQLite::Database alone(immutable_uri(file), SQLite::OPEN_READONLY | SQLite::OPEN_URI);
   run_nothing_of(alone);
   return alone;

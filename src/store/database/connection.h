@@ -8,7 +8,9 @@
 
 namespace kappascope::store {
 
-/// A connection that runs nothing of what stands in the file's schema.
+/// A connection that runs nothing of what stands in the file's schema, follows no link in the place
+/// of the database, its journal, its log or their index, and rolls back no journal that names
+/// another file: an Error.
 SQLite::Database connect(const std::filesystem::path& file);
 
 /// Whether SQLite could not have the memory that the readers and the writer of a write-ahead log

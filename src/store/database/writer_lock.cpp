@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "kappascope/core/own_files.h"
 #include "kappascope/core/place.h"
 #include "kappascope/core/require.h"
 
@@ -17,10 +18,6 @@ namespace fs = std::filesystem;
 
 namespace kappascope::store {
 namespace {
-
-fs::path lock_file(const fs::path& dir) {
-  return dir / WriterLock::kName;
-}
 
 struct flock whole_file() {
   struct flock lock = {};
@@ -41,46 +38,41 @@ std::string read_holder(int descriptor) {
 
 }  // namespace
 
-WriterLock::WriterLock(const fs::path& dir, std::string_view what) {
-  const std::string file = lock_file(dir).string();
-  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  require(descriptor_ >= 0,
+WriterLock::WriterLock(const fs::path& dir, std::string_view what)
+    : file_(open_own_file(dir, kName, O_RDWR | O_CREAT)) {
+  require(file_.get() >= 0,
           "cannot write the {} {}: {} (writer.lock); check the permissions, or choose another "
           "directory",
           what,
           dir.string(),
           std::strerror(errno));
   struct flock lock = whole_file();
-  if (fcntl(descriptor_, F_OFD_SETLK, &lock) != 0) {
+  if (fcntl(file_.get(), F_OFD_SETLK, &lock) != 0) {
     const int error = errno;
-    const std::string holder = read_holder(descriptor_);
-    ::close(descriptor_);
     require(error != EAGAIN && error != EACCES,
             "cannot write the {} {}: it is being written by {}; wait for it to end, or choose "
             "another directory",
             what,
             dir.string(),
-            holder);
-    throw Error(fmt::format(
-        "cannot lock {}: {}; put the run on a file system with locks", file, std::strerror(error)));
+            read_holder(file_.get()));
+    throw Error(fmt::format("cannot lock {}: {}; put the run on a file system with locks",
+                            (dir / kName).string(),
+                            std::strerror(error)));
   }
   // Only for the message above, so a failure to write it costs nothing else.
   const std::string self = this_process();
-  if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, self.data(), self.size(), 0) < 0)
+  if (ftruncate(file_.get(), 0) != 0 || pwrite(file_.get(), self.data(), self.size(), 0) < 0)
     return;
 }
 
-WriterLock::~WriterLock() {
-  ::close(descriptor_);
-}
-
 bool WriterLock::held(const fs::path& dir) {
-  const int descriptor = ::open(lock_file(dir).c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  struct flock lock = whole_file();
-  const bool asked = fcntl(descriptor, F_OFD_GETLK, &lock) == 0;
-  ::close(descriptor);
-  return asked && lock.l_type != F_UNLCK;
+  try {
+    const auto file = open_own_file(dir, kName, O_RDONLY);
+    struct flock lock = whole_file();
+    return file.get() >= 0 && fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  } catch (const Error&) {
+    return false;  // a link or a pipe is nobody's lock
+  }
 }
 
 }  // namespace kappascope::store

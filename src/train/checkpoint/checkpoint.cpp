@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kappascope/core/atomic_file.h"
+#include "kappascope/core/own_files.h"
 #include "kappascope/core/require.h"
 #include "kappascope/data/module_tensors.h"
 #include "kappascope/session/session.h"
@@ -37,11 +38,16 @@ int64_t step_of(const fs::path& file, const char* extension) {
   return error == std::errc() && stop == end && step >= 0 ? step : -1;
 }
 
+/// Where they are; not through a link.
+fs::path folder_of(const fs::path& run_dir) {
+  return own_folder(run_dir, "checkpoints");
+}
+
 /// By step.
 std::map<int64_t, fs::path> list(const fs::path& run_dir, const char* extension) {
   std::map<int64_t, fs::path> found;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(run_dir / "checkpoints", ignored)) {
+  for (const auto& entry : fs::directory_iterator(folder_of(run_dir), ignored)) {
     const auto step = step_of(entry.path(), extension);
     if (step >= 0) found.emplace(step, entry.path());
   }
@@ -88,7 +94,7 @@ fs::path write_checkpoint(const fs::path& run_dir, int64_t step, const tensor::S
   require(fs::is_directory(run_dir),
           "cannot write a checkpoint: there is no directory {}",
           run_dir.string());
-  const auto dir = run_dir / "checkpoints";
+  const auto dir = folder_of(run_dir);
   make_directories(dir);
   auto file = dir / fmt::format("step-{:08}{}", step, kExtension);
   try {
@@ -138,6 +144,7 @@ fs::path save_own_checkpoint(const fs::path& run_dir,
 }
 
 Checkpoint read_checkpoint(const fs::path& file) {
+  own_file(file.parent_path(), file.filename());
   if (file.extension() == kOldExtension) refuse_old(file);
   Checkpoint checkpoint{file, 0, read_state(file)};
   checkpoint.step = checkpoint.state.integer("step");
@@ -215,7 +222,7 @@ std::vector<fs::path> checkpoint_files(const fs::path& run_dir) {
 }
 
 void prune_checkpoints(const fs::path& run_dir, int64_t keep) {
-  remove_leftovers(run_dir / "checkpoints", "step-");
+  remove_leftovers(folder_of(run_dir), "step-");
   auto found = list(run_dir, kExtension);
   while (keep > 0 && std::ssize(found) > keep) {
     fs::remove(found.begin()->second);

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "kappascope/core/own_files.h"
+
 namespace kappascope::store {
 
 /// The right to write the run, or the study, in a directory: a lock of the kernel on
@@ -16,18 +18,17 @@ class WriterLock {
  public:
   static constexpr const char* kName = "writer.lock";
 
-  /// Throws Error, naming the process that has it, when the lock is taken. `what`: is written
-  /// there.
+  /// Throws Error, naming the process that has it, when the lock is taken, and where the file is
+  /// a link or no file of the folder alone. `what`: is written there.
   explicit WriterLock(const std::filesystem::path& dir, std::string_view what = "run");
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;
-  ~WriterLock();
 
   /// Whether some process writes the run in `dir` now; false where that cannot be known.
   static bool held(const std::filesystem::path& dir);
 
  private:
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace kappascope::store
