@@ -166,7 +166,9 @@ OptionGroup train_group(train::TrainConfig& t) {
   auto made = group("train", "loss, length, batch, seed, evaluation, checkpoints");
   made.options.add_options()("train.epochs", number(t.epochs), "passes over the training data")(
       "train.steps", number(t.steps), "steps; if positive, replaces train.epochs")(
-      "train.batch", number(t.batch), "rows per step (images, or windows of text)")(
+      "train.batch",
+      number(t.batch),
+      "rows per step (images, or windows of text; 32 where a text alone is given)")(
       "train.micro-batch",
       number(t.micro_batch),
       "rows per forward and backward pass; the gradients of a step's passes add up to the batch's "

@@ -39,6 +39,25 @@ TEST_CASE("a text as data selects a language model, and says so") {
   CHECK_THAT(asked.err, Contains("text.txt holds text") && Contains("--model.kind language"));
 }
 
+TEST_CASE("a text alone is trained on for more than a few steps") {
+  const Workplace work;
+  std::string text;  // a tenth of a megabyte: with batches of 256 it had four steps
+  for (int i = 0; text.size() < 115'000; ++i) text += "line " + std::to_string(i) + " of many\n";
+  kappascope::testing::write_bytes(work.path() / "text.txt", text);
+  const std::string small =
+      "--model.width 8 --model.hidden 12 --model.blocks 1 --model.heads 2 --train.threads 1 "
+      "--probes.hessian false ";
+  const auto got = work.run("train --data text.txt --out run " + small);
+  REQUIRE(got.status == 0);
+  CHECK_THAT(got.err, Contains("on batches of 32 (train.batch)"));
+  const RunReader run(work.path() / "run");
+  CHECK_THAT(run.fact("config"), Contains("batch = 32\n"));
+  CHECK(run.last_step() >= 24);
+  // What is asked for holds.
+  REQUIRE(work.run("train --data text.txt --train.batch 64 --out asked " + small).status == 0);
+  CHECK_THAT(RunReader(work.path() / "asked").fact("config"), Contains("batch = 64\n"));
+}
+
 TEST_CASE("a ViT-VAE takes its patch from the images") {
   const Workplace work;
   const auto got =
