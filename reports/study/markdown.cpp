@@ -163,7 +163,7 @@ std::string extent(const StudyResult& study) {
   text += fmt::format("{} seeds, {} of {} runs.", study.seeds, study.ended, study.runs);
   if (study.outdated)
     text += " Of an earlier definition of this study: it has changed since and was not run again.";
-  return printable(text) + "\n";
+  return markdown_text(text) + "\n";
 }
 
 }  // namespace
@@ -174,7 +174,7 @@ std::string study_markdown(const std::vector<StudyResult>& results) {
   const auto decided = [](const StudyResult& study) { return !study.verdicts.empty(); };
   if (std::ranges::any_of(results, decided)) out += summary(results);
   for (const auto& study : results) {
-    out += fmt::format("\n## {}\n\n{}", printable(study.name), extent(study));
+    out += fmt::format("\n## {}\n\n{}", markdown_text(study.name), extent(study));
     if (!study.command.empty()) out += "\n    " + printable(study.command) + "\n";
     out += verdicts_table(study) + arms_table(study) + comparisons_table(study);
   }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kappascope/core/markdown.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/store/schema/alarms.h"
 
 namespace kappascope::reports {
@@ -47,14 +49,14 @@ std::string table(const WarningGroup& group, const WarningStudy& study) {
       "| rule | shipped as | alarms | false, % | spikes warned of, % | lead, steps | before less "
       "chance | after less chance | ahead of the plain rules, % | the same less chance | leads |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n",
-      group.name,
+      markdown_text(group.name),
       group.trainings,
       group.steps,
       group.with_spikes,
       group.spikes);
   for (const auto& record : group.records) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-                        record.rule,
+                        markdown_cell(record.rule),
                         role_of(record.rule, study),
                         record.alarms,
                         cell(record.false_share),
@@ -83,8 +85,8 @@ std::string of_kappa(const WarningGroup& group, const WarningRecord& record) {
   return fmt::format(
       "- {}, {}: {} and {}. In the steps before a spike it speaks for {} more spikes in a hundred "
       "than chance, in those from its begin on for {}.\n",
-      group.name,
-      record.rule,
+      markdown_text(group.name),
+      markdown_text(record.rule),
       side(record.before, "lead"),
       side(record.after, "follow"),
       cell(record.before),
@@ -110,7 +112,7 @@ std::string warnings_markdown(const WarningStudy& study) {
       "at 95 % over all rules together (Bonferroni), and it is false no more often than the best "
       "plain rule.\n",
       kWarningsMark,
-      study.command,
+      printable(study.command),
       study.horizon,
       study.first_step,
       study.horizon,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/help.h"
+#include "cli/say.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
@@ -124,8 +125,7 @@ void check_output(const std::filesystem::path& file,
 
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values) {
   if (const auto help = help_asked(arguments)) {
-    fmt::print("{}",
-               help->empty() || usage.groups.empty() ? help_text(usage) : help_text(usage, *help));
+    say("{}", help->empty() || usage.groups.empty() ? help_text(usage) : help_text(usage, *help));
     return false;
   }
   po::positional_options_description positional;

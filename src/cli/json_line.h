@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 namespace kappascope::cli {
 
 /// Prints a value of nlohmann::json on a line of standard output. What is no UTF-8, as a path may
@@ -10,6 +12,11 @@ namespace kappascope::cli {
 template <typename Json>
 void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// The same for JSON that is text already: all of it is for programs, and as it is.
+inline void print_json_text(const std::string& json) {
+  fmt::print("{}\n", json);
 }
 
 }  // namespace kappascope::cli

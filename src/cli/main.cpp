@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/outcome.h"
+#include "cli/say.h"
 #include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/version.h"
@@ -39,13 +40,11 @@ constexpr std::array<Command, 14> kCommands = {{
 }};
 
 void print_help() {
-  fmt::print(
-      "Kappascope {}: measures the conditioning of a gated network during training\n\n"
+  say("Kappascope {}: measures the conditioning of a gated network during training\n\n"
       "usage: kappascope COMMAND [options]\n\n",
       version());
-  for (const auto& command : kCommands) fmt::print("  {:<10}{}\n", command.name, command.summary);
-  fmt::print(
-      "\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
+  for (const auto& command : kCommands) say("  {:<10}{}\n", command.name, command.summary);
+  say("\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
       "stderr. Exit status: 0 success, 1 error, 2 wrong usage, 3 unexpected verdict (verify\n"
       "--expect), 130 interrupted.\n");
 }
@@ -60,7 +59,7 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   if (words[0] == "--version") {
-    fmt::print("kappascope {}\n", version());
+    say("kappascope {}\n", version());
     return 0;
   }
   std::vector<std::string> names;

@@ -5,9 +5,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <limits>
 
 #include "kappascope/core/notice.h"
+#include "kappascope/core/printable.h"
 #include "kappascope/core/time.h"
 
 namespace kappascope::cli {
@@ -33,7 +35,8 @@ void ProgressLine::show(const std::string& text, bool last) {
   if (silent_) return;
   constexpr double kLogSeconds = 5;
   if (terminal_) {
-    notice("\r\033[K{}", text);
+    std::fputs("\r\033[K", stderr);
+    notice("{}", printable(text));  // one line, which the next one replaces
     std::fflush(stderr);
     open_ = true;
     if (last) close();

@@ -55,6 +55,13 @@ TEST_CASE("a text of several lines is printed on one") {
   CHECK(printable("one\ntwo\r\nthree\tfour") == "one two  three four");
 }
 
+TEST_CASE("the lines of a text stay lines") {
+  using kappascope::printable_lines;
+  for (const char* text : {"", "\n", "one", "one\n", "one\ntwo", "one\n\ntwo\n"})
+    CHECK(printable_lines(text) == text);
+  CHECK(printable_lines("a\x1b[2J\r\nb\u202E\n") == "a\\x1b[2J \nb\\xe2\\x80\\xae\n");
+}
+
 TEST_CASE("bytes that are no UTF-8 are printed as numbers") {
   CHECK(printable("\xff") == "\\xff");
   CHECK(printable("\xc3") == "\\xc3");           // ends early

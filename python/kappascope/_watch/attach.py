@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from .experts import find_banks
 from .layers import find_layers, notes_on, nothing_found
+from .._environment import command, packages
 from .._library import Error, one_line
 from .._optimizers import why_unknown
-from .._packages import packages
 from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
@@ -149,7 +149,7 @@ def attach(
         "label": label or os.path.basename(os.path.normpath(run)),
         "model": type(watched.model).__name__,
         "optimizer": type(optimizer).__name__,
-        "command": " ".join(sys.argv),
+        "command": command(sys.argv),
         "packages": packages(),
         **(facts or {}),
     }

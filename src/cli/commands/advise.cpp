@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/say.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
@@ -45,10 +46,10 @@ int run_advise(const Arguments& arguments) {
   for (const auto& run : runs) {
     try {
       const auto found = reports::advice(run);
-      if (!alone && !json) fmt::print("{}\n", printable(run.string()));
-      fmt::print("{}",
-                 json ? reports::to_json(found, alone ? "" : run.string()) + "\n"
-                      : reports::to_text(found) + (alone ? "" : "\n"));
+      if (!alone && !json) say("{}\n", printable(run.string()));
+      say("{}",
+          json ? reports::to_json(found, alone ? "" : run.string()) + "\n"
+               : reports::to_text(found) + (alone ? "" : "\n"));
     } catch (const Error& error) {
       if (alone) throw;
       notice("kappascope: error: {}\n", printable(error.what()));

@@ -11,6 +11,7 @@
 #include "cli/alarms/replay.h"
 #include "cli/command.h"
 #include "cli/json_line.h"
+#include "cli/say.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/require.h"
@@ -143,9 +144,9 @@ int run_alarms(const Arguments& arguments) {
   if (values["json"].as<bool>()) {
     print_json(json_of(study));
   } else if (out.empty()) {
-    fmt::print("{}", page);
+    say("{}", page);
   } else {
-    fmt::print("{}\n", out);
+    say("{}\n", out);
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/json_line.h"
+#include "cli/say.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/train/checkpoint.h"
@@ -53,16 +54,16 @@ std::string places(std::size_t count) {
 }
 
 void print_text(const std::string& run, const Checked& found) {
-  fmt::print("{}: {}; {} rows{}, {} whole checkpoints{}\n",
-             printable(run),
-             found.damage.empty() ? "whole" : "DAMAGED in " + places(found.damage.size()),
-             found.store.rows,
-             found.store.checksums ? "" : " without checksums (written before version 0.2)",
-             found.checkpoints,
-             found.old_checkpoints == 0
-                 ? ""
-                 : fmt::format(", {} of version 0.1 that are not read", found.old_checkpoints));
-  for (const auto& what : found.damage) fmt::print("  {}\n", printable(what));
+  say("{}: {}; {} rows{}, {} whole checkpoints{}\n",
+      printable(run),
+      found.damage.empty() ? "whole" : "DAMAGED in " + places(found.damage.size()),
+      found.store.rows,
+      found.store.checksums ? "" : " without checksums (written before version 0.2)",
+      found.checkpoints,
+      found.old_checkpoints == 0
+          ? ""
+          : fmt::format(", {} of version 0.1 that are not read", found.old_checkpoints));
+  for (const auto& what : found.damage) say("  {}\n", printable(what));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
+#include "cli/say.h"
 #include "cli/study/terminal.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
@@ -142,11 +144,11 @@ int run_compare(const Arguments& arguments) {
     result.verdicts.insert(result.verdicts.end(), study.verdicts.begin(), study.verdicts.end());
   if (!out.empty()) write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", study::comparisons_json(result.comparisons));
+    print_json_text(study::comparisons_json(result.comparisons));
   } else {
     print_comparisons(result.comparisons);
-    fmt::print("\np is corrected over all tests {}\n", family);
-    if (!out.empty()) fmt::print("\n{}\n", out);
+    say("\np is corrected over all tests {}\n", family);
+    if (!out.empty()) say("\n{}\n", out);
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/say.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 
@@ -70,7 +71,7 @@ int run_export(const Arguments& arguments) {
       require(file.good(), "cannot write {}: {}", out, std::strerror(errno));
     });
   }
-  if (!out.empty()) fmt::print("{}\n", out);
+  if (!out.empty()) say("{}\n", out);
   return std::ranges::all_of(readers, [](const auto& run) { return run.damaged().empty(); }) ? 0
                                                                                              : 1;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/json_line.h"
+#include "cli/say.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_reader.h"
@@ -70,8 +71,8 @@ int run_report(const Arguments& arguments) {
   if (values["json"].as<bool>()) {
     print_json(written);
   } else {
-    fmt::print("{}\n", page.string());
-    for (const auto& file : written["figures"]) fmt::print("{}\n", file.get<std::string>());
+    say("{}\n", page.string());
+    for (const auto& file : written["figures"]) say("{}\n", file.get<std::string>());
   }
   return 0;
 }

@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
+#include "cli/say.h"
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/reports/study/markdown.h"
@@ -94,11 +96,11 @@ int run_results(const Arguments& arguments) {
     write_text_atomically(json_file, study::results_json(results, 1) + "\n");
   }
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", study::results_json(results));
+    print_json_text(study::results_json(results));
   } else if (out.empty()) {
-    fmt::print("{}", page);
+    say("{}", page);
   } else {
-    fmt::print("{}\n", (fs::path(out) / "RESULTS.md").string());
+    say("{}\n", (fs::path(out) / "RESULTS.md").string());
   }
   return 0;
 }

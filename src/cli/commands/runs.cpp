@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/json_line.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/require.h"
@@ -128,7 +129,7 @@ int run_runs(const Arguments& arguments) {
       ++broken;
     }
   }
-  if (rows.size() > 1) fmt::print("{}", table_text(rows, terminal_width()));
+  if (rows.size() > 1) say("{}", table_text(rows, terminal_width()));
   if (found.empty()) notice("no runs in {}\n", dir);
   return broken > 0 ? 1 : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/json_line.h"
+#include "cli/say.h"
 #include "cli/study/claims.h"
 #include "cli/study/metrics.h"
 #include "cli/study/plan.h"
@@ -42,7 +43,7 @@ void print_list(const std::vector<study::StudyRun>& runs, const std::string& stu
   for (const auto& run : runs) {
     const auto train = settings_of(run, study).train;
     if (!as_json) {
-      fmt::print("{}\n", run.name);
+      say("{}\n", run.name);
       continue;
     }
     list.push_back({{"run", run.name},
@@ -194,9 +195,9 @@ int run_sweep(const Arguments& arguments) {
     write_text_atomically(page, reports::study_markdown({result}));
   }
   if (values["json"].as<bool>()) {
-    fmt::print("{}\n", study::result_json(result));
+    print_json_text(study::result_json(result));
   } else {
-    fmt::print("{}: {} of {} runs in {}\n", name, result.ended, result.runs, folder.string());
+    say("{}: {} of {} runs in {}\n", name, result.ended, result.runs, folder.string());
     print_result(result);
   }
   return result.ended == result.runs ? 0 : 1;

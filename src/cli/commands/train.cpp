@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/json_line.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "cli/settings.h"
 #include "cli/study/processes.h"
 #include "cli/train/curvature_task.h"
@@ -71,7 +72,7 @@ int finish(const train::TrainResult& result, const fs::path& dir, bool json) {
          result.alarm ? nlohmann::json(store::info_of(*result.alarm).name) : nlohmann::json()}};
     print_json(out);
   } else {
-    fmt::print("{}\n", dir.string());
+    say("{}\n", dir.string());
   }
   if (result.state == "interrupted") {
     notice("kappascope: {}; continue with: kappascope train --resume '{}'\n",

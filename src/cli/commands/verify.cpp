@@ -11,6 +11,7 @@
 #include "cli/commands/expectations.h"
 #include "cli/json_line.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "kappascope/core/closest.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
@@ -73,11 +74,11 @@ void print_list(const std::vector<const theory::Claim*>& claims, bool as_json) {
                                            {"needs", needs}};
       print_json(line);
     } else {
-      fmt::print("{:<9} {} [{}]{}\n",
-                 claim->id,
-                 claim->statement,
-                 claim->source,
-                 needs.empty() ? "" : " (" + needs + ")");
+      say("{:<9} {} [{}]{}\n",
+          claim->id,
+          claim->statement,
+          claim->source,
+          needs.empty() ? "" : " (" + needs + ")");
     }
   }
 }
@@ -86,8 +87,7 @@ void print_explanation(const theory::Claim& claim, const std::optional<theory::V
   const auto& all = theory::all_claims();
   const auto corrected = std::find_if(
       all.begin(), all.end(), [&](const auto& other) { return other.id == claim.id + "'"; });
-  fmt::print("{}\n",
-             theory::explain(claim, verdict, corrected == all.end() ? nullptr : &*corrected));
+  say("{}\n", theory::explain(claim, verdict, corrected == all.end() ? nullptr : &*corrected));
 }
 
 std::vector<Decided> decide(const std::vector<const theory::Claim*>& claims,
@@ -108,16 +108,16 @@ void print_table(const std::vector<Decided>& decided) {
   std::map<theory::Outcome, int> counts;
   for (const auto& [claim, verdict] : decided) {
     ++counts[verdict.outcome];
-    if (!claim->needs_run) fmt::print("{}", theory::table_row(*claim, verdict));
+    if (!claim->needs_run) say("{}", theory::table_row(*claim, verdict));
   }
   for (const auto& [claim, verdict] : decided) {
-    if (claim->needs_run) fmt::print("\n{}", theory::brief(*claim, verdict));
+    if (claim->needs_run) say("\n{}", theory::brief(*claim, verdict));
   }
   std::string sum;
   for (const auto& [outcome, count] : counts) {
     sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", theory::to_string(outcome), count);
   }
-  fmt::print("\n{}; evidence: kappascope verify --explain CLAIM\n", sum);
+  say("\n{}; evidence: kappascope verify --explain CLAIM\n", sum);
 }
 
 void store_verdicts(store::RunWriter& writer, const std::vector<Decided>& decided) {
@@ -209,17 +209,19 @@ int run_verify(const Arguments& arguments) {
   }
   if (!expected.empty()) {
     const auto found = differences(expected, decided);
-    for (const auto& line : found) fmt::print("{}\n", line);
-    if (found.empty()) fmt::print("{} verdicts as expected\n", decided.size());
+    for (const auto& line : found) say("{}\n", line);
+    if (found.empty()) say("{} verdicts as expected\n", decided.size());
     return found.empty() ? 0 : kUnexpectedVerdict;
   }
   if (wanted.empty() && !values["json"].as<bool>()) {
     print_table(decided);
   } else {
     for (const auto& [claim, verdict] : decided) {
-      fmt::print("{}\n",
-                 values["json"].as<bool>() ? theory::verdict_json(*claim, verdict)
-                                           : theory::brief(*claim, verdict));
+      if (values["json"].as<bool>()) {
+        print_json_text(theory::verdict_json(*claim, verdict));
+      } else {
+        say("{}\n", theory::brief(*claim, verdict));
+      }
     }
   }
   say_what_waits(claims, context);

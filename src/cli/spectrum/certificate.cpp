@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/say.h"
+
 namespace kappascope::cli {
 namespace {
 
@@ -53,21 +55,21 @@ double learning_rate_at(const store::RunReader& run, int64_t step) {
 
 void print_certificate(const SpectrumResult& result) {
   const auto& found = result.pairs.value;
-  fmt::print("{}",
-             linalg::certificate(found,
-                                 {.max_products = "--max-products",
-                                  .tolerance = "--tolerance",
-                                  .both_ends = "--which both",
-                                  .find_repeated = "--find-repeated",
-                                  .certify = "--certify"}));
+  say("{}",
+      linalg::certificate(found,
+                          {.max_products = "--max-products",
+                           .tolerance = "--tolerance",
+                           .both_ends = "--which both",
+                           .find_repeated = "--find-repeated",
+                           .certify = "--certify"}));
   if (found.eigenvalues.size() == 0) return;
-  fmt::print("Products are in {} ({}), good to about {:.1g}; asked for was {:.1g}.\n",
-             result.type,
-             result.product_kind,
-             result.product_noise * found.magnitude(),
-             found.tolerances.minCoeff());
+  say("Products are in {} ({}), good to about {:.1g}; asked for was {:.1g}.\n",
+      result.type,
+      result.product_kind,
+      result.product_noise * found.magnitude(),
+      found.tolerances.minCoeff());
   if (!result.product_reason.empty())
-    fmt::print("They are not exact because: {}\n", result.product_reason);
+    say("They are not exact because: {}\n", result.product_reason);
 }
 
 }  // namespace kappascope::cli

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/say.h"
 #include "cli/spectrum/certificate.h"
 #include "cli/spectrum/density.h"
 #include "cli/spectrum/operators.h"
@@ -14,35 +15,33 @@ namespace {
 
 void print_pairs(const SpectrumRequest& request, const SpectrumResult& result) {
   const auto& found = result.pairs.value;
-  fmt::print("{} of {} parameters ({}) after {} steps, {} rows: {} in {} products\n",
-             request.kind,
-             result.parameters,
-             request.block,
-             result.checkpoint,
-             result.rows,
-             linalg::to_string(found.status),
-             found.products);
+  say("{} of {} parameters ({}) after {} steps, {} rows: {} in {} products\n",
+      request.kind,
+      result.parameters,
+      request.block,
+      result.checkpoint,
+      result.rows,
+      linalg::to_string(found.status),
+      found.products);
   for (Eigen::Index i = 0; i < found.eigenvalues.size(); ++i) {
-    fmt::print("  {:>14.6g}  +- {:.1e} {} {}\n",
-               found.eigenvalues[i],
-               result.bounds[i],
-               found.certified(i) ? ' ' : '?',
-               text(result.shares[static_cast<std::size_t>(i)]));
+    say("  {:>14.6g}  +- {:.1e} {} {}\n",
+        found.eigenvalues[i],
+        result.bounds[i],
+        found.certified(i) ? ' ' : '?',
+        text(result.shares[static_cast<std::size_t>(i)]));
   }
   print_certificate(result);
   const bool has_top =
       found.eigenvalues.size() > 0 && request.lanczos.which != linalg::SpectrumEnd::kSmallest;
   if (!has_top) return;
   if (std::isfinite(result.stability_limit)) {
-    fmt::print(
-        "The sharpest is {:.3g} of {:.4g}, the stability limit of the run's optimiser at learning "
+    say("The sharpest is {:.3g} of {:.4g}, the stability limit of the run's optimiser at learning "
         "rate {:.3g}.\n",
         found.eigenvalues[0] / result.stability_limit,
         result.stability_limit,
         result.learning_rate);
   } else if (std::isfinite(result.learning_rate) && bounds_the_step(request.kind)) {
-    fmt::print(
-        "The sharpest is {:.3g} of 2 / learning rate = {:.4g}, beyond which plain gradient descent "
+    say("The sharpest is {:.3g} of 2 / learning rate = {:.4g}, beyond which plain gradient descent "
         "is unstable.\n",
         found.eigenvalues[0] * result.learning_rate / 2,
         2 / result.learning_rate);
@@ -50,36 +49,35 @@ void print_pairs(const SpectrumRequest& request, const SpectrumResult& result) {
 }
 
 void print_batches(const SpectrumRequest& request, const curvature::SampledEigenvalues& sampled) {
-  fmt::print("{} independent batches of {} rows: {} in {} products, {:.2g} passes\n",
-             request.batches,
-             request.rows,
-             linalg::to_string(sampled.status),
-             sampled.products,
-             sampled.passes);
+  say("{} independent batches of {} rows: {} in {} products, {:.2g} passes\n",
+      request.batches,
+      request.rows,
+      linalg::to_string(sampled.status),
+      sampled.products,
+      sampled.passes);
   if (sampled.values.size() == 0) {
-    fmt::print("No values: a batch had none, or fewer than another.\n");
+    say("No values: a batch had none, or fewer than another.\n");
     return;
   }
-  fmt::print("  {:>12} {:>25}  {:>12}  {:>12} {:>25}  {}\n",
-             "mean",
-             "95 % interval",
-             "bias",
-             "without it",
-             "95 % interval",
-             "|cos| of a pair");
+  say("  {:>12} {:>25}  {:>12}  {:>12} {:>25}  {}\n",
+      "mean",
+      "95 % interval",
+      "bias",
+      "without it",
+      "95 % interval",
+      "|cos| of a pair");
   for (Eigen::Index i = 0; i < sampled.values.cols(); ++i) {
-    fmt::print("  {:>12.5g} {:>12.5g}{:>13.5g}  {:>12.3g}  {:>12.5g} {:>12.5g}{:>13.5g}  {:.2f}\n",
-               sampled.batch.value[i],
-               sampled.batch.lower[i],
-               sampled.batch.upper[i],
-               sampled.bias.value[i],
-               sampled.corrected.value[i],
-               sampled.corrected.lower[i],
-               sampled.corrected.upper[i],
-               sampled.overlap.col(i).mean());
+    say("  {:>12.5g} {:>12.5g}{:>13.5g}  {:>12.3g}  {:>12.5g} {:>12.5g}{:>13.5g}  {:.2f}\n",
+        sampled.batch.value[i],
+        sampled.batch.lower[i],
+        sampled.batch.upper[i],
+        sampled.bias.value[i],
+        sampled.corrected.value[i],
+        sampled.corrected.lower[i],
+        sampled.corrected.upper[i],
+        sampled.overlap.col(i).mean());
   }
-  fmt::print(
-      "A batch sees the largest eigenvalue too large and the smallest too small; the bias is that "
+  say("A batch sees the largest eigenvalue too large and the smallest too small; the bias is that "
       "of a batch against the distribution of the data.\n{}",
       sampled.certified ? ""
                         : "Not every value of every batch is certified to be that of its rank; ask "
@@ -89,11 +87,10 @@ void print_batches(const SpectrumRequest& request, const curvature::SampledEigen
 void print_top_eigenvalue(double asked, const curvature::TopEigenvalue& top) {
   using curvature::SamplingStatus;
   if (top.status == SamplingStatus::kNonFinite) {
-    fmt::print("No interval: a product was not finite.\n");
+    say("No interval: a product was not finite.\n");
     return;
   }
-  fmt::print(
-      "lambda_1 over the distribution of the data: {:.5g}, 95 %: {:.5g} to {:.5g} (+- {:.2g} %), "
+  say("lambda_1 over the distribution of the data: {:.5g}, 95 %: {:.5g} to {:.5g} (+- {:.2g} %), "
       "from {} + {} rows in {} products, {:.2g} passes\n",
       top.value,
       top.lower,
@@ -104,8 +101,7 @@ void print_top_eigenvalue(double asked, const curvature::TopEigenvalue& top) {
       top.products,
       top.passes);
   if (top.status == SamplingStatus::kReached) return;
-  fmt::print(
-      "Not as narrow as the +- {:.2g} % asked for: {} ended first.\n",
+  say("Not as narrow as the +- {:.2g} % asked for: {} ended first.\n",
       100 * asked,
       top.status == SamplingStatus::kDataEnded ? "the data" : "the budget of passes over the data");
 }
@@ -118,13 +114,13 @@ void print_text(const SpectrumRequest& request, const SpectrumResult& result) {
   if (result.top_eigenvalue) print_top_eigenvalue(request.interval, result.top_eigenvalue->value);
   if (result.trace) {
     const auto& trace = result.trace->value;
-    fmt::print("trace {:.6g} +- {:.2g} (standard error), {} in {} products\n",
-               trace.value,
-               trace.standard_error,
-               linalg::to_string(trace.status),
-               trace.products);
+    say("trace {:.6g} +- {:.2g} (standard error), {} in {} products\n",
+        trace.value,
+        trace.standard_error,
+        linalg::to_string(trace.status),
+        trace.products);
   }
-  if (result.density) fmt::print("{}", density_text(result.density->value, request.density_out));
+  if (result.density) say("{}", density_text(result.density->value, request.density_out));
 }
 
 }  // namespace kappascope::cli

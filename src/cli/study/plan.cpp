@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/json_line.h"
+#include "cli/say.h"
 #include "cli/study/runs.h"
 
 namespace kappascope::cli {
@@ -57,8 +58,7 @@ void print_plan(const std::vector<study::StudyRun>& runs,
       list.back()["condition"] = run->condition;
       list.back()["runs"] = count;
     } else {
-      fmt::print(
-          "{}{}{}: {} runs of {} steps, {:.4g} million parameters, {:.3g} GiB, {}{:.3g} h each\n",
+      say("{}{}{}: {} runs of {} steps, {:.4g} million parameters, {:.3g} GiB, {}{:.3g} h each\n",
           run->condition,
           run->condition.empty() ? "" : ", ",
           run->arm,
@@ -80,15 +80,15 @@ void print_plan(const std::vector<study::StudyRun>& runs,
                                       {"plans", list}});
     return;
   }
-  fmt::print("all {} runs: {}{:.3g} h {}, {:.3g} GiB of checkpoints ({})\n",
-             runs.size(),
-             at_least ? "at least " : "",
-             hours,
-             request.devices == 1 ? "one after another"
-                                  : fmt::format("on {} devices, a run each", request.devices),
-             bytes / kGibibyte,
-             basis);
-  for (const auto& warning : warnings) fmt::print("warning: {}\n", warning);
+  say("all {} runs: {}{:.3g} h {}, {:.3g} GiB of checkpoints ({})\n",
+      runs.size(),
+      at_least ? "at least " : "",
+      hours,
+      request.devices == 1 ? "one after another"
+                           : fmt::format("on {} devices, a run each", request.devices),
+      bytes / kGibibyte,
+      basis);
+  for (const auto& warning : warnings) say("warning: {}\n", warning);
 }
 
 }  // namespace kappascope::cli

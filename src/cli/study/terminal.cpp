@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "kappascope/core/printable.h"
 #include "kappascope/core/table.h"
 
@@ -44,12 +45,12 @@ std::vector<std::string> row_of(const Comparison& c) {
 
 void print_left_out(const Comparison& c) {
   if (c.difference.left_out > 0) {
-    fmt::print("  {}: pairs left out: {} (a run diverged, or a value is unusable)\n",
-               printable(c.arm),
-               c.difference.left_out);
+    say("  {}: pairs left out: {} (a run diverged, or a value is unusable)\n",
+        printable(c.arm),
+        c.difference.left_out);
   }
   if (c.unpaired > 0)
-    fmt::print("  {}: runs without a partner of the same seed: {}\n", printable(c.arm), c.unpaired);
+    say("  {}: runs without a partner of the same seed: {}\n", printable(c.arm), c.unpaired);
 }
 
 }  // namespace
@@ -59,15 +60,15 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
     const auto last = std::find_if(first, comparisons.end(), [&](const Comparison& c) {
       return c.metric != first->metric || c.condition != first->condition;
     });
-    fmt::print("\n{}{}{}: median of {} {}\n",
-               first->metric,
-               first->condition.empty() ? "" : ", ",
-               printable(first->condition),
-               printable(first->control),
-               number(first->control_median, "{:.6g}"));
+    say("\n{}{}{}: median of {} {}\n",
+        first->metric,
+        first->condition.empty() ? "" : ", ",
+        printable(first->condition),
+        printable(first->control),
+        number(first->control_median, "{:.6g}"));
     Rows rows = {{"arm", "median", "difference", "95 % interval", "pairs", "p (Holm)", ""}};
     std::transform(first, last, std::back_inserter(rows), row_of);
-    fmt::print("{}", table_text(rows, terminal_width()));
+    say("{}", table_text(rows, terminal_width()));
     std::for_each(first, last, print_left_out);
     first = last;
   }
@@ -76,11 +77,11 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
 void print_result(const study::StudyResult& result) {
   print_comparisons(result.comparisons);
   for (const auto& claim : result.verdicts) {
-    fmt::print("\n{}: {}\n  {}\n  {}\n",
-               claim.claim,
-               to_string(claim.verdict.outcome),
-               claim.statement,
-               claim.verdict.condition);
+    say("\n{}: {}\n  {}\n  {}\n",
+        claim.claim,
+        to_string(claim.verdict.outcome),
+        claim.statement,
+        claim.verdict.condition);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/json_line.h"
+#include "cli/say.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/memory.h"
 #include "kappascope/linalg/lanczos.h"
@@ -86,7 +87,7 @@ void print_plan(const Settings& settings, const PlanRequest& request, bool as_js
   if (as_json) {
     print_json(to_json(plan));
   } else {
-    fmt::print("{}", to_text(plan));
+    say("{}", to_text(plan));
   }
 }
 

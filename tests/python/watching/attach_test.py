@@ -3,15 +3,44 @@
 
 import math
 import platform
+import sys
+import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 from typing import Any
 
 import kappascope
 import numpy as np
 import torch
+from kappascope._environment import command
 from torch import Tensor, nn
 from training import Attached, Model, batches, loss_of
+
+
+class Commands(unittest.TestCase):
+    def test_secrets_are_not_stored(self) -> None:
+        for words, told in (
+            (["train.py", "--token", "abc"], "train.py --token ***"),
+            (["train.py", "--hf_token=abc", "--lr", "1e-3"], "train.py --hf_token=*** --lr 1e-3"),
+            (["train.py", "wandb.api_key=abc"], "train.py wandb.api_key=***"),
+            (["train.py", "--password", "--verbose"], "train.py --password --verbose"),
+            (["train.py", "--auth-header", "x", "y"], "train.py --auth-header *** y"),
+            (["train.py", "hf_0123456789abcdef"], "train.py ***"),
+            (["train.py", "--data", "s3://me:word@host/x"], "train.py --data s3://***@host/x"),
+        ):
+            self.assertEqual(command(words), told)
+        plain = ["train.py", "--tokenizer", "gpt2", "--max_tokens", "512", "--lr=1e-3", "run/a@b"]
+        self.assertEqual(command(plain), " ".join(plain))
+
+    def test_a_run_has_the_command_without_them(self) -> None:
+        with unittest.mock.patch.object(sys, "argv", ["train.py", "--api-key", "abc"]):
+            with tempfile.TemporaryDirectory() as folder:
+                model = Model()
+                optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                kappascope.attach(model, optimizer, folder + "/run").close()
+                facts = kappascope.read(folder + "/run").facts
+        self.assertEqual(facts["command"], "train.py --api-key ***")
 
 
 class Numbers(Attached):

@@ -12,4 +12,7 @@ namespace kappascope {
 /// messages that come from files are shown by it.
 std::string printable(std::string_view text);
 
+/// The same for each line of a text; its line breaks stay.
+std::string printable_lines(std::string_view text);
+
 }  // namespace kappascope
