@@ -40,11 +40,13 @@ constexpr std::array<Command, 14> kCommands = {{
 }};
 
 void print_help() {
-  say("Kappascope {}: measures the conditioning of a gated network during training\n\n"
+  cli::say(
+      "Kappascope {}: measures the conditioning of a gated network during training\n\n"
       "usage: kappascope COMMAND [options]\n\n",
       version());
-  for (const auto& command : kCommands) say("  {:<10}{}\n", command.name, command.summary);
-  say("\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
+  for (const auto& command : kCommands) cli::say("  {:<10}{}\n", command.name, command.summary);
+  cli::say(
+      "\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
       "stderr. Exit status: 0 success, 1 error, 2 wrong usage, 3 unexpected verdict (verify\n"
       "--expect), 130 interrupted.\n");
 }
@@ -59,7 +61,7 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   if (words[0] == "--version") {
-    say("kappascope {}\n", version());
+    cli::say("kappascope {}\n", version());
     return 0;
   }
   std::vector<std::string> names;
