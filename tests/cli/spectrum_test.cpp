@@ -180,7 +180,7 @@ TEST_CASE("a run in a folder that may not be written is measured and printed all
   fs::create_directory(work.path() / "run/writer.lock");
   const auto got = work.run(kShort);
   CHECK(got.status == 0);
-  CHECK_THAT(got.err, Contains("not stored: cannot write the run"));
+  CHECK_THAT(got.err, Contains("not stored: cannot use run/writer.lock: it is a directory"));
   CHECK_THAT(got.out, Contains("within its +- of an eigenvalue"));
 }
 
