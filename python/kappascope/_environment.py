@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 _HIDDEN = "***"
 # Names of options and of hydra's overrides whose value is nobody else's business.
-_SECRET_NAME = re.compile(r"token(?!iz|s)|passw|passphrase|secret|credential|api.?key|auth", re.I)
+_SECRET_NAME = re.compile(r"token(?!iz|s)|passw|passphrase|secret|credential|api.?key|auth(?!or)", re.I)
 # Values that say themselves what they are: keys of services, and a user's word in an address.
 _SECRET_VALUE = re.compile(r"\b(hf_|sk-|ghp_|github_pat_|glpat-|xox[a-z]-|AKIA)[\w-]{8,}")
 _IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")

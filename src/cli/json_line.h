@@ -14,7 +14,7 @@ void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// The same for JSON that is text already: all of it is for programs, and as it is.
+/// The same for JSON that is text already. Not by say(), whose numbers are no JSON.
 inline void print_json_text(const std::string& json) {
   fmt::print("{}\n", json);
 }

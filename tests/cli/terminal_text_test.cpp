@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -99,6 +101,31 @@ TEST_CASE("no command sends a terminal what a run's texts would have it do") {
                                     "alarms runs"}) {
     CAPTURE(command);
     check_text(work.run(command));
+  }
+}
+
+TEST_CASE("JSON of hostile texts is JSON, and has them as they are") {
+  const Workplace work;
+  REQUIRE(work.run(Workplace::train("--train.steps 12 --out plain")).status == 0);
+  const auto name = std::string("turned\u202E");
+  for (const auto* run : {"a", "b"}) copy_hostile(work.path() / "plain", work.path() / name / run);
+  const auto quoted = " '" + name + "'";
+  for (const std::string& command : {"runs" + quoted,
+                                     "advise" + quoted,
+                                     "advise '" + name + "/a'",
+                                     "check '" + name + "/a'",
+                                     "verify P-L2e --run '" + name + "/a'",
+                                     "alarms" + quoted}) {
+    CAPTURE(command);
+    std::istringstream lines(work.run(command + " --json").out);
+    int values = 0;
+    bool is_named = false;
+    for (std::string line; std::getline(lines, line); ++values) {
+      CHECK(nlohmann::json::accept(line));
+      is_named = is_named || line.find("\u202E") != std::string::npos;
+    }
+    CHECK(values >= 1);
+    if (command.starts_with("runs") || command.starts_with("advise" + quoted)) CHECK(is_named);
   }
 }
 

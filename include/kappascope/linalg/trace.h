@@ -16,8 +16,7 @@ struct TraceOptions {
   /// eigenvalues cancel, no share of the trace is reached, and this is what to set.
   double absolute_error = 0;
   /// Directions whose part of the trace is taken exactly, two products each: where a few
-  /// eigenvalues carry the trace, the rest hardly varies; a loss of ten classes has nine of them. 0
-  /// is Hutchinson's own estimator.
+  /// eigenvalues carry the trace, the rest hardly varies. 0 is Hutchinson's own estimator.
   int sketch = 7;
   /// Vectors held at once, the work vector among them; 0: sketch + 2. Fewer make the sketch
   /// smaller.

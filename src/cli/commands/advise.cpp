@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/json_line.h"
 #include "cli/say.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
@@ -46,10 +47,13 @@ int run_advise(const Arguments& arguments) {
   for (const auto& run : runs) {
     try {
       const auto found = reports::advice(run);
-      if (!alone && !json) say("{}\n", printable(run.string()));
-      say("{}",
-          json ? reports::to_json(found, alone ? "" : run.string()) + "\n"
-               : reports::to_text(found) + (alone ? "" : "\n"));
+      if (json) {
+        print_json_text(reports::to_json(found, alone ? "" : run.string()));
+      } else if (alone) {
+        say("{}", reports::to_text(found));
+      } else {
+        say("{}\n{}\n", printable(run.string()), reports::to_text(found));
+      }
     } catch (const Error& error) {
       if (alone) throw;
       notice("kappascope: error: {}\n", printable(error.what()));

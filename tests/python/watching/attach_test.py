@@ -30,7 +30,7 @@ class Commands(unittest.TestCase):
             (["train.py", "--data", "s3://me:word@host/x"], "train.py --data s3://***@host/x"),
         ):
             self.assertEqual(command(words), told)
-        plain = ["train.py", "--tokenizer", "gpt2", "--max_tokens", "512", "--lr=1e-3", "run/a@b"]
+        plain = ["train.py", "--tokenizer", "gpt2", "--max_tokens", "512", "--author=me", "run/a@b"]
         self.assertEqual(command(plain), " ".join(plain))
 
     def test_a_run_has_the_command_without_them(self) -> None:
