@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "store/database/database.h"
-#include "store/database/row_checksum.h"
+#include "store/rows/row_checksum.h"
+#include "store/rows/totals.h"
 
 namespace kappascope::store {
 namespace {
@@ -36,12 +38,32 @@ void check_pages(SQLite::Database& sql, StoreCheck& found) {
   }
 }
 
-void check_rows(SQLite::Database& sql, const CheckedTable& table, StoreCheck& found) {
+/// Returns whether every row is as it was written.
+bool check_rows(SQLite::Database& sql, const CheckedTable& table, StoreCheck& found) {
+  const auto before = found.damage.size();
   SQLite::Statement query(
       sql, fmt::format("SELECT {} FROM {}", damage_of(table, Database::version(sql)), table.name));
   for (; query.executeStep(); ++found.rows) {
     if (!query.getColumn(0).isNull()) found.damage.push_back(query.getColumn(0).getString());
   }
+  return found.damage.size() == before;
+}
+
+/// Compares the rows that are there with how many were written.
+void check_totals(SQLite::Database& sql, const CheckedTable& table, bool whole, StoreCheck& found) {
+  auto written = totals_of(sql, table);
+  for (const auto& [counted, total] : counted_rows(sql, table)) {
+    const auto known = written.find(counted);
+    const auto text =
+        difference(counted,
+                   known == written.end() ? std::nullopt : std::optional(known->second),
+                   total,
+                   !whole);
+    if (!text.empty()) found.damage.push_back(text);
+    if (known != written.end()) written.erase(known);
+  }
+  for (const auto& [counted, total] : written)
+    if (total.rows > 0) found.damage.push_back(difference(counted, total, {}, !whole));
 }
 
 }  // namespace
@@ -50,11 +72,17 @@ StoreCheck check_store(const std::filesystem::path& dir) {
   StoreCheck found;
   Database database(dir, Database::Access::kRead);
   database.run("check", [&](SQLite::Database& sql) {
+    const SQLite::Transaction transaction(sql);  // of one moment
     found.checksums = Database::version(sql) >= kFirstWithChecksums;
     check_pages(sql, found);
     // Behind a broken page there is no telling which rows are missing.
     if (!found.damage.empty()) return;
-    for (const auto& table : kCheckedTables) check_rows(sql, table, found);
+    const bool counted = Database::version(sql) >= kFirstWithTotals;
+    if (counted) check_rows(sql, kTotals, found);
+    for (const auto& table : kCountedTables) {
+      const bool whole = check_rows(sql, table, found);
+      if (counted) check_totals(sql, table, whole, found);
+    }
   });
   return found;
 }

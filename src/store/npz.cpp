@@ -9,7 +9,7 @@
 
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
-#include "store/database/array_codec.h"
+#include "store/rows/array_codec.h"
 
 namespace kappascope::store {
 namespace {

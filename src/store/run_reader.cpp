@@ -7,14 +7,15 @@
 #include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "kappascope/core/require.h"
 #include "kappascope/store/writer_lock.h"
-#include "store/database/array_codec.h"
 #include "store/database/database.h"
-#include "store/database/row_checksum.h"
+#include "store/rows/array_codec.h"
+#include "store/rows/read_rows.h"
+#include "store/rows/row_checksum.h"
+#include "store/rows/totals.h"
 #include "store/schema/attributes.h"
 #include "store/schema/version1.h"
 
@@ -23,24 +24,35 @@ namespace fs = std::filesystem;
 namespace kappascope::store {
 namespace {
 
+/// Bytes. A page draws a label in a hundred places; longer texts than these are cut.
+constexpr std::size_t kLongestLabel = 1'000, kLongestMessage = std::size_t{1} << 16U,
+                      kLongestFact = std::size_t{1} << 26U;
+
+std::string bounded(std::string text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  const auto size = text.size();
+  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0U) == 0x80U) --longest;
+  text.resize(longest);
+  return text + fmt::format("… (of {} bytes)", size);
+}
+
 std::optional<double> number(const SQLite::Column& column) {
   if (column.isNull()) return std::nullopt;
   return column.getDouble();
 }
 
-/// Two searches a key, where DISTINCT would pass over every row, and (name, layer) > (?, ?) over
+/// The series that have rows, and those that once had: all rows of one may be missing. Two searches
+/// a key, where DISTINCT would pass over every row, and (name, layer) > (?, ?) over
 /// all rows of the key. A key that is no text any more is that of a damaged row; SQLite orders it
 /// behind every text, whatever it says.
-std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
-  // The keys of one moment.
-  const SQLite::Transaction transaction(sql);
+std::vector<SeriesKey> keys_of(SQLite::Database& sql, const CheckedTable& table) {
   const auto search = [&](const char* behind) {
     return SQLite::Statement(
         sql,
         fmt::format(
             "SELECT name, layer FROM {} WHERE typeof(name) = 'text' AND typeof(layer) = 'text'{} "
             "ORDER BY name, layer LIMIT 1",
-            table,
+            table.name,
             behind));
   };
   auto first = search("");
@@ -49,10 +61,14 @@ std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
   std::vector<SeriesKey> keys;
   for (auto* found = first.executeStep() ? &first : nullptr; found != nullptr;) {
     SeriesKey key{found->getColumn(0).getString(), found->getColumn(1).getString()};
-    // Of a database in another encoding, or with an order of its own, the search might never end.
+    // On damaged pages the search might never end.
     require(keys.empty() || keys.back() < key,
             "the names in its table {} are in no order that a run has: it is damaged",
-            table);
+            table.name);
+    require(std::max(key.name.size(), key.layer.size()) <= kLongestName,
+            "a name in its table {} has more than {} bytes, as no run that was written has",
+            table.name,
+            kLongestName);
     keys.push_back(std::move(key));
     next_layer.reset();
     next_layer.bind(1, keys.back().name);
@@ -61,6 +77,11 @@ std::vector<SeriesKey> keys_of(SQLite::Database& sql, const char* table) {
     next_name.bind(1, keys.back().name);
     found = next_layer.executeStep() ? &next_layer : next_name.executeStep() ? &next_name : nullptr;
   }
+  if (Database::version(sql) < kFirstWithTotals) return keys;
+  for (const auto& [counted, total] : totals_of(sql, table))
+    if (total.rows > 0) keys.push_back({counted.name, counted.layer});
+  std::ranges::sort(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }
 
@@ -77,14 +98,15 @@ void read_status(const SQLite::Column& status, const SQLite::Column& attributes,
   }
 }
 
-Array decode(const SeriesKey& key, SQLite::Statement& row) {
-  const SQLite::Column blob = row.getColumn(3);
+/// `row`: step, dtype, shape, data.
+Array decode(const SeriesKey& key, const RowQuery& row) {
+  const SQLite::Column blob = row[3];
   Array array{key.name, key.layer, {}, {}};
-  require(row.getColumn(1).getString() == kArrayDtype,
+  require(row[1].getString() == kArrayDtype,
           "it is of type {}, not {}",
-          row.getColumn(1).getString(),
+          row[1].getString(),
           kArrayDtype);
-  array.shape = parse_shape(row.getColumn(2).getString());
+  array.shape = parse_shape(row[2].getString());
   array.data = from_little_endian(
       {static_cast<const char*>(blob.getBlob()), static_cast<std::size_t>(blob.getBytes())});
   require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
@@ -92,33 +114,40 @@ Array decode(const SeriesKey& key, SQLite::Statement& row) {
   return array;
 }
 
-/// The columns and, behind them, what is damaged of the row.
-std::string select(const std::string& columns, const CheckedTable& table, SQLite::Database& sql) {
-  return fmt::format(
-      "SELECT {}, {} FROM {}", columns, damage_of(table, Database::version(sql)), table.name);
-}
-
 }  // namespace
 
 struct RunReader::Impl {
   explicit Impl(const fs::path& run) : dir(run), database(run, Database::Access::kRead) {}
 
+  /// What body(SQLite::Database&) reads is of one moment: a writer may go on meanwhile, or bring
+  /// the file up to date.
   template <typename Body>
-  decltype(auto) read(Body&& body) {
-    return database.run("read", std::forward<Body>(body));
+  auto read(Body&& body) {
+    return database.run("read", [&](SQLite::Database& sql) {
+      const SQLite::Transaction transaction(sql);
+      return body(sql);
+    });
   }
 
-  /// Whether the row of select() is as it was written; remembers it otherwise, once however often
-  /// it is read.
-  bool keep(SQLite::Statement& row) {
-    const auto damage = row.getColumn(row.getColumnCount() - 1);
-    if (!damage.isNull()) damaged.insert(damage.getString());
-    return damage.isNull();
+  /// With the state.
+  Facts facts() {
+    return read([&](SQLite::Database& sql) {
+      Facts facts;
+      RowQuery rows(sql, kFacts, "key, value", " ORDER BY rowid", damaged);
+      while (rows.next()) {
+        auto key = bounded(rows[0].getString(), kLongestLabel);
+        const bool label = key == "label" || key == "condition";
+        auto value = bounded(rows[1].getString(), label ? kLongestLabel : kLongestFact);
+        facts.emplace_back(std::move(key), std::move(value));
+      }
+      rows.require_all();
+      return facts;
+    });
   }
 
   fs::path dir;
   Database database;
-  std::set<std::string> damaged;
+  Damage damaged;
 };
 
 RunReader::RunReader(const fs::path& dir) : impl_(std::make_unique<Impl>(dir)) {}
@@ -138,66 +167,50 @@ std::string RunReader::state() const {
 }
 
 Facts RunReader::facts() const {
-  return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(
-        sql, select("key, value", kFacts, sql) + " WHERE key <> 'state' ORDER BY rowid");
-    Facts facts;
-    while (query.executeStep()) {
-      const auto key = query.getColumn(0).getString();
-      if (impl_->keep(query)) facts.emplace_back(key, query.getColumn(1).getString());
-    }
-    return facts;
-  });
+  auto facts = impl_->facts();
+  std::erase_if(facts, [](const auto& fact) { return fact.first == "state"; });
+  return facts;
 }
 
 std::string RunReader::fact(const std::string& key, const std::string& otherwise) const {
-  return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(sql, select("value", kFacts, sql) + " WHERE key = ?");
-    query.bind(1, key);
-    if (!query.executeStep()) return otherwise;
-    const bool whole = impl_->keep(query);
-    return whole ? query.getColumn(0).getString() : otherwise;
-  });
+  for (auto& [found, value] : impl_->facts())
+    if (found == key) return std::move(value);
+  return otherwise;
 }
 
 std::vector<SeriesKey> RunReader::series() const {
-  return impl_->read([](SQLite::Database& sql) { return keys_of(sql, "scalars"); });
+  return impl_->read([](SQLite::Database& sql) { return keys_of(sql, kScalars); });
 }
 
 std::vector<SeriesKey> RunReader::array_series() const {
-  return impl_->read([](SQLite::Database& sql) { return keys_of(sql, "arrays"); });
+  return impl_->read([](SQLite::Database& sql) { return keys_of(sql, kArrays); });
 }
 
 std::vector<StepValue> RunReader::scalars(const SeriesKey& key, std::int64_t from) const {
   return impl_->read([&](SQLite::Database& sql) {
-    // The version and the rows of one moment: a writer may bring the file up to date meanwhile.
-    const SQLite::Transaction transaction(sql);
     const bool old = Database::version(sql) == 1;
-    SQLite::Statement query(sql,
-                            select(fmt::format("step, value, lower, upper, n, n_effective, {}, {}",
-                                               old ? kStatusFromVersion1 : "status",
-                                               old ? kAttributesFromVersion1 : "attributes"),
-                                   kScalars,
-                                   sql) +
-                                " WHERE name = ? AND layer = ? AND step >= ? ORDER BY step");
-    query.bind(1, key.name);
-    query.bind(2, key.layer);
-    query.bind(3, from);
+    RowQuery rows(sql,
+                  kScalars,
+                  fmt::format("step, value, lower, upper, n, n_effective, {}, {}",
+                              old ? kStatusFromVersion1 : "status",
+                              old ? kAttributesFromVersion1 : "attributes"),
+                  key.name,
+                  key.layer,
+                  from,
+                  impl_->damaged);
     std::vector<StepValue> values;
-    while (query.executeStep()) {
-      const auto step = query.getColumn(0).getInt64();
-      if (!impl_->keep(query)) continue;
-      values.push_back(
-          {step,
-           {key.name,
-            key.layer,
-            number(query.getColumn(1)).value_or(std::numeric_limits<double>::quiet_NaN()),
-            number(query.getColumn(2)),
-            number(query.getColumn(3)),
-            number(query.getColumn(4)),
-            number(query.getColumn(5))}});
-      read_status(query.getColumn(6), query.getColumn(7), values.back().scalar);
+    while (rows.next()) {
+      values.push_back({rows[0].getInt64(),
+                        {key.name,
+                         key.layer,
+                         number(rows[1]).value_or(std::numeric_limits<double>::quiet_NaN()),
+                         number(rows[2]),
+                         number(rows[3]),
+                         number(rows[4]),
+                         number(rows[5])}});
+      read_status(rows[6], rows[7], values.back().scalar);
     }
+    if (from == kFirstStep) rows.require_all();
     return values;
   });
 }
@@ -205,18 +218,13 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key, std::int64_t fro
 std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& key,
                                                               std::int64_t from) const {
   return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(sql,
-                            select("step, dtype, shape, data", kArrays, sql) +
-                                " WHERE name = ? AND layer = ? AND step >= ? ORDER BY step");
-    query.bind(1, key.name);
-    query.bind(2, key.layer);
-    query.bind(3, from);
+    RowQuery rows(
+        sql, kArrays, "step, dtype, shape, data", key.name, key.layer, from, impl_->damaged);
     std::vector<std::pair<std::int64_t, Array>> arrays;
-    while (query.executeStep()) {
-      const std::int64_t step = query.getColumn(0).getInt64();
-      if (!impl_->keep(query)) continue;
+    while (rows.next()) {
+      const std::int64_t step = rows[0].getInt64();
       try {
-        arrays.emplace_back(step, decode(key, query));
+        arrays.emplace_back(step, decode(key, rows));
       } catch (const std::bad_alloc&) {
         throw;  // says nothing about the array
       } catch (const std::exception& exception) {
@@ -227,39 +235,36 @@ std::vector<std::pair<std::int64_t, Array>> RunReader::arrays(const SeriesKey& k
                                 exception.what()));
       }
     }
+    if (from == kFirstStep) rows.require_all();
     return arrays;
   });
 }
 
 std::vector<StepEvent> RunReader::events() const {
   return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(sql,
-                            select("step, time, kind, message", kEvents, sql) + " ORDER BY id");
+    RowQuery rows(sql, kEvents, "step, time, kind, message", " ORDER BY id", impl_->damaged);
     std::vector<StepEvent> events;
-    while (query.executeStep()) {
-      const auto step = query.getColumn(0).getInt64();
-      if (!impl_->keep(query)) continue;
-      events.push_back({step,
-                        query.getColumn(1).getString(),
-                        {query.getColumn(2).getString(), query.getColumn(3).getString()}});
-    }
+    while (rows.next())
+      events.push_back({rows[0].getInt64(),
+                        bounded(rows[1].getString(), kLongestLabel),
+                        {bounded(rows[2].getString(), kLongestLabel),
+                         bounded(rows[3].getString(), kLongestMessage)}});
+    rows.require_all();
     return events;
   });
 }
 
 std::vector<VerdictRow> RunReader::verdicts() const {
   return impl_->read([&](SQLite::Database& sql) {
-    SQLite::Statement query(
-        sql, select("claim, outcome, condition, json", kVerdicts, sql) + " ORDER BY rowid");
+    RowQuery rows(
+        sql, kVerdicts, "claim, outcome, condition, json", " ORDER BY rowid", impl_->damaged);
     std::vector<VerdictRow> verdicts;
-    while (query.executeStep()) {
-      const auto claim = query.getColumn(0).getString();
-      if (!impl_->keep(query)) continue;
-      verdicts.push_back({claim,
-                          query.getColumn(1).getString(),
-                          query.getColumn(2).getString(),
-                          query.getColumn(3).getString()});
-    }
+    while (rows.next())
+      verdicts.push_back({bounded(rows[0].getString(), kLongestLabel),
+                          bounded(rows[1].getString(), kLongestLabel),
+                          bounded(rows[2].getString(), kLongestMessage),
+                          bounded(rows[3].getString(), kLongestFact)});
+    rows.require_all();
     return verdicts;
   });
 }
@@ -269,21 +274,24 @@ std::vector<std::string> RunReader::damaged() const {
 }
 
 std::int64_t RunReader::last_step() const {
-  return impl_->read([](SQLite::Database& sql) {
-    const SQLite::Column last = sql.execAndGet("SELECT max(step) FROM snapshots");
-    return last.isNull() ? std::int64_t{-1} : last.getInt64();
+  return impl_->read([&](SQLite::Database& sql) {
+    RowQuery rows(sql, kSnapshots, "step", " ORDER BY step DESC", impl_->damaged);
+    return rows.next() ? rows[0].getInt64() : std::int64_t{-1};
   });
 }
 
 std::string RunReader::last_written(std::int64_t until) const {
   return impl_->read([&](SQLite::Database& sql) {
     // Earlier versions replaced the time of a step to which a spectrum was added.
-    SQLite::Statement query(sql,
-                            "SELECT time FROM snapshots AS taken WHERE step <= ? AND NOT EXISTS "
-                            "(SELECT 1 FROM events WHERE kind = 'spectrum' AND events.step = "
-                            "taken.step AND events.time = taken.time) ORDER BY step DESC LIMIT 1");
-    query.bind(1, until);
-    return query.executeStep() ? query.getColumn(0).getString() : std::string();
+    RowQuery rows(sql,
+                  kSnapshots,
+                  "time",
+                  fmt::format(" WHERE step <= {} AND NOT EXISTS (SELECT 1 FROM events WHERE kind = "
+                              "'spectrum' AND events.step = snapshots.step AND events.time = "
+                              "snapshots.time) ORDER BY step DESC",
+                              until),
+                  impl_->damaged);
+    return rows.next() ? rows[0].getString() : std::string();
   });
 }
 

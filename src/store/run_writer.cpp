@@ -2,10 +2,10 @@
 #include "kappascope/store/run_writer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 
 #include "kappascope/core/atomic_file.h"
@@ -13,9 +13,9 @@
 #include "kappascope/core/time.h"
 #include "kappascope/store/schema/schema.h"
 #include "kappascope/store/writer_lock.h"
-#include "store/database/array_codec.h"
 #include "store/database/database.h"
-#include "store/schema/attributes.h"
+#include "store/rows/totals.h"
+#include "store/rows/write_rows.h"
 
 namespace fs = std::filesystem;
 
@@ -26,91 +26,6 @@ namespace {
 constexpr double kDurableSeconds = 30;
 
 constexpr std::array<std::string_view, 4> kStates{"running", "finished", "interrupted", "failed"};
-
-void bind_number(SQLite::Statement& statement, int index, std::optional<double> number) {
-  if (number && !std::isnan(*number)) {
-    statement.bind(index, *number);
-  } else {
-    statement.bind(index);  // NULL
-  }
-}
-
-void put_snapshot(SQLite::Database& sql, std::int64_t step, const std::string& time) {
-  // What is added later, a spectrum say, is not when the step was taken.
-  SQLite::Statement put(
-      sql, "INSERT OR IGNORE INTO snapshots(step, time, crc) VALUES(?1, ?2, row_crc(?1, ?2))");
-  put.bind(1, step);
-  put.bind(2, time);
-  put.exec();
-}
-
-void put_scalars(SQLite::Database& sql, std::int64_t step, const std::vector<Scalar>& scalars) {
-  SQLite::Statement put(sql,
-                        "INSERT OR REPLACE INTO scalars(name, layer, step, value, lower, upper, n, "
-                        "n_effective, status, attributes, crc) "
-                        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-                        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))");
-  for (const Scalar& scalar : scalars) {
-    put.bindNoCopy(1, scalar.name);
-    put.bindNoCopy(2, scalar.layer);
-    put.bind(3, step);
-    bind_number(put, 4, scalar.value);
-    bind_number(put, 5, scalar.lower);
-    bind_number(put, 6, scalar.upper);
-    bind_number(put, 7, scalar.n);
-    bind_number(put, 8, scalar.n_effective);
-    put.bind(9, std::string(scalar.status.text()));
-    if (scalar.attributes.empty()) {
-      put.bind(10);  // NULL
-    } else {
-      put.bind(10, attributes_text(scalar.attributes));
-    }
-    put.exec();
-    put.reset();
-  }
-}
-
-void put_arrays(SQLite::Database& sql, std::int64_t step, const std::vector<Array>& arrays) {
-  SQLite::Statement put(sql,
-                        "INSERT OR REPLACE INTO arrays(name, layer, step, dtype, shape, data, crc) "
-                        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, row_crc(?1, ?2, ?3, ?4, ?5, ?6))");
-  for (const Array& array : arrays) {
-    const std::string bytes = to_little_endian(array.data);
-    put.bindNoCopy(1, array.name);
-    put.bindNoCopy(2, array.layer);
-    put.bind(3, step);
-    put.bind(4, kArrayDtype);
-    put.bind(5, shape_text(array.shape));
-    put.bindNoCopy(6, bytes.data(), static_cast<int>(bytes.size()));
-    put.exec();
-    put.reset();
-  }
-}
-
-void put_events(SQLite::Database& sql,
-                std::int64_t step,
-                const std::string& time,
-                const std::vector<Event>& events) {
-  SQLite::Statement put(sql,
-                        "INSERT INTO events(step, time, kind, message, crc) "
-                        "VALUES(?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4))");
-  for (const Event& event : events) {
-    put.bind(1, step);
-    put.bindNoCopy(2, time);
-    put.bindNoCopy(3, event.kind);
-    put.bindNoCopy(4, event.message);
-    put.exec();
-    put.reset();
-  }
-}
-
-void remove_after(SQLite::Database& sql, std::int64_t step) {
-  for (const char* table : {"scalars", "arrays", "events", "snapshots"}) {
-    SQLite::Statement remove(sql, fmt::format("DELETE FROM {} WHERE step > ?", table));
-    remove.bind(1, step);
-    remove.exec();
-  }
-}
 
 }  // namespace
 
@@ -138,8 +53,15 @@ struct RunWriter::Impl {
     return {run, Database::Access::kWrite};
   }
 
+  [[nodiscard]] bool is_own() const { return getpid() == owner; }
+
   template <typename Body>
   void commit(std::string_view action, Body&& body) {
+    require(is_own(),
+            "cannot {} {}: it belongs to process {}, from which this one was forked",
+            action,
+            dir.string(),
+            owner);
     database.require_reachable();
     database.run(action, [&](SQLite::Database& sql) {
       SQLite::Transaction transaction(sql);
@@ -154,6 +76,7 @@ struct RunWriter::Impl {
     durable_since = clock();
   }
 
+  pid_t owner = getpid();
   fs::path dir;
   WriterLock lock;  // before the database: given back after that is closed
   Database database;
@@ -163,8 +86,19 @@ struct RunWriter::Impl {
 
 RunWriter::RunWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RunWriter::RunWriter(RunWriter&&) noexcept = default;
-RunWriter& RunWriter::operator=(RunWriter&&) noexcept = default;
-RunWriter::~RunWriter() = default;
+RunWriter& RunWriter::operator=(RunWriter&& other) noexcept {
+  leave_to_owner();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+RunWriter::~RunWriter() {
+  leave_to_owner();
+}
+
+void RunWriter::leave_to_owner() {
+  // SQLite asks that nothing be done with a connection from before a fork, not even closing it.
+  if (impl_ && !impl_->is_own()) static_cast<void>(impl_.release());
+}
 
 bool RunWriter::holds_run(const fs::path& dir) {
   std::error_code ignored;
@@ -196,9 +130,14 @@ RunWriter RunWriter::create(const fs::path& dir, const Facts& facts) {
 RunWriter RunWriter::resume(const fs::path& dir, std::int64_t step) {
   RunWriter writer(std::make_unique<Impl>(dir));
   writer.impl_->commit("resume", [&](SQLite::Database& sql) {
-    remove_after(sql, step);
-    put_events(
-        sql, step, utc_now(), {{"resumed", fmt::format("resumed after {} steps", step + 1)}});
+    TotalChanges totals;
+    remove_after(sql, step, totals);
+    put_events(sql,
+               step,
+               utc_now(),
+               {{"resumed", fmt::format("resumed after {} steps", step + 1)}},
+               totals);
+    totals.write(sql);
     put_fact(sql, "state", "running");
   });
   return writer;
@@ -216,12 +155,14 @@ void RunWriter::write(std::span<const Snapshot> snapshots) {
   for (const auto& snapshot : snapshots) require_in_schema(snapshot);
   const std::string time = utc_now();
   impl_->commit("write", [&](SQLite::Database& sql) {
+    TotalChanges totals;
     for (const auto& snapshot : snapshots) {
-      put_snapshot(sql, snapshot.step, time);
-      put_scalars(sql, snapshot.step, snapshot.scalars);
-      put_arrays(sql, snapshot.step, snapshot.arrays);
-      put_events(sql, snapshot.step, time, snapshot.events);
+      put_snapshot(sql, snapshot.step, time, totals);
+      put_scalars(sql, snapshot.step, snapshot.scalars, totals);
+      put_arrays(sql, snapshot.step, snapshot.arrays, totals);
+      put_events(sql, snapshot.step, time, snapshot.events, totals);
     }
+    totals.write(sql);
   });
 }
 
@@ -232,18 +173,9 @@ void RunWriter::set_fact(const std::string& key, const std::string& value) {
 
 void RunWriter::write_verdict(const VerdictRow& verdict) {
   impl_->commit("write", [&](SQLite::Database& sql) {
-    SQLite::Statement put(
-        sql,
-        "INSERT INTO verdicts(claim, outcome, condition, json, time, crc) "
-        "VALUES(?1, ?2, ?3, ?4, ?5, row_crc(?1, ?2, ?3, ?4, ?5)) ON CONFLICT(claim) DO UPDATE SET "
-        "outcome = excluded.outcome, condition = excluded.condition, "
-        "json = excluded.json, time = excluded.time, crc = excluded.crc");
-    put.bind(1, verdict.claim);
-    put.bind(2, verdict.outcome);
-    put.bind(3, verdict.condition);
-    put.bind(4, verdict.json);
-    put.bind(5, utc_now());
-    put.exec();
+    TotalChanges totals;
+    put_verdict(sql, verdict, totals);
+    totals.write(sql);
   });
 }
 

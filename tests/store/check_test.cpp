@@ -17,6 +17,7 @@ using namespace kappascope;
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::UnorderedEquals;
 namespace fs = std::filesystem;
 
 namespace {
@@ -66,7 +67,8 @@ TEST_CASE("a run as it was written is whole, whatever its names and numbers") {
   const auto found = check_store(scratch.path());
   CHECK(found.damage.empty());
   CHECK(found.checksums);
-  CHECK(found.rows == 3 + 1 + 5 + 4 * 20 + 8 + 4 + 1 + 4 + 1);
+  const int totals = 1 + 1 + 20 + 8 + 1 + 1 + 1 + 1;
+  CHECK(found.rows == 3 + 1 + 5 + 4 * 20 + 8 + 4 + 1 + 4 + 1 + totals);
   const RunReader run(scratch.path());
   for (const auto& key : run.series()) REQUIRE_FALSE(run.scalars(key).empty());
   CHECK(run.damaged().empty());
@@ -75,11 +77,11 @@ TEST_CASE("a run as it was written is whole, whatever its names and numbers") {
 TEST_CASE("a changed value is found in every column, left out by readers and named") {
   const TemporaryFolder scratch;
   struct Case {
-    std::string sql, named;
+    std::string sql, named, besides{};
   };
   const std::string kappa = " WHERE name = 'kappa/sigma' AND layer = 'blocks.3' AND step = 2";
   const std::string label = "kappa/sigma of blocks.3, step 2";
-  for (const auto& [sql, named] :
+  for (const auto& [sql, named, besides] :
        {Case{"UPDATE scalars SET value = 2 * value" + kappa, label},
         Case{"UPDATE scalars SET value = NULL" + kappa, label},
         Case{"UPDATE scalars SET lower = lower - 1e-9" + kappa, label},
@@ -88,7 +90,9 @@ TEST_CASE("a changed value is found in every column, left out by readers and nam
         Case{"UPDATE scalars SET status = 'ok'" + kappa, label},
         Case{"UPDATE scalars SET attributes = '{}'" + kappa, label},
         Case{"UPDATE scalars SET crc = NULL" + kappa, label},
-        Case{"UPDATE scalars SET layer = 'blocks.33'" + kappa, "kappa/sigma of blocks.33, step 2"},
+        Case{"UPDATE scalars SET layer = 'blocks.33'" + kappa,
+             "kappa/sigma of blocks.33, step 2",
+             "kappa/sigma of blocks.3: 1 of 4 rows missing"},
         Case{"UPDATE arrays SET data = zeroblob(length(data)) WHERE step = 1",
              "hessian/density, step 1"},
         Case{"UPDATE arrays SET shape = '2,4' WHERE step = 1", "hessian/density, step 1"},
@@ -100,11 +104,13 @@ TEST_CASE("a changed value is found in every column, left out by readers and nam
     fs::remove_all(scratch / "run");
     make_run(scratch / "run");
     change(scratch / "run", sql);
-    CHECK(check_store(scratch / "run").damage == std::vector{named});
+    std::vector<std::string> expected = {named};
+    if (!besides.empty()) expected.push_back(besides);
+    CHECK_THAT(check_store(scratch / "run").damage, UnorderedEquals(expected));
     const RunReader run(scratch / "run");
     std::ostringstream all;
     export_jsonl(run, all);
-    CHECK(run.damaged() == std::vector{named});
+    CHECK_THAT(run.damaged(), UnorderedEquals(expected));
   }
   change(scratch / "run", "UPDATE snapshots SET time = 'yesterday' WHERE step = 2");
   CHECK(check_store(scratch / "run").damage.size() == 2);
@@ -132,7 +138,8 @@ TEST_CASE("a name that is no text any more costs its own row, and no reader hang
          "'blocks.3' AND step = 2; UPDATE arrays SET layer = CAST(layer AS BLOB)");
   const RunReader run(scratch.path());
   CHECK(run.series() == before);
-  CHECK(run.array_series().empty());
+  REQUIRE(run.array_series().size() == 2);  // which had rows
+  CHECK(run.arrays(run.array_series()[0]).empty());
   CHECK(run.scalars({"kappa/sigma", "blocks.3"}).size() == 3);
   CHECK_FALSE(check_store(scratch.path()).damage.empty());
 }

@@ -74,6 +74,7 @@ inline RunReader awkward_run(const std::filesystem::path& dir) {
 /// Makes of the run in `dir` what schema version 2 would have written: rows without checksums.
 inline void make_version2(const std::filesystem::path& dir) {
   SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE);
+  sql.exec("DROP TABLE totals");
   for (const auto* table : {"facts", "snapshots", "scalars", "arrays", "events", "verdicts"})
     sql.exec(std::string("ALTER TABLE ") + table + " DROP COLUMN crc");
   sql.exec("PRAGMA user_version = 2");

@@ -176,16 +176,6 @@ TEST_CASE("an array of more dimensions than a NumPy header holds is an error") {
                     Contains("40001 dimensions"));
 }
 
-TEST_CASE("a name that no archive can hold is an error that names the file") {
-  const TemporaryFolder scratch;
-  RunWriter::create(scratch / "run", {})
-      .write({.step = 1,
-              .scalars = {{.name = "user/x", .layer = std::string(70'000, 'a'), .value = 1}}});
-  CHECK_THROWS_WITH(export_npz(RunReader(scratch / "run"), scratch / "run.npz"),
-                    Contains("cannot write " + (scratch / "run.npz").string()));
-  CHECK_FALSE(fs::exists(scratch / "run.npz"));
-}
-
 TEST_CASE("a series of which every row is damaged is no member of an npz") {
   const TemporaryFolder scratch;
   static_cast<void>(awkward_run(scratch / "run"));

@@ -9,6 +9,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_writer.h"
 #include "store/fixture.h"
+#include "store/rows/row_checksum.h"
 #include "support/catch.h"
 #include "support/child.h"
 
@@ -27,8 +28,9 @@ fs::path database_of(const fs::path& dir) {
 }
 
 void change(const fs::path& dir, const std::string& sql) {
-  SQLite::Database(database_of(dir).string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
-      .exec(sql);
+  SQLite::Database file(database_of(dir).string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  add_row_crc(file);
+  file.exec(sql);
 }
 
 void make_run(const fs::path& dir, int snapshots = 3) {
@@ -74,7 +76,9 @@ TEST_CASE("the time of the last step is told, and none before there is one") {
   auto writer = RunWriter::create(scratch.path(), {});
   CHECK(RunReader(scratch.path()).last_written().empty());
   for (const int step : {0, 10}) writer.write({.step = step});
-  change(scratch.path(), "UPDATE snapshots SET time = '2026-01-31T12:00:00Z' WHERE step = 10");
+  change(scratch.path(),
+         "UPDATE snapshots SET time = '2026-01-31T12:00:00Z', "
+         "crc = row_crc(10, '2026-01-31T12:00:00Z') WHERE step = 10");
   CHECK(RunReader(scratch.path()).last_written() == "2026-01-31T12:00:00Z");
 }
 
@@ -116,7 +120,7 @@ TEST_CASE("a newer schema is refused with both versions named") {
   const TemporaryFolder scratch;
   make_run(scratch.path());
   change(scratch.path(), "PRAGMA user_version = 7");
-  const auto refusal = Contains("schema version is 7 and this program reads up to 3");
+  const auto refusal = Contains("schema version is 7 and this program reads up to 4");
   REQUIRE_THROWS_WITH(RunReader(scratch.path()), refusal);
   REQUIRE_THROWS_WITH(RunWriter::append(scratch.path()), refusal);
 }

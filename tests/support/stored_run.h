@@ -12,7 +12,8 @@ namespace kappascope::testing {
 
 /// Writes into `dir` the run that a program of this schema version made, as tests/support/runs has
 /// it: 12 steps of training, measured without limits on the cost, then `kappascope spectrum` on one
-/// block. Version 1 is that of Kappascope 0.1.0, version 2 the same run brought up to date.
+/// block. Version 1 is that of Kappascope 0.1.0, version 2 the same run brought up to date; version
+/// 4 that of version 3.
 inline void write_stored_run(const std::filesystem::path& dir, int version) {
   std::ifstream in(KAPPASCOPE_STORED_RUNS "/version" + std::to_string(version) + ".sql");
   const std::string dump(std::istreambuf_iterator<char>(in), {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,6 +20,11 @@ namespace kappascope::store {
 /// What belongs to a number and is a text: the route that computed it, say. Keys of
 /// schema/series.h.
 using Attributes = std::map<std::string, std::string>;
+
+/// Bytes that the name of a series or of a layer may have; what is longer is refused, also in a run
+/// that is read. Labels, conditions and kinds of events are cut to a thousand when they are read,
+/// messages to 64 KiB.
+inline constexpr std::size_t kLongestName = 1'000;
 
 /// One number at one step, with its error where it is known. `value` = NaN is stored as NULL and
 /// means "not available", which `status` explains; ±infinity is stored as it is.

@@ -22,8 +22,8 @@ namespace kappascope::store {
 /// copied to a new run beside the directory (DIR-rescued), which the error names.
 ///
 /// Everything throws kappascope::Error with the path, the cause and what to do; what was written
-/// before a failure stays, and the writer can be used after one. One thread at a time. A writer
-/// must not be used in a child made by fork, which also shares its lock until the child ends.
+/// before a failure stays, and the writer can be used after one. One thread at a time. In a process
+/// forked from the one that made it a writer throws, and its end closes nothing.
 class RunWriter {
  public:
   /// Makes `dir` (parents too) and the database, in state "running". A run that is already in
@@ -71,6 +71,7 @@ class RunWriter {
 
  private:
   struct Impl;
+  void leave_to_owner();
   explicit RunWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

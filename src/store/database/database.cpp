@@ -10,7 +10,9 @@
 #include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "store/database/connection.h"
-#include "store/database/row_checksum.h"
+#include "store/rows/row_checksum.h"
+#include "store/rows/tables.h"
+#include "store/rows/totals.h"
 #include "store/schema/version1.h"
 
 namespace fs = std::filesystem;
@@ -19,25 +21,6 @@ namespace kappascope::store {
 namespace {
 
 constexpr std::uintmax_t kSmallestDatabase = 512;  // one page of the smallest size
-
-constexpr const char* kSchema = R"sql(
-  CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER);
-  CREATE TABLE snapshots(step INTEGER PRIMARY KEY, time TEXT NOT NULL, crc INTEGER);
-  CREATE TABLE scalars(
-    name TEXT NOT NULL, layer TEXT NOT NULL, step INTEGER NOT NULL,
-    value REAL, lower REAL, upper REAL, n REAL, n_effective REAL, status TEXT NOT NULL,
-    attributes TEXT, crc INTEGER, PRIMARY KEY(name, layer, step)) WITHOUT ROWID;
-  CREATE TABLE arrays(
-    name TEXT NOT NULL, layer TEXT NOT NULL, step INTEGER NOT NULL,
-    dtype TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL, crc INTEGER,
-    PRIMARY KEY(name, layer, step));
-  CREATE TABLE events(
-    id INTEGER PRIMARY KEY, step INTEGER NOT NULL, time TEXT NOT NULL,
-    kind TEXT NOT NULL, message TEXT NOT NULL, crc INTEGER);
-  CREATE TABLE verdicts(
-    claim TEXT PRIMARY KEY, outcome TEXT NOT NULL, condition TEXT NOT NULL,
-    json TEXT NOT NULL, time TEXT NOT NULL, crc INTEGER);
-)sql";
 
 /// What a writer leaves that is killed while it makes a run; nobody else makes one at this moment.
 void remove_leftovers(const fs::path& dir) {
@@ -54,7 +37,7 @@ void write_new(const fs::path& file, const Facts& facts) {
   SQLite::Transaction transaction(sql);
   sql.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
   sql.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
-  sql.exec(kSchema);
+  make_tables(sql);
   for (const auto& [key, value] : facts) put_fact(sql, key, value);
   put_fact(sql, "state", "running");
   transaction.commit();
@@ -72,13 +55,21 @@ fs::path database_file(const fs::path& dir) {
 }
 
 void put_fact(SQLite::Database& sql, const std::string& key, const std::string& value) {
+  TotalChanges totals;
+  const Counted facts{kFacts.name, "", ""};
+  SQLite::Statement old(sql, "SELECT crc FROM facts WHERE key = ?");
+  old.bind(1, key);
+  if (old.executeStep()) totals.remove(facts, {1, old.getColumn(0).getInt64()});
   SQLite::Statement put(sql,
                         "INSERT INTO facts(key, value, crc) VALUES(?1, ?2, row_crc(?1, ?2)) "
                         "ON CONFLICT(key) DO UPDATE SET value = excluded.value, "
-                        "crc = excluded.crc");
+                        "crc = excluded.crc RETURNING crc");
   put.bind(1, key);
   put.bind(2, value);
-  put.exec();
+  put.executeStep();
+  totals.add(facts, put.getColumn(0).getInt64());
+  put.reset();
+  totals.write(sql);
 }
 
 void Database::require_there(const fs::path& dir) {
@@ -132,6 +123,7 @@ Database::Database(const fs::path& dir, Access access)
   run("bring up to date", [](SQLite::Database& sql) {
     if (version(sql) == 1) migrate_version1(sql);
     if (version(sql) == 2) migrate_version2(sql);
+    if (version(sql) == 3) migrate_version3(sql);
   });
   run("open", [&](SQLite::Database&) { choose_journal(); });
 }
@@ -195,16 +187,17 @@ void Database::check_schema() {
           "a copy",
           file_.string(),
           found);
-  const int columns = sql_.execAndGet(
-                              "SELECT count(*) FROM pragma_table_info('scalars') "
-                              "WHERE name = 'crc'")
-                          .getInt();
-  require(
-      (columns > 0) == (found >= kFirstWithChecksums),
-      "cannot open {}: its schema version {} does not fit its tables, so it is damaged; restore "
-      "it from a copy",
-      file_.string(),
-      found);
+  require(sql_.execAndGet("PRAGMA encoding").getString() == "UTF-8",
+          "cannot open {}: its texts are not UTF-8, so no Kappascope wrote it; restore it from a "
+          "copy",
+          file_.string());
+  const auto strange = strange_table(sql_, found);
+  require(strange.empty(),
+          "cannot open {}: its table {} is not that of schema version {}, so it is damaged or was "
+          "changed; restore it from a copy",
+          file_.string(),
+          strange,
+          found);
 }
 
 void Database::choose_journal() {
@@ -226,7 +219,9 @@ void Database::choose_journal() {
   // A snapshot changes one page a series, so the default of 1000 pages would flush every few
   // snapshots; 16 MB of log took a third off the time of writing 100 series.
   sql_.exec("PRAGMA wal_autocheckpoint = 4000");
+  SQLite::Transaction transaction(sql_);
   put_fact(sql_, "journal_mode", mode);
+  transaction.commit();
 }
 
 void Database::make_durable() {

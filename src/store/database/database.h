@@ -17,12 +17,12 @@ namespace kappascope::store {
 inline constexpr const char* kDatabaseName = "run.sqlite";
 inline constexpr int kApplicationId =
     0x4B415053;  ///< "KAPS"; `file` and SQLite tell our files by it
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 
 /// The database file of the run in `dir`.
 std::filesystem::path database_file(const std::filesystem::path& dir);
 
-/// Sets one fact, keeping the place that it had.
+/// Sets one fact, keeping the place that it had; in the caller's transaction.
 void put_fact(SQLite::Database& sql, const std::string& key, const std::string& value);
 
 class Database {

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "kappascope/core/own_files.h"
 #include "kappascope/core/place.h"
@@ -36,6 +39,43 @@ std::string read_holder(int descriptor) {
   return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : "another process";
 }
 
+/// The descriptors of the locks that this process holds. Such a lock belongs to the open file,
+/// which a forked process shares: there, another file takes the descriptor's place.
+class Held {
+ public:
+  static Held& all() {
+    static auto* held = new Held;  // never destroyed: a fork may come at any time
+    return *held;
+  }
+  void add(int descriptor) {
+    const std::lock_guard lock(mutex_);
+    descriptors_.push_back(descriptor);
+  }
+  void remove(int descriptor) {
+    const std::lock_guard lock(mutex_);
+    std::erase(descriptors_, descriptor);
+  }
+
+ private:
+  Held() {
+    pthread_atfork([] { all().mutex_.lock(); },
+                   [] { all().mutex_.unlock(); },
+                   [] {
+                     all().let_go();
+                     all().mutex_.unlock();
+                   });
+  }
+  void let_go() {
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (const int descriptor : descriptors_) dup3(nothing, descriptor, O_CLOEXEC);
+    close(nothing);
+    descriptors_.clear();
+  }
+
+  std::mutex mutex_;
+  std::vector<int> descriptors_;
+};
+
 }  // namespace
 
 WriterLock::WriterLock(const fs::path& dir, std::string_view what)
@@ -59,10 +99,15 @@ WriterLock::WriterLock(const fs::path& dir, std::string_view what)
                             (dir / kName).string(),
                             std::strerror(error)));
   }
+  Held::all().add(file_.get());
   // Only for the message above, so a failure to write it costs nothing else.
   const std::string self = this_process();
   if (ftruncate(file_.get(), 0) != 0 || pwrite(file_.get(), self.data(), self.size(), 0) < 0)
     return;
+}
+
+WriterLock::~WriterLock() {
+  Held::all().remove(file_.get());
 }
 
 bool WriterLock::held(const fs::path& dir) {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "kappascope/core/require.h"
-#include "store/database/array_codec.h"
+#include "store/rows/array_codec.h"
 #include "store/schema/rows.h"
 
 namespace kappascope::store {
@@ -153,12 +153,21 @@ void require_in_schema(const Array& array) {
 }
 
 void require_in_schema(const Snapshot& snapshot) {
+  const auto require_short = [&](const auto& record) {
+    require(std::max(record.name.size(), record.layer.size()) <= kLongestName,
+            "a name of step {} has more than {} bytes: {}…",
+            snapshot.step,
+            kLongestName,
+            (record.name + " of " + record.layer).substr(0, 40));
+  };
   for (const Scalar& scalar : snapshot.scalars) {
     require(!scalar.name.empty(), "a scalar of step {} has no name", snapshot.step);
+    require_short(scalar);
     require_in_schema(scalar);
   }
   for (const Array& array : snapshot.arrays) {
     require(!array.name.empty(), "an array of step {} has no name", snapshot.step);
+    require_short(array);
     require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
             "array {} has shape {} but {} numbers",
             array.name,

@@ -13,7 +13,8 @@
 #include "kappascope/store/check.h"
 #include "kappascope/store/export.h"
 #include "kappascope/store/run.h"
-#include "store/database/row_checksum.h"
+#include "store/rows/row_checksum.h"
+#include "store/rows/totals.h"
 
 namespace kappascope::fuzz {
 namespace {
@@ -113,8 +114,10 @@ void write_run(const fs::path& dir, std::string_view bytes) {
     store::add_row_crc(sql);
     SQLite::Transaction transaction(sql);
     if (kind == kRows) add_rows(sql, input);
-    for (const auto& table : store::kCheckedTables)
+    for (const auto& table : store::kCountedTables)
       sql.exec(std::string("UPDATE ") + table.name + " SET crc = row_crc(" + table.columns + ")");
+    sql.exec("DELETE FROM totals");
+    store::fill_totals(sql);
     transaction.commit();
   } catch (const SQLite::Exception&) {
   }

@@ -13,7 +13,8 @@ namespace kappascope::store {
 /// would race.
 ///
 /// It is an open-file-description lock (as flock takes, through fcntl) because only that can be
-/// asked for without taking it: a reader that looks never gets in a writer's way.
+/// asked for without taking it: a reader that looks never gets in a writer's way. A process that is
+/// forked from the one that has it does not share it, and may outlive that.
 class WriterLock {
  public:
   static constexpr const char* kName = "writer.lock";
@@ -23,6 +24,7 @@ class WriterLock {
   explicit WriterLock(const std::filesystem::path& dir, std::string_view what = "run");
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;
+  ~WriterLock();
 
   /// Whether some process writes the run in `dir` now; false where that cannot be known.
   static bool held(const std::filesystem::path& dir);

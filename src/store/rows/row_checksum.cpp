@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/database/row_checksum.h"
+#include "store/rows/row_checksum.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -72,7 +72,7 @@ std::string damage_of(const CheckedTable& table, int schema_version) {
 
 void migrate_version2(SQLite::Database& sql) {
   SQLite::Transaction transaction(sql);
-  for (const auto& table : kCheckedTables) {
+  for (const auto& table : kCountedTables) {
     sql.exec(fmt::format("ALTER TABLE {} ADD COLUMN crc INTEGER", table.name));
     sql.exec(fmt::format("UPDATE {} SET crc = row_crc({})", table.name, table.columns));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CRC-32 in every row, by which a reader sees that the row is what was written.
+// The tables of a run, and a CRC-32 in every row, by which a reader sees that it is what was
+// written.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -15,20 +16,27 @@ struct CheckedTable {
   const char* label;    ///< an SQL expression that names a row to a reader
 };
 
-inline constexpr CheckedTable kFacts{"facts", "key, value", "'the fact ' || key"};
+inline constexpr CheckedTable kFacts{
+    "facts", "key, value", "'the fact ' || ifnull(key, 'without a name')"};
 inline constexpr CheckedTable kSnapshots{"snapshots", "step, time", "'the time of step ' || step"};
 inline constexpr CheckedTable kScalars{
     "scalars",
     "name, layer, step, value, lower, upper, n, n_effective, status, attributes",
-    "name || CASE layer WHEN '' THEN '' ELSE ' of ' || layer END || ', step ' || step"};
+    "ifnull(name, 'a number without a name') || CASE WHEN layer <> '' THEN ' of ' || layer ELSE '' "
+    "END || ', step ' || ifnull(step, 'unknown')"};
 inline constexpr CheckedTable kArrays{
     "arrays", "name, layer, step, dtype, shape, data", kScalars.label};
 inline constexpr CheckedTable kEvents{
-    "events", "step, time, kind, message", "'an event of step ' || step"};
+    "events", "step, time, kind, message", "'an event of step ' || ifnull(step, 'unknown')"};
 inline constexpr CheckedTable kVerdicts{
-    "verdicts", "claim, outcome, condition, json, time", "'the verdict on ' || claim"};
-inline constexpr std::array kCheckedTables = {
+    "verdicts",
+    "claim, outcome, condition, json, time",
+    "'the verdict on ' || ifnull(claim, 'a claim without a name')"};
+/// Those whose rows are counted in kTotals.
+inline constexpr std::array kCountedTables = {
     kFacts, kSnapshots, kScalars, kArrays, kEvents, kVerdicts};
+inline constexpr CheckedTable kTotals{
+    "totals", "of, name, layer, rows, sum", "'the number of rows of ' || of || ' ' || name"};
 
 /// The first schema version whose rows have a checksum.
 inline constexpr int kFirstWithChecksums = 3;
@@ -37,8 +45,8 @@ inline constexpr int kFirstWithChecksums = 3;
 /// bytes of each value. Both zeros are the same, as SQLite does not keep the sign of one.
 void add_row_crc(SQLite::Database& sql);
 
-/// An expression that is NULL for a row as it was written and for every row without a checksum, and
-/// for any other row its label.
+/// An expression that is NULL for a row as it was written, and for every row of a schema version
+/// without checksums; for any other row its label, which never is NULL.
 std::string damage_of(const CheckedTable& table, int schema_version);
 
 /// Adds the column to a database of schema version 2, in one transaction, and makes it version 3.

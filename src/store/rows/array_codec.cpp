@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/database/array_codec.h"
+#include "store/rows/array_codec.h"
 
 #include <fmt/format.h>
 
