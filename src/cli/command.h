@@ -59,9 +59,9 @@ bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& va
 /// printed with a blank behind it.
 std::string message_of(po::error& error);
 
-/// Says on stderr what is damaged in the databases of these runs, and is therefore left out. One
-/// pass over the files.
-void warn_of_damage(const std::vector<std::filesystem::path>& runs);
+/// Says on stderr what is damaged in the databases of these runs, and is therefore left out; true
+/// where anything is: the command then ends with status 1. One pass over the files.
+bool warn_of_damage(const std::vector<std::filesystem::path>& runs);
 
 // One subcommand a file; each returns the exit status.
 int run_train(const Arguments& arguments);

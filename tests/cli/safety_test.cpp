@@ -122,7 +122,7 @@ TEST_CASE("a damaged newest checkpoint is passed over with a warning, an older o
         slurp(checkpoints(work.path() / "whole").back()));
 }
 
-TEST_CASE("a changed value in a run is told by every command, left out, and listed by check") {
+TEST_CASE("a changed value is told by every command, which ends with 1, left out, and listed") {
   const testing::Workplace work;
   REQUIRE(work.run(testing::Workplace::train("--train.steps 30 --out run")).status == 0);
   const auto whole = work.run("check run");
@@ -136,7 +136,7 @@ TEST_CASE("a changed value in a run is told by every command, left out, and list
   CHECK(found.status == 1);
   CHECK_THAT(found.out, Contains("\"whole\":false") && Contains("loss/test, step 19"));
   const auto report = work.run("report run --out page.html");
-  CHECK(report.status == 0);
+  CHECK(report.status == 1);
   CHECK_THAT(report.err, Contains("warning: run is damaged") && Contains("loss/test, step 19"));
   CHECK_THAT(slurp(work.path() / "page.html"), Contains("1 stored value is damaged"));
   const auto exported = work.run("export run");
@@ -144,10 +144,38 @@ TEST_CASE("a changed value in a run is told by every command, left out, and list
   CHECK_THAT(exported.err, Contains("warning: run is damaged") && Contains("loss/test, step 19"));
   CHECK_THAT(exported.out, !Contains("19,loss/test") && Contains("29,loss/test"));
   const auto listed = work.run("runs . --json");
+  CHECK(listed.status == 1);
   CHECK_THAT(listed.err, Contains("warning: ./run is damaged"));
   CHECK_THAT(listed.out, Contains("\"damaged\":1"));
-  for (const std::string other : {"spectrum run --rows 20 --top 1", "verify P-L2e --run run"}) {
+  fs::create_directories(work.path() / "whole");
+  fs::copy(work.path() / "run", work.path() / "whole/run", fs::copy_options::recursive);
+  for (const std::string other : {"spectrum run --rows 20 --top 1",
+                                  "verify P-L2e --run run",
+                                  "advise run",
+                                  "alarms .",
+                                  "compare run whole/run"}) {
     CAPTURE(other);
-    CHECK_THAT(work.run(other).err, Contains("warning: run is damaged"));
+    const auto done = work.run(other);
+    CHECK(done.status == 1);
+    CHECK_THAT(done.err, Contains("run is damaged in 1 place"));
   }
+}
+
+TEST_CASE("rows that are gone are told by every command that reads their series") {
+  const testing::Workplace work;
+  REQUIRE(work.run(testing::Workplace::train("--train.steps 30 --out run")).status == 0);
+  REQUIRE(
+      std::system(("sqlite3 '" + work.path().string() +
+                   "/run/run.sqlite' \"DELETE FROM scalars WHERE name = 'loss/train' AND step > "
+                   "20\"")
+                      .c_str()) == 0);
+  for (const std::string command :
+       {"check run", "export run", "runs .", "report run", "advise run"}) {
+    CAPTURE(command);
+    const auto done = work.run(command);
+    CHECK(done.status == 1);
+    CHECK_THAT(done.out + done.err,
+               Contains("run") && (Contains("damaged") || Contains("DAMAGED")));
+  }
+  CHECK_THAT(work.run("check run").out, Contains("loss/train: 9 of 30 rows missing"));
 }

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 TEST_CASE("every command that reads runs reads those of every version") {
   const Workplace work;
-  for (const int version : {1, 2, 3}) {
+  for (const int version : {1, 2, 3, 4}) {
     CAPTURE(version);
     const auto run = "version" + std::to_string(version);
     write_stored_run(work.path() / run, version);
@@ -27,7 +27,7 @@ TEST_CASE("every command that reads runs reads those of every version") {
   }
   const auto listed = work.run("runs . --json");
   CHECK(listed.status == 0);
-  CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 3);
+  CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 4);
 }
 
 TEST_CASE("a run and its checkpoint of version 3 are measured, and trained to their end") {

@@ -41,7 +41,7 @@ int run_advise(const Arguments& arguments) {
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
   const auto runs = store::runs_at({place});
-  warn_of_damage(runs);
+  const bool damaged = warn_of_damage(runs);
   const bool json = values["json"].as<bool>(), alone = runs == std::vector<fs::path>{place};
   int without = 0;
   for (const auto& run : runs) {
@@ -60,7 +60,7 @@ int run_advise(const Arguments& arguments) {
       ++without;
     }
   }
-  return without > 0 ? 1 : 0;
+  return without > 0 || damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

@@ -129,6 +129,12 @@ int run_alarms(const Arguments& arguments) {
   std::vector<study::WatchedTraining> all;
   reports::WarningStudy study{
       .plain = options.plain, .horizon = options.horizon, .first_step = kFirstTold};
+  std::vector<fs::path> runs;
+  for (const auto& folder : folders) {
+    const auto found = store::find_runs(folder);
+    runs.insert(runs.end(), found.begin(), found.end());
+  }
+  const bool damaged = warn_of_damage(runs);
   for (auto& [name, trainings] : read_trainings(folders)) {
     study.groups.push_back(judged(name, trainings, options));
     names.push_back(name);
@@ -148,7 +154,7 @@ int run_alarms(const Arguments& arguments) {
   } else {
     say("{}\n", out);
   }
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

@@ -74,8 +74,9 @@ int run_check(const Arguments& arguments) {
   usage.synopsis = "kappascope check RUN... [--json]";
   usage.text =
       "Looks for damage: every page and every row of the database, and every checkpoint, against\n"
-      "their checksums. Damaged rows are listed; other commands warn of them and go on without.\n"
-      "Exit status 1 where anything is damaged.\n\n"
+      "their checksums, and that no row is missing. What is damaged is listed; other commands warn "
+      "of\n"
+      "it, go on without and end with status 1. Exit status 1 where anything is damaged.\n\n"
       "example: kappascope check runs/pgb";
   usage.options.add_options()("help,h", "show this text")(
       "run", po::value(&runs)->required(), "runs to look at")(
@@ -104,11 +105,13 @@ int run_check(const Arguments& arguments) {
   return damaged ? 1 : 0;
 }
 
-void warn_of_damage(const std::vector<fs::path>& runs) {
+bool warn_of_damage(const std::vector<fs::path>& runs) {
   constexpr std::size_t kShown = 3;
+  bool any = false;
   for (const auto& run : runs) {
     const auto damage = store::check_store(run).damage;
     if (damage.empty()) continue;
+    any = true;
     std::string shown;
     for (std::size_t i = 0; i < std::min(kShown, damage.size()); ++i)
       shown += (i > 0 ? "; " : "") + damage[i];
@@ -120,6 +123,7 @@ void warn_of_damage(const std::vector<fs::path>& runs) {
         printable(shown),
         damage.size() > kShown ? "; ..." : "");
   }
+  return any;
 }
 
 }  // namespace kappascope::cli

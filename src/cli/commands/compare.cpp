@@ -128,7 +128,7 @@ int run_compare(const Arguments& arguments) {
   std::vector<fs::path> read;
   read.reserve(runs.size());
   for (const auto& run : runs) read.push_back(run.dir);
-  warn_of_damage(read);
+  const bool damaged = warn_of_damage(read);
   if (control.empty()) control = default_control(stored, runs);
   auto result = study::summarise(runs, {control}, metrics);
   if (result.comparisons.empty()) {
@@ -150,7 +150,7 @@ int run_compare(const Arguments& arguments) {
     say("\np is corrected over all tests {}\n", family);
     if (!out.empty()) say("\n{}\n", out);
   }
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <iostream>
 
@@ -45,7 +44,7 @@ int run_export(const Arguments& arguments) {
                                         : store::kNpzMark;
   if (!out.empty()) check_output(out, mark, values);
   const auto runs = store::runs_at({place});
-  warn_of_damage(runs);
+  const bool damaged = warn_of_damage(runs);
   const bool alone = runs == std::vector<fs::path>{place};
   const std::vector<store::RunReader> readers(runs.begin(), runs.end());
   std::vector<store::NamedRun> named;
@@ -72,8 +71,7 @@ int run_export(const Arguments& arguments) {
     });
   }
   if (!out.empty()) say("{}\n", out);
-  return std::ranges::all_of(readers, [](const auto& run) { return run.damaged().empty(); }) ? 0
-                                                                                             : 1;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

@@ -54,7 +54,8 @@ int run_report(const Arguments& arguments) {
   const std::vector<fs::path> paths(runs.begin(), runs.end());
   const fs::path page = out.empty() ? paths.front() / "report.html" : fs::path(out);
   // Looking for damage reads all rows, as the page does: both at once.
-  auto damage = std::async(std::launch::async, [&paths] { warn_of_damage(store::runs_at(paths)); });
+  auto damage =
+      std::async(std::launch::async, [&paths] { return warn_of_damage(store::runs_at(paths)); });
   check_output(page, reports::kPageMark, values);
   nlohmann::json written = {{"report", page.string()}, {"figures", nlohmann::json::array()}};
   if (!figures.empty()) {
@@ -66,7 +67,7 @@ int run_report(const Arguments& arguments) {
       written["figures"].push_back(file.string());
   }
   const std::string text = reports::html_report(paths);
-  damage.get();
+  const bool damaged = damage.get();
   write_text_atomically(page, text);
   if (values["json"].as<bool>()) {
     print_json(written);
@@ -74,7 +75,7 @@ int run_report(const Arguments& arguments) {
     say("{}\n", page.string());
     for (const auto& file : written["figures"]) say("{}\n", file.get<std::string>());
   }
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

@@ -108,7 +108,7 @@ int run_runs(const Arguments& arguments) {
                 "test loss",
                 "kappa",
                 "label; worst layer"}};
-  int broken = 0;
+  int broken = 0;  // or damaged
   for (const auto& path : found) {
     try {
       const auto row = reports::summary_of(path);
@@ -117,12 +117,14 @@ int run_runs(const Arguments& arguments) {
       } else {
         rows.push_back(cells_of(path.string(), row));
       }
-      if (row.damaged > 0)
+      if (row.damaged > 0) {
+        ++broken;
         notice(
             "kappascope: warning: {} is damaged and read without what is; see "
             "`kappascope check {}`\n",
             printable(path.string()),
             printable(path.string()));
+      }
     } catch (const std::exception& error) {
       if (json) print_json(Json{{"run", path.string()}, {"error", error.what()}});
       notice("kappascope: error: {}\n", printable(error.what()));

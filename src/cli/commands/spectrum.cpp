@@ -203,7 +203,7 @@ int run_spectrum(const Arguments& arguments) {
   check(request);
 
   if (!request.density_out.empty()) check_output(request.density_out, kDensityMark, values);
-  warn_of_damage({request.run});
+  const bool damaged = warn_of_damage({request.run});
   const store::RunReader reader(request.run);
   const bool keep = !values["no-store"].as<bool>();
   if (keep && reader.state() == "running") {
@@ -240,7 +240,7 @@ int run_spectrum(const Arguments& arguments) {
   // Last: a disk that is full takes nothing of what was computed.
   if (!request.density_out.empty())
     write_text_atomically(request.density_out, density_csv(result.density->value));
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

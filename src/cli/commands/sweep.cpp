@@ -181,7 +181,7 @@ int run_sweep(const Arguments& arguments) {
     if (run.progress != study::Progress::kConflict && store::RunWriter::holds_run(run.dir))
       ended.push_back(run.dir);
   }
-  warn_of_damage(ended);
+  const bool damaged = warn_of_damage(ended);
   const auto result = study::conclude(definition, runs, trained.failures, options);
   if (study::holds_more(folder, result)) {
     const auto kept = study::read_result(folder);
@@ -200,7 +200,7 @@ int run_sweep(const Arguments& arguments) {
     say("{}: {} of {} runs in {}\n", name, result.ended, result.runs, folder.string());
     print_result(result);
   }
-  return result.ended == result.runs ? 0 : 1;
+  return result.ended == result.runs && !damaged ? 0 : 1;
 }
 
 }  // namespace kappascope::cli

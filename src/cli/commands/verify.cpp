@@ -191,8 +191,9 @@ int run_verify(const Arguments& arguments) {
   }
   // Opened first: what is wrong with the run is said before minutes of work.
   std::optional<store::RunWriter> writer;
+  bool damaged = false;
   if (!run.empty()) {
-    warn_of_damage({run});
+    damaged = warn_of_damage({run});
     context.run = run;
     writer = store::RunWriter::append(run);
   }
@@ -225,7 +226,7 @@ int run_verify(const Arguments& arguments) {
     }
   }
   say_what_waits(claims, context);
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli

@@ -69,8 +69,8 @@ void check_runs(const study::StudyDefinition& definition,
   for (const auto& [claim, regime] : definition.regimes) metrics.push_back(regime.metric);
   std::map<std::string, const study::StudyRun*> trainings;
   for (const auto& run : runs) {
-    const auto settings = settings_of(run, definition.name);
     if (run.seed != runs.front().seed) continue;  // the same settings but for the seed
+    const auto settings = settings_of(run, definition.name);
     for (const auto& metric : metrics) {
       const auto why = why_not_recorded(metric, settings);
       if (!why.empty()) {
