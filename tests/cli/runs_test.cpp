@@ -43,9 +43,12 @@ TEST_CASE("runs shows start, duration and test loss") {
 TEST_CASE("runs keeps to the width of a terminal, and leaves nothing out") {
   const Workplace work;
   write_run(work.path() / "runs/a_name_of_some_length");
-  const auto wide = work.run("runs").out;
-  const auto got =
-      work.run("runs", R"(f() { script -qec "stty cols 60 && $*" /dev/null; }; f)").out;
+  const std::string narrow = R"(f() { script -qec "stty cols 60 && $*" /dev/null; }; f)";
+  if (work.run("--version", narrow).status != 0) {
+    WARN("not tried: this system has no pseudo terminals");
+    return;
+  }
+  const auto wide = work.run("runs").out, got = work.run("runs", narrow).out;
   std::istringstream lines(got);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 60 + 1);  // with \r
   std::istringstream all(wide);
