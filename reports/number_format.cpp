@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "reports/runs/arms.h"
@@ -21,7 +22,9 @@ double shown(double value, int digits) {
   if (!std::isfinite(value)) return value;
   if (digits == kFewest && std::abs(value) < 10'000 && value == std::floor(value)) return value;
   const bool whole = digits <= 4 && std::abs(value) >= 999.5 && std::abs(value) < 9'999.5;
-  return whole ? std::nearbyint(value) : std::stod(fmt::format("{:.{}e}", value, digits - 1));
+  if (whole) return std::nearbyint(value);
+  // Not stod, which throws at what rounds to infinity, and below the smallest normal number.
+  return std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
 }
 
 /// The fewest digits from which `text` comes out as it does from the numbers themselves.

@@ -33,7 +33,7 @@ Maybe precision(const Arm& arm) {
     const auto* outside = arm.last(id::kOutsideBfloat16, layer);
     const auto* broken = arm.last(id::kNonfiniteRows, layer);
     const bool lost = broken != nullptr && broken->scalar.value > 0;
-    if (!lost && !(outside->scalar.value > 0)) continue;
+    if (!lost && (outside == nullptr || !(outside->scalar.value > 0))) continue;
     return Suggestion{
         .what = "precision",
         .evidence =

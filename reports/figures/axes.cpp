@@ -12,14 +12,22 @@ namespace kappascope::reports {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+/// Axes end here: beyond, their lengths and margins are no numbers any more. A run that diverged in
+/// double gets there; what lies outside is cut off by the frame.
+constexpr double kLargest = 1e300, kSmallest = 1 / kLargest;
 
 struct Range {
   double min = kInf, max = -kInf;
   void add(double v) {
     if (!std::isfinite(v)) return;
+    v = std::abs(v) < kSmallest ? 0 : std::clamp(v, -kLargest, kLargest);
     min = std::min(min, v);
     max = std::max(max, v);
+  }
+  /// For a logarithmic axis.
+  void add_positive(double v) {
+    if (v > 0) add(std::max(v, kSmallest));
   }
   [[nodiscard]] bool empty() const { return min > max; }
 };
@@ -30,14 +38,14 @@ void set_linear(Axis& axis, Range range) {
   double span = range.max - range.min;
   if (!(span > 0)) span = std::max(1e-12, std::abs(range.max)) * 0.5;
   axis.log = false;
-  axis.min = range.min - 0.06 * span;
-  axis.max = range.max + 0.08 * span;
+  axis.min = std::max(range.min - 0.06 * span, -kLargest);
+  axis.max = std::min(range.max + 0.08 * span, kLargest);
 }
 
 /// 1, 2, 5 within a narrow axis, whole decades within a wide one.
 std::vector<Tick> log_ticks(double min, double max) {
   assert(min > 0 && max > min && std::isfinite(max));
-  const double decades = std::log10(max / min);
+  const double decades = std::log10(max) - std::log10(min);
   const std::vector<double> within =
       decades > 2.5   ? std::vector<double>{1}
       : decades > 0.7 ? std::vector<double>{1, 2, 5}
@@ -57,10 +65,11 @@ std::vector<Tick> log_ticks(double min, double max) {
 
 void set_log(Axis& axis, Range range) {
   if (range.empty()) range = {1, 10};
-  const double decades = std::max(0.3, std::log10(range.max / range.min));
+  const double decades = std::max(0.3, std::log10(range.max) - std::log10(range.min));
   axis.log = true;
-  axis.min = range.min * std::pow(10, -0.08 * decades);
-  axis.max = range.max * std::pow(10, 0.10 * decades);
+  axis.min = std::max(range.min * std::pow(10, -0.08 * decades), kSmallest);
+  axis.max =
+      std::min(range.max, kLargest / std::pow(10, 0.10 * decades)) * std::pow(10, 0.10 * decades);
   axis.ticks = log_ticks(axis.min, axis.max);
 }
 
@@ -110,8 +119,8 @@ void set_signed_log(const Figure& figure, std::size_t panel, Axis& axis) {
   const double low = on_signed_log(all.min, axis.threshold);
   const double high = on_signed_log(all.max, axis.threshold);
   axis.log = false;
-  axis.min = axis.threshold * std::sinh(low - 0.08 * (high - low));
-  axis.max = axis.threshold * std::sinh(high + 0.10 * (high - low));
+  axis.min = std::max(axis.threshold * std::sinh(low - 0.08 * (high - low)), -kLargest);
+  axis.max = std::min(axis.threshold * std::sinh(high + 0.10 * (high - low)), kLargest);
   axis.ticks = signed_ticks(axis);
 }
 
@@ -127,12 +136,13 @@ Range with_bands(const Figure& figure, std::size_t panel, Range values, bool log
     if (series.panel != panel) continue;
     for (const auto* side : {&series.lower, &series.upper}) {
       for (const double v : *side) {
-        if (log && !(v > 0)) continue;
+        if (!std::isfinite(v)) continue;
         const double reach = values.max - values.min;
-        all.add(std::isfinite(v) ? std::clamp(v,
-                                              log ? values.min / 10 : values.min - reach,
-                                              log ? values.max * 10 : values.max + reach)
-                                 : kNoValue);
+        if (log) {
+          if (v > 0) all.add_positive(std::clamp(v, values.min / 10, values.max * 10));
+        } else {
+          all.add(std::clamp(v, values.min - reach, values.max + reach));
+        }
       }
     }
   }
@@ -155,7 +165,7 @@ void set_y_axis(Figure& figure, std::size_t panel) {
     if (series.panel != panel) continue;
     for (const double v : series.y) {
       all.add(v);
-      if (v > 0) positive.add(v);
+      positive.add_positive(v);
     }
   }
   const bool wanted = axis.log || (axis.may_log && all.min > 0 && all.max > 5 * all.min);

@@ -214,16 +214,16 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
         listed(parts));
     if (least)
       text += fmt::format(" In {} it is {}× at b = −E φ.", least->layer, words(least->value));
-    const store::Scalar& reference = arm.last(id::kVarianceBiasZero, most->layer)->scalar;
-    const std::string bounds = interval(reference);
-    out.push_back(
-        {"bias_choice",
-         std::move(text),
-         "Same masks, everything else frozen" +
-             (bounds.empty()
-                  ? std::string(".")
-                  : fmt::format("; at b = 0 it is {} ({}).", words(reference.value), bounds)),
-         false});
+    const auto* reference = arm.last(id::kVarianceBiasZero, most->layer);
+    const std::string bounds = reference == nullptr ? "" : interval(reference->scalar);
+    out.push_back({"bias_choice",
+                   std::move(text),
+                   "Same masks, everything else frozen" +
+                       (bounds.empty() ? std::string(".")
+                                       : fmt::format("; at b = 0 it is {} ({}).",
+                                                     words(reference->scalar.value),
+                                                     bounds)),
+                   false});
   }
 }
 

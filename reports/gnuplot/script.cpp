@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "reports/gnuplot/panel.h"
@@ -22,7 +23,8 @@ double tick_distance(const Axis& axis, double width) {
   const double range = axis.max - axis.min;
   // Of a label near `v`, which has two digits that are not zero.
   const auto letters = [](double v) {
-    return static_cast<double>(fmt::format("{:.6g}", std::stod(fmt::format("{:.1e}", v))).size());
+    const double rounded = std::strtod(fmt::format("{:.1e}", v).c_str(), nullptr);
+    return static_cast<double>(fmt::format("{:.6g}", rounded).size());
   };
   const double wide = kLetter * (std::max({letters(axis.min), letters(axis.max), 2.0}) + kBlank);
   const double least = range / std::max(1.0, std::min(10.0, std::floor(width / wide)));

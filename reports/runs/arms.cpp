@@ -195,7 +195,7 @@ std::vector<std::string> layers_of(std::span<const Arm> arms, const std::string&
   std::set<std::string> layers;
   for (const Arm& arm : arms) {
     for (const auto& [key, points] : arm.scalars) {
-      if (key.name.rfind(prefix, 0) == 0) layers.insert(key.layer);
+      if (key.name.starts_with(prefix) && !points.empty()) layers.insert(key.layer);
     }
   }
   std::vector<std::string> sorted(layers.begin(), layers.end());

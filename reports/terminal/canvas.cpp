@@ -27,10 +27,13 @@ std::string utf8(char32_t code) {
           static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-/// 0 at the axis' beginning, 1 at its end.
+/// 0 at the axis' beginning, 1 at its end; what lies far outside is near them all the same. Not by
+/// quotients: those of two numbers of an axis may be infinite.
 double share_of(double value, const Axis& axis) {
-  if (axis.log) return std::log(value / axis.min) / std::log(axis.max / axis.min);
-  return (value - axis.min) / (axis.max - axis.min);
+  const double share =
+      axis.log ? (std::log(value) - std::log(axis.min)) / (std::log(axis.max) - std::log(axis.min))
+               : (value - axis.min) / (axis.max - axis.min);
+  return std::clamp(share, -1.0, 2.0);
 }
 
 }  // namespace
@@ -41,8 +44,7 @@ Canvas::Canvas(std::size_t columns, std::size_t rows, const Axis& x, const Axis&
 Canvas::Dot Canvas::dot_of(double x, double y) const {
   const auto width = static_cast<double>(kDotsAcross * static_cast<long>(columns_) - 1);
   const auto height = static_cast<double>(kDotsDown * static_cast<long>(rows_) - 1);
-  const double up = std::clamp(share_of(y, y_), -1.0, 2.0);
-  return {std::lround(share_of(x, x_) * width), std::lround((1 - up) * height)};
+  return {std::lround(share_of(x, x_) * width), std::lround((1 - share_of(y, y_)) * height)};
 }
 
 Canvas::Cell* Canvas::cell_of(Dot dot) {

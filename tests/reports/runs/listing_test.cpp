@@ -10,7 +10,7 @@
 #include "kappascope/store/run.h"
 #include "kappascope/study/result.h"
 #include "reports/sample_run.h"
-#include "store/database/row_checksum.h"
+#include "store/rows/row_checksum.h"
 #include "support/catch.h"
 
 namespace kappascope::reports {

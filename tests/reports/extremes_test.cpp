@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run that diverged, or of which a part is gone, is drawn, judged and listed like any other.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "kappascope/core/error.h"
+#include "kappascope/reports/advice.h"
+#include "kappascope/reports/listing.h"
+#include "kappascope/reports/report.h"
+#include "reports/figures.h"
+#include "reports/sample_run.h"
+#include "reports/terminal/frame.h"
+#include "store/rows/row_checksum.h"
+#include "support/catch.h"
+#include "support/mutations.h"
+#include "support/stored_run.h"
+
+namespace kappascope::reports {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Numbers that a training in double comes to, and some that only a file can hold.
+constexpr std::array kExtremes = {"1e308",
+                                  "-1e308",
+                                  "1.7976931348623157e308",
+                                  "-1.7976931348623157e308",
+                                  "5e-324",
+                                  "-5e-324",
+                                  "2.2e-308",
+                                  "9e999",
+                                  "-9e999",
+                                  "NULL",
+                                  "0",
+                                  "1e300",
+                                  "1e-300",
+                                  "9.3e18",
+                                  "-1"};
+
+/// Puts extremes into the columns of a random part of the numbers, as a writer would, and takes the
+/// rows of some series away. At `everywhere`, one number is in all of them.
+void make_extreme(const fs::path& dir, std::mt19937_64& random, bool everywhere) {
+  SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE);
+  store::add_row_crc(sql);
+  const auto one_of = [&](const auto& list) { return list[random() % list.size()]; };
+  constexpr std::array kColumns = {"value", "lower", "upper", "n", "n_effective"};
+  std::vector<std::string> names;
+  SQLite::Statement all(sql, "SELECT DISTINCT name FROM scalars");
+  while (all.executeStep()) names.push_back(all.getColumn(0).getString());
+  all.reset();
+  SQLite::Transaction transaction(sql);
+  if (everywhere) {
+    const auto* number = one_of(kExtremes);
+    for (const auto* column : kColumns)
+      sql.exec(fmt::format("UPDATE scalars SET {} = {}", column, number));
+  } else {
+    for (int i = 0; i < 30; ++i) {
+      sql.exec(fmt::format("UPDATE scalars SET {} = {} WHERE name = '{}' AND step % {} = 0",
+                           one_of(kColumns),
+                           one_of(kExtremes),
+                           one_of(names),
+                           1 + random() % 3));
+    }
+  }
+  sql.exec(fmt::format("UPDATE scalars SET crc = row_crc({})", store::kScalars.columns));
+  if (random() % 2 == 0) {
+    for (int i = 0; i < 3; ++i)
+      sql.exec(fmt::format("UPDATE scalars SET crc = NULL WHERE name = '{}'", one_of(names)));
+  }
+  transaction.commit();
+}
+
+void check_axis(const Axis& axis) {
+  CHECK(std::isfinite(axis.min));
+  CHECK(std::isfinite(axis.max));
+  CHECK(axis.min < axis.max);
+  CHECK(std::isfinite(axis.max - axis.min));
+  if (axis.log) CHECK(axis.min > 0);
+  for (const auto& tick : axis.ticks) CHECK(std::isfinite(tick.at));
+}
+
+}  // namespace
+
+TEST_CASE("a run of any numbers, with any series gone, is reported, advised on, listed and drawn") {
+  const TemporaryFolder scratch;
+  std::mt19937_64 random(5);
+  const int trials = testing::mutations(45);
+  for (int trial = 0; trial < trials; ++trial) {
+    CAPTURE(trial);
+    const auto dir = scratch / fmt::format("run{}", trial);
+    testing::write_stored_run(dir, 4);
+    make_extreme(dir, random, trial % 3 == 0);
+    const auto arms = read_arms({dir});
+    for (const auto& figure : build_figures(arms)) {
+      CAPTURE(figure.id);
+      check_axis(figure.x);
+      for (const auto& panel : figure.panels) check_axis(panel.y);
+    }
+    CHECK_THAT(html_report({dir}), Catch::EndsWith("</html>\n"));
+    CHECK_FALSE(frame_of(arms, {}).empty());
+    CHECK_NOTHROW(summary_of(dir));
+    try {
+      CHECK_FALSE(to_text(advice(dir)).empty());
+    } catch (const Error&) {
+      // It has no condition numbers any more.
+    }
+    fs::remove_all(dir);
+  }
+}
+
+}  // namespace kappascope::reports
