@@ -16,6 +16,15 @@ ByteReader::ByteReader(const std::filesystem::path& path)
   gzbuffer(file_.get(), 1U << 18U);
 }
 
+void ByteReader::require_room(std::size_t bytes) const {
+  require(bytes <= kSmallSet || bytes / kLargestExpansion <= std::filesystem::file_size(path_),
+          "{} unpacks to {} bytes or more, over {} times its size, as no data does: unpack it with "
+          "gunzip if it is meant",
+          path_,
+          bytes,
+          kLargestExpansion);
+}
+
 std::size_t ByteReader::read_some(std::uint8_t* out, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
@@ -30,6 +39,8 @@ std::size_t ByteReader::read_some(std::uint8_t* out, std::size_t bytes) {
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
+  total_ += done;
+  require_room(total_);
   return done;
 }
 

@@ -39,6 +39,7 @@ at::Tensor read_array(const fs::path& path, std::uint32_t dimensions) {
           "{} is truncated or damaged: it announces {} values, more than it can hold",
           path.string(),
           total);
+  reader.require_room(total);
   auto values = torch::empty(shape, torch::kUInt8);
   reader.read(values.data_ptr<std::uint8_t>(), total);
   reader.expect_end();

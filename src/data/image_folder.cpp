@@ -2,19 +2,17 @@
 #include "data/image_folder.h"
 
 #include <ATen/Parallel.h>
-#include <stb/stb_image.h>
-#include <stb/stb_image_resize.h>
+#include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <map>
-#include <memory>
 
+#include "data/decode_image.h"
 #include "data/pixels.h"
 #include "kappascope/core/require.h"
 
@@ -71,69 +69,34 @@ std::map<std::string, int> read_partition(const fs::path& file) {
   return parts;
 }
 
-/// Of an image on disk and of the same scaled: above them a file costs gigabytes to decode.
-constexpr int kLongestSide = 32'768;
-constexpr std::int64_t kLargestArea = 1 << 27;  // pixels
-
-/// By its content, as stb reads a dozen formats under any name, most of them with less care.
-bool is_png_or_jpeg(const fs::path& path) {
-  std::string start(8, '\0');
-  std::ifstream(path, std::ios::binary).read(start.data(), std::ssize(start));
-  return start == "\x89PNG\r\n\x1a\n" || start.starts_with("\xff\xd8\xff");
-}
-
-/// Scales the shorter side to `size`, cuts out the middle, and writes it to out [3, size, size].
-void decode(const fs::path& path, int64_t size, float* out) {
-  int width = 0, height = 0, channels = 0;
-  require(is_png_or_jpeg(path), "cannot decode {}: it is neither PNG nor JPEG", path.string());
-  require(stbi_info(path.c_str(), &width, &height, &channels) == 1,
-          "cannot decode {}: {}",
-          path.string(),
-          stbi_failure_reason());
-  const auto allowed = [](std::int64_t w, std::int64_t h) {
-    return std::max(w, h) <= kLongestSide && w * h <= kLargestArea;
+/// Scales the shorter side to `size` (linear, over the area of a pixel that becomes smaller), cuts
+/// out the middle, and writes it to out [3, size, size].
+void read_image(const fs::path& path, int64_t size, float* out) {
+  auto image = decode_image(path);
+  const auto height = image.size(0), width = image.size(1);
+  const double scale = static_cast<double>(size) / static_cast<double>(std::min(width, height));
+  const auto scaled = [&](int64_t side) {
+    return std::max(size, int64_t{std::llround(static_cast<double>(side) * scale)});
   };
-  require(allowed(width, height),
-          "{} is too large: {} x {} pixels, where a side may have {} and the image {}",
-          path.string(),
-          width,
-          height,
-          kLongestSide,
-          kLargestArea);
-  const std::unique_ptr<unsigned char, void (*)(void*)> raw(
-      stbi_load(path.c_str(), &width, &height, &channels, 3), stbi_image_free);
-  require(raw != nullptr, "cannot decode {}: {}", path.string(), stbi_failure_reason());
-  const double scale = static_cast<double>(size) / std::min(width, height);
-  const auto scaled = [&](int side) { return std::max(size, int64_t{std::llround(side * scale)}); };
-  const auto scaled_width = scaled(width), scaled_height = scaled(height);
+  const auto new_width = scaled(width), new_height = scaled(height);
   require(
-      allowed(scaled_width, scaled_height),
+      is_decodable(new_width, new_height),
       "{} is {} x {} pixels, and {} x {} when its shorter side is scaled to {}: a side may have "
       "{} and the image {}",
       path.string(),
       width,
       height,
-      scaled_width,
-      scaled_height,
+      new_width,
+      new_height,
       size,
       kLongestSide,
       kLargestArea);
-  const auto new_width = static_cast<int>(scaled_width),
-             new_height = static_cast<int>(scaled_height);
-  std::vector<unsigned char> resized(static_cast<std::size_t>(new_width) *
-                                     static_cast<std::size_t>(new_height) * 3);
-  const int done =
-      stbir_resize_uint8(raw.get(), width, height, 0, resized.data(), new_width, new_height, 0, 3);
-  require(done == 1, "cannot scale {} from {} x {}", path.string(), width, height);
-  const auto left = (new_width - size) / 2, top = (new_height - size) / 2;
-  for (int64_t c = 0; c < 3; ++c) {
-    for (int64_t y = 0; y < size; ++y) {
-      for (int64_t x = 0; x < size; ++x) {
-        const auto from = ((top + y) * new_width + left + x) * 3 + c;
-        *out++ = static_cast<float>(resized[static_cast<std::size_t>(from)]) / 255;
-      }
-    }
-  }
+  image = image.permute({2, 0, 1}).unsqueeze(0);
+  if (new_width != width || new_height != height)
+    image = at::_upsample_bilinear2d_aa(image, {new_height, new_width}, /*align_corners=*/false);
+  const auto middle =
+      image[0].narrow(1, (new_height - size) / 2, size).narrow(2, (new_width - size) / 2, size);
+  torch::from_blob(out, {3, size, size}).copy_(middle).div_(255);
 }
 
 }  // namespace
@@ -202,7 +165,7 @@ at::Tensor ImageFolder::decoded(const at::Tensor& indices) const {
   auto* values = out.data_ptr<float>();
   at::parallel_for(0, wanted.size(0), 1, [&](int64_t begin, int64_t end) {
     for (auto i = begin; i < end; ++i) {
-      decode(
+      read_image(
           files_.at(static_cast<std::size_t>(index[i])).path, size_, values + i * shape().size());
     }
   });

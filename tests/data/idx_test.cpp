@@ -4,7 +4,9 @@
 #include <torch/types.h>
 #include <zlib.h>
 
+#include <cstring>
 #include <iterator>
+#include <random>
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
@@ -57,6 +59,36 @@ TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   testing::write_bytes(zipped, packed.substr(0, packed.size() / 2));
   CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
                     Contains("truncated") && Contains(".gz"));
+}
+
+TEST_CASE("a packed set that unpacks to far more than data do is refused before it is unpacked") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path());
+  // 4 million images of 28 x 28 announced, in a file of 5 MB that no packing makes smaller.
+  const auto zipped = folder.path() / "train-images-idx3-ubyte.gz";
+  const std::string header("\0\0\x8\3\0\x3d\x09\0\0\0\0\x1c\0\0\0\x1c", 16);
+  std::mt19937_64 random(1);
+  std::string noise(5'000'000, '\0');
+  for (std::size_t i = 0; i < noise.size(); i += 8) {
+    const auto word = random();
+    std::memcpy(noise.data() + i, &word, sizeof word);
+  }
+  auto* out = gzopen(zipped.c_str(), "wb1");
+  gzwrite(out, header.data(), 16);
+  gzwrite(out, noise.data(), static_cast<unsigned>(noise.size()));
+  gzclose(out);
+  fs::remove(folder.path() / "train-images-idx3-ubyte");
+  CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
+                    Contains("over 100 times its size") && Contains(".gz"));
+  // CIFAR has no header that announces anything: it is refused while it is read.
+  const auto records = folder.path() / "cifar";
+  fs::create_directories(records);
+  out = gzopen((records / "data_batch_1.bin.gz").c_str(), "wb1");
+  const std::string zeros(3073 * 1000, '\0');
+  for (int i = 0; i < 100; ++i) gzwrite(out, zeros.data(), static_cast<unsigned>(zeros.size()));
+  gzclose(out);
+  CHECK_THROWS_WITH(data::open_images(records, data::Split::kTrain),
+                    Contains("over 100 times its size") && Contains(".gz"));
 }
 
 TEST_CASE("each way a data set can be broken is named with its file") {

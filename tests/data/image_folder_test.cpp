@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <stb/stb_image_write.h>
 #include <torch/types.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -14,6 +14,7 @@
 #include "kappascope/data/images.h"
 #include "support/catch.h"
 #include "support/idx.h"
+#include "support/picture.h"
 
 using namespace kappascope;
 using Catch::Contains;
@@ -31,11 +32,12 @@ void write_picture(const fs::path& file, int width, int height, unsigned char gr
       pixels.insert(pixels.end(), {left ? std::uint8_t{255} : std::uint8_t{0}, green, 0});
     }
   }
-  const auto name = file.string();
-  const int written = file.extension() == ".png"
-                          ? stbi_write_png(name.c_str(), width, height, 3, pixels.data(), 3 * width)
-                          : stbi_write_jpg(name.c_str(), width, height, 3, pixels.data(), 95);
-  REQUIRE(written == 1);
+  testing::write_picture(file, width, height, pixels);
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -134,8 +136,7 @@ TEST_CASE("a test part without a training part is refused, and letters of any ca
 TEST_CASE("a picture that ends in its header or in its pixels is an error with its name") {
   const TemporaryFolder folder;
   write_picture(folder.path() / "a.png", 40, 40, 10);
-  std::string bytes(fs::file_size(folder.path() / "a.png"), '\0');
-  std::ifstream(folder.path() / "a.png").read(bytes.data(), std::ssize(bytes));
+  const auto bytes = bytes_of(folder.path() / "a.png");
   for (const auto length : {std::size_t{10}, bytes.size() / 2}) {
     CAPTURE(length);
     testing::write_bytes(folder.path() / "a.png", bytes.substr(0, length));
@@ -158,26 +159,61 @@ TEST_CASE("an image folder says what it lacks, and a broken file which it is") {
                     Contains("cannot decode") && Contains("broken2.png"));
 }
 
-TEST_CASE("a JPEG file that uses a table which it has not is decoded without what memory held") {
+TEST_CASE("a JPEG file that uses a table which it has not, or whose codes do not fit, is refused") {
   const TemporaryFolder folder;
+  const auto refused = [&](const std::string& bytes) {
+    testing::write_bytes(folder.path() / "a.jpg", bytes);
+    const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 16});
+    CHECK_THROWS_WITH(set->images(torch::tensor({0})),
+                      Contains("cannot decode") && Contains("a.jpg"));
+  };
   const auto table = std::string("\xff\xdb\0\x43\0", 5) + std::string(64, '\x8');
   const std::string frame("\xff\xc2\0\xb\x8\0\x10\0\x10\1\1\x11\0", 13);
   const std::string scan("\xff\xda\0\x8\1\1\0\1\x3f\0", 10);  // no Huffman table before it
-  testing::write_bytes(folder.path() / "a.jpg",
-                       "\xff\xd8" + table + frame + scan + std::string(64, 'E') + "\xff\xd9");
-  const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 16});
-  for (const auto byte : {'\xff', '\x7f'}) {
-    std::vector<std::unique_ptr<std::string>> memory;
-    for (int i = 0; i < 100; ++i) memory.push_back(std::make_unique<std::string>(20'000, byte));
-    memory.clear();
-    const auto image = set->images(torch::tensor({0}));
-    CHECK(image.min().item<float>() == image.max().item<float>());
+  const std::string end = std::string(64, 'E') + "\xff\xd9";
+  refused("\xff\xd8" + table + frame + scan + end);
+  // The lengths of a table's codes sum to 598, where 256 are the most: what wrote behind an array
+  // of stb's.
+  const std::string huffman = std::string("\xff\xc4\2\x69\0", 5) + std::string(2, '\xff') +
+                              std::string(1, '\x58') + std::string(13, '\0') +
+                              std::string(598, '\1');
+  refused("\xff\xd8" + table + huffman + frame + scan + end);
+}
+
+TEST_CASE("stray bytes in a JPEG file cost nothing, and a missing end is an error") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.jpg";
+  const auto first = [&] {
+    return data::open_images(folder.path(), data::Split::kTrain, {.size = 64})
+        ->images(torch::tensor({0}));
+  };
+  write_picture(file, 64, 64, 10);
+  const auto whole = bytes_of(file);
+  const auto image = first();
+  testing::write_bytes(file, whole.substr(0, whole.size() - 2) + "xy" + "\xff\xd9");
+  CHECK(torch::equal(first(), image));
+  testing::write_bytes(file, whole.substr(0, whole.size() / 2));
+  CHECK_THROWS_WITH(first(), Contains("cannot decode") && Contains("a.jpg"));
+}
+
+TEST_CASE("scaling keeps a flat picture, and means pixels where it shrinks") {
+  const TemporaryFolder folder;
+  std::vector<unsigned char> stripes;
+  for (int i = 0; i < 32 * 32; ++i) {
+    const auto level = static_cast<unsigned char>(i % 2 * 200);
+    stripes.insert(stripes.end(), {level, level, 77});
   }
+  testing::write_picture(folder.path() / "a.png", 32, 32, stripes);
+  const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 4});
+  const auto image = set->images(torch::tensor({0}))[0] * 255;
+  // Each pixel is made of some sixteen of alternating columns.
+  CHECK((image[0] - 100).abs().max().item<float>() < 8);
+  CHECK((image[2] - 77).abs().max().item<float>() <= 1);
 }
 
 TEST_CASE("an image of another format under the name of a PNG is refused") {
   const TemporaryFolder folder;
-  // A whole GIF of one pixel, which stb would decode.
+  // A whole GIF of one pixel.
   const std::string gif("GIF89a\1\0\1\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;",
                         35);
   testing::write_bytes(folder.path() / "a.png", gif);
@@ -199,7 +235,13 @@ TEST_CASE("an image that would take gigabytes is refused by its name and size") 
   write_picture(folder.path() / "train/0.png", 32'769, 1, 10);
   CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32769 x 1 pixels"));
   // Of allowed sides: the header alone, before which nothing is reserved.
-  const std::string header("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x80\0\0\0\x80\0\x8\0\0\0\0", 29);
-  testing::write_bytes(folder.path() / "train/0.png", header + std::string(100, '\0'));
+  const std::string head("IHDR\0\0\x80\0\0\0\x80\0\x8\0\0\0\0", 17);
+  const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(head.data()), head.size());
+  std::string checksum;
+  for (const unsigned shift : {24U, 16U, 8U, 0U})
+    checksum += static_cast<char>(sum >> shift & 0xFFU);
+  testing::write_bytes(folder.path() / "train/0.png",
+                       std::string("\x89PNG\r\n\x1a\n\0\0\0\r", 12) + head + checksum +
+                           std::string("\0\0\0\x20IDAT", 8) + std::string(100, '\0'));
   CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32768 x 32768 pixels"));
 }

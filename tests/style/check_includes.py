@@ -49,7 +49,7 @@ LIBRARIES = {
     "SQLite": (r"SQLiteCpp/|sqlite3\.h", {"store"}),
     "libzip": (r"zip\.h", {"store"}),
     "zlib": (r"zlib\.h", {"data", "store"}),
-    "stb": (r"stb_?\w*\.h|stb/", {"data"}),
+    "images": (r"png\.h|turbojpeg\.h", {"data"}),
     "nlohmann-json": (r"nlohmann/", {"store", "study", "data", "reports"}),
     "Boost.Program_options": (r"boost/program_options", set()),
     "cpp-httplib": (r"httplib\.h", set()),

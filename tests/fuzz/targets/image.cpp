@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An input is the file's ending, the side to which it is scaled, and a PNG or JPEG file.
-#include <stb/stb_image.h>
+#include <png.h>
+#include <turbojpeg.h>
 #include <zlib.h>
 
 #include <initializer_list>
@@ -17,6 +18,22 @@ std::string big_endian_of(std::size_t value) {
   return bytes;
 }
 
+/// Pixels by the header alone; 0 where there is none.
+std::int64_t area_of(std::string_view file) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_memory(&image, file.data(), file.size()) != 0) {
+    png_image_free(&image);
+    return static_cast<std::int64_t>(image.width) * image.height;
+  }
+  const std::unique_ptr<void, int (*)(tjhandle)> decoder(tjInitDecompress(), tjDestroy);
+  int width = 0, height = 0, sampling = 0, colours = 0;
+  const auto* start = reinterpret_cast<const unsigned char*>(file.data());
+  const int failed =
+      tjDecompressHeader3(decoder.get(), start, file.size(), &width, &height, &sampling, &colours);
+  return failed == 0 ? static_cast<std::int64_t>(width) * height : 0;
+}
+
 void check_image(std::string_view bytes) {
   Input input(bytes);
   const auto folder = scratch("image");
@@ -25,13 +42,10 @@ void check_image(std::string_view bytes) {
   const auto file = folder / (input.flag() ? "a.jpg" : "a.png");
   const auto side = static_cast<int64_t>(input.below(40));
   put(file, input.rest());
-  int width = 0, height = 0, channels = 0;
-  // From the file, as the reader asks: behind the end of one, stb reads on in another way.
-  const bool known = stbi_info(file.c_str(), &width, &height, &channels) == 1;
   // Images between these and the limit of the reader are decoded at a cost that tells nothing.
   constexpr std::int64_t kSmall = 1 << 17, kLimit = 1 << 27;
-  const auto area = static_cast<std::int64_t>(width) * height;
-  if (known && area > kSmall && area <= kLimit) return;
+  const auto area = area_of(input.rest());
+  if (area > kSmall && area <= kLimit) return;
   std::unique_ptr<data::ImageSource> set;
   if (!accepted([&] { set = data::open_images(folder, data::Split::kTrain, {.size = side}); }))
     return;
@@ -41,7 +55,7 @@ void check_image(std::string_view bytes) {
   expect(
       !decoded || input.rest().starts_with("\x89PNG") || input.rest().starts_with("\xff\xd8\xff"),
       "nothing but PNG and JPEG is decoded");
-  expect(!decoded || (known && area <= kLimit),
+  expect(!decoded || (area > 0 && area <= kLimit),
          "what was decoded has a header and is not too large");
 }
 
@@ -136,11 +150,24 @@ std::vector<std::pair<std::string, std::string>> image_seeds() {
           {"seed-huge.png", as(false, 4, png(32'768, 32'767, 1, 0, 1))}};
 }
 
-/// The length of the packed pixels of a PNG. Neither checksum is looked at by stb.
+/// The length of the packed pixels of a PNG, and the checksums of its chunks: without them the
+/// reader would look no further.
 std::string repair_image(std::string bytes) {
   const auto data = bytes.find("IDAT"), end = bytes.find("IEND", data);
-  if (end == bytes.npos || data < 4 || end < data + 12) return bytes;
-  bytes.replace(data - 4, 4, big_endian_of(end - data - 12));
+  if (end != bytes.npos && data >= 4 && end >= data + 12)
+    bytes.replace(data - 4, 4, big_endian_of(end - data - 12));
+  constexpr std::size_t kMark = 8, kAround = 12;  // length, name and checksum of a chunk
+  const auto start = bytes.find("\x89PNG\r\n\x1a\n");
+  if (start == bytes.npos) return bytes;
+  for (auto at = start + kMark; at + kAround <= bytes.size();) {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      length = length << 8U | static_cast<unsigned char>(bytes[at + i]);
+    if (length > bytes.size() - at - kAround) break;
+    const auto* named = reinterpret_cast<const Bytef*>(bytes.data() + at + 4);
+    bytes.replace(at + 8 + length, 4, big_endian_of(crc32_z(0, named, length + 4)));
+    at += kAround + length;
+  }
   return bytes;
 }
 
