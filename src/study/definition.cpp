@@ -31,7 +31,7 @@ Settings arm_settings(const std::string& text, const std::string& where) {
   return settings;
 }
 
-constexpr std::uint64_t kMostRuns = 100'000;
+constexpr std::uint64_t kMostRuns = 20'000;
 
 std::uint64_t whole_number(const std::string& text, const std::string& where) {
   std::uint64_t value = 0;

@@ -69,6 +69,9 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     save_checkpoint(run_dir, taken, task, session);
     if (leads) prune_checkpoints(run_dir, config.keep_checkpoints);
   };
+  // A power cut may have brought back one that was removed; one that is newer than that which is
+  // gone on from is damaged, and stands for none.
+  if (leads && first > 0) prune_checkpoints(run_dir, config.keep_checkpoints, first);
   const auto tell = [&](int64_t taken) {
     if (!options.on_progress) return;
     const double now = monotonic_seconds();

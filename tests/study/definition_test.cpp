@@ -64,8 +64,8 @@ TEST_CASE("a study file that is none is refused with its name and the fault") {
   refused("[arms]\na =\n[study]\nseeds = 0\n", "at least one seed");
   refused("[arms]\na =\n[study]\nseeds = 3.7\n", "whole number");
   refused("[arms]\na =\n[study]\nseeds = 99999999999999999999\n", "whole number");
-  refused("[arms]\na =\n[study]\nseeds = 100000001\n", "more than 100000 runs");
-  refused("[arms]\na =\nb =\n[study]\nseeds = 60000\n", "the study has 120000 runs");
+  refused("[arms]\na =\n[study]\nseeds = 20001\n", "more than 20000 runs");
+  refused("[arms]\na =\nb =\n[study]\nseeds = 12000\n", "the study has 24000 runs");
   refused("[arms]\na =\n[study]\nseeds = 2 x\n", "got 'x'");
   refused("[arms]\na =\n[study]\nseeds = 4 1-5\n", "4 twice");
   refused("[arms]\na =\n[study]\nseeds = 5-3 1\n", "5 to 3");

@@ -164,6 +164,22 @@ TEST_CASE("a plan counts operations, steps and bytes as the model has them") {
   CHECK_THAT(here.basis, Catch::Contains("three passes"));
 }
 
+TEST_CASE("a plan of a model that is too large to be measured takes no memory") {
+  const tensor::Allocations counted;
+  train::TrainConfig config;
+  config.data = "/nowhere/images";
+  config.steps = 10;
+  config.width = 1'000'000;
+  config.hidden = 256;
+  CHECK_THROWS_WITH(train::make_plan(config, {}),
+                    Catch::Contains("measures the model") && Catch::Contains("smaller width"));
+  config.kind = "language";
+  config.width = 100'000;
+  config.hidden = 400'000;
+  CHECK_THROWS_WITH(train::make_plan(config, {}), Catch::Contains("measures one block"));
+  CHECK(counted.peak() < 1 << 20);
+}
+
 TEST_CASE("a plan warns of what cannot work, with the size that would") {
   train::TrainConfig config;
   config.kind = "language";

@@ -194,6 +194,19 @@ TEST_CASE("a run killed at any moment and resumed equals one never killed, to th
   }
 }
 
+TEST_CASE("a checkpoint that a power cut brought back is removed by the run that goes on") {
+  const TemporaryFolder folder;
+  testing::write_image_set(folder.path() / "data");
+  auto config = testing::small_config(folder.path() / "data");
+  config.keep_checkpoints = 2;
+  const auto dir = folder.path() / "run";
+  run_once(config, dir, true);
+  const auto all = train::checkpoint_files(dir);
+  REQUIRE(all.size() == 6);
+  resume(config, dir);  // takes no step
+  CHECK(train::checkpoint_files(dir) == std::vector<fs::path>(all.end() - 2, all.end()));
+}
+
 TEST_CASE("a loss that becomes NaN stops the run before the update, with its state saved") {
   const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");

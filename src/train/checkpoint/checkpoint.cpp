@@ -221,9 +221,10 @@ std::vector<fs::path> checkpoint_files(const fs::path& run_dir) {
   return files;
 }
 
-void prune_checkpoints(const fs::path& run_dir, int64_t keep) {
+void prune_checkpoints(const fs::path& run_dir, int64_t keep, int64_t until) {
   remove_leftovers(folder_of(run_dir), "step-");
   auto found = list(run_dir, kExtension);
+  std::erase_if(found, [until](const auto& checkpoint) { return checkpoint.first > until; });
   while (keep > 0 && std::ssize(found) > keep) {
     fs::remove(found.begin()->second);
     found.erase(found.begin());

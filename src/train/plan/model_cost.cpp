@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kappascope/core/require.h"
 #include "kappascope/nn/mlp_stack.h"
 #include "kappascope/nn/transformers/language_models.h"
 #include "kappascope/nn/transformers/vit_vae.h"
@@ -26,6 +27,19 @@ using PassOfRows = std::function<at::Tensor(std::int64_t rows)>;
 struct Measured {
   Affine kept, workspace;
 };
+
+/// What is measured is made here: its weights and their gradients take 8 bytes a parameter, and a
+/// plan is asked before anybody knows whether that fits.
+constexpr double kMostParameters = 1 << 28;
+
+void require_measurable(const char* part, double parameters) {
+  require(parameters <= kMostParameters,
+          "a plan measures {}, and this one has {:.3g} parameters of which it takes up to {:.3g}: "
+          "plan with a smaller width or hidden width; time and memory grow as their product",
+          part,
+          parameters,
+          kMostParameters);
+}
 
 std::int64_t parameters_of(const torch::nn::Module& module) {
   std::int64_t count = 0;
@@ -102,6 +116,7 @@ void add_blocks(ModelCost& cost,
   const auto width = options.norm().width();
   const auto tokens = options.attention().fused() ? std::min(cost.tokens, kFew) : cost.tokens;
   const auto longer = static_cast<double>(cost.tokens) / static_cast<double>(tokens);
+  require_measurable("one block", static_cast<double>(nn::parameter_count(options)));
   nn::TransformerBlock block(options);
   const PassOfRows forward = [block, tokens, width](std::int64_t some) mutable {
     return block->forward(torch::randn({some, tokens, width}).requires_grad_());
@@ -194,13 +209,21 @@ ModelCost classifier_cost(const TrainConfig& config,
                           std::int64_t inputs,
                           std::int64_t classes,
                           std::int64_t rows) {
-  nn::MlpStack model(mlp_options(config, inputs, classes));
+  const auto options = mlp_options(config, inputs, classes);
+  const auto width = static_cast<double>(options.width()),
+             hidden = static_cast<double>(options.hidden()) * static_cast<double>(options.blocks());
+  require_measurable("the model", width * (static_cast<double>(inputs + classes) + 3 * hidden));
+  nn::MlpStack model(options);
   const PassOfRows forward = [model, inputs, classes](std::int64_t count) mutable {
     const auto labels = torch::randint(classes, {count}, torch::kLong);
     return torch::nn::functional::cross_entropy(model->forward(torch::rand({count, inputs})),
                                                 labels);
   };
-  const auto found = measure(*model, config, forward, std::max<std::int64_t>(2, rows));
+  // Of a row: the input, the stream twice a block, and some six numbers a hidden unit.
+  const double row =
+      static_cast<double>(inputs) + 2 * width * static_cast<double>(options.blocks()) + 6 * hidden;
+  const auto most = static_cast<std::int64_t>(std::max(2.0, kMostParameters / row));
+  const auto found = measure(*model, config, forward, std::clamp<std::int64_t>(rows, 2, most));
   ModelCost cost;
   cost.parameters = parameters_of(*model);
   cost.flop = 3 * 2.0 * static_cast<double>(matrix_entries(*model));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,8 +88,10 @@ void load_optimizer(const Checkpoint& checkpoint,
 /// All checkpoints of a run by step, those of version 0.1 behind them.
 std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& run_dir);
 
-/// Removes all but the newest `keep` checkpoints; 0 keeps all.
-void prune_checkpoints(const std::filesystem::path& run_dir, int64_t keep);
+/// Of the checkpoints up to step `until`, removes all but the newest `keep`; 0 keeps all.
+void prune_checkpoints(const std::filesystem::path& run_dir,
+                       int64_t keep,
+                       int64_t until = std::numeric_limits<int64_t>::max());
 
 /// The step in a checkpoint's file name; -1 for any other name.
 int64_t checkpoint_step(const std::filesystem::path& file);
