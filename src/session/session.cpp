@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
@@ -17,6 +18,7 @@
 #include "kappascope/tensor/state_bytes.h"
 #include "session/granted_windows.h"
 #include "session/known_layers.h"
+#include "session/run_record.h"
 #include "session/running_probe.h"
 #include "session/snapshot_state.h"
 
@@ -25,16 +27,16 @@ namespace kappascope::session {
 Session::Session(std::optional<store::RunWriter> run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
-    : run_(std::move(run)),
+    : record_(std::make_unique<RunRecord>(std::move(run), monotonic_seconds)),
       known_(std::make_unique<KnownLayers>()),
       options_(std::move(options)),
       passes_(std::make_shared<Passes>(options_.rows)),
       alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),
-      started_(monotonic_seconds()),
-      flushed_(started_) {
+      started_(monotonic_seconds()) {
   require(options_.rows >= 0, "a step keeps 0 rows (all) or more, got {}", options_.rows);
   const bool writes = !options_.group || options_.group->leads();
-  require(run_.has_value() == writes, "a run is written by the first process of a group, no other");
+  require(record_->writes() == writes,
+          "a run is written by the first process of a group, no other");
   for (ScheduledProbe& scheduled : probes) probes_.emplace_back(std::move(scheduled));
   grant_windows();
 }
@@ -46,6 +48,18 @@ Session::~Session() {
   } catch (const std::exception& error) {
     notice("kappascope: the run was not closed: {}\n", error.what());
   }
+}
+
+bool Session::writes() const {
+  return record_->writes();
+}
+
+store::RunWriter& Session::run() {
+  return record_->run();
+}
+
+bool Session::is_rescued() const {
+  return record_->is_rescued();
 }
 
 Progress Session::progress(std::int64_t steps) const {
@@ -79,14 +93,14 @@ void Session::grant_windows() {
 
 // What a budget changes is said once.
 void Session::tell_budget(const RunningProbe& running, const Progress& progress, bool open) {
-  if (!run_) return;
+  if (!writes()) return;
   const auto name = running.probe().name();
   const std::string kind = open ? "layers_in_turn" : "probe_skipped";
   if (!told_.insert(fmt::format("{} {}", kind, name)).second) return;
   const auto text = fmt::format("probe {} {} from step {} on: {}",
                                 name,
                                 open ? "measures the layers in turn" : "leaves out windows",
-                                step_,
+                                step_.load(),
                                 running.budget_in_words(progress, *known_));
   event(kind, text, step_);
   notice("kappascope: {}\n", printable(text));
@@ -95,7 +109,7 @@ void Session::tell_budget(const RunningProbe& running, const Progress& progress,
 // One line for a step.
 void Session::tell_failures(const store::Snapshot& snapshot) const {
   const auto first = std::ranges::find_if(snapshot.events, is_failure);
-  if (!run_ || first == snapshot.events.end()) return;
+  if (!writes() || first == snapshot.events.end()) return;
   const auto more = std::ranges::count_if(snapshot.events, is_failure) - 1;
   notice("kappascope: step {}: {}{}\n",
          snapshot.step,
@@ -118,7 +132,7 @@ void Session::leave_group() {
 
 Needs Session::needs() const {
   Needs needs;
-  if (closed_) return needs;
+  if (closed_ || !record_->is_own()) return needs;
   for (const auto& running : probes_) {
     if (!running.observes(step_)) continue;
     needs.features |= running.probe().needs().features;
@@ -132,8 +146,8 @@ bool Session::step(double loss,
                    std::optional<double> gradient_norm,
                    double terms) {
   require(!closed_, "the session is closed");
-  auto& snapshot = pending_.emplace_back();
-  snapshot.step = step_;
+  if (!record_->is_own()) return false;
+  store::Snapshot snapshot{.step = step_};
   const auto number = [&](store::SeriesId name, double value) {
     store::Scalar scalar;
     scalar.name = name;
@@ -155,16 +169,23 @@ bool Session::step(double loss,
   probing_ += probed - begin;
   if (emitted) record_costs(snapshot);
   tell_failures(snapshot);
-  if (run_) {
+  if (writes()) {
     raised_ = alarms_->look(snapshot);
     for (const auto& alarm : raised_) snapshot.events.push_back(event_of(alarm));
   }
-  if (emitted || !raised_.empty() || probed - flushed_ > options_.flush_seconds) write_pending();
+  record_->add(std::move(snapshot));
+  std::exception_ptr moved;  // thrown with the step counted
+  try {
+    if (emitted || !raised_.empty() || record_->since_written() > options_.flush_seconds)
+      record_->write();
+  } catch (const Error&) {
+    moved = std::current_exception();
+  }
   probing_ += monotonic_seconds() - probed;
   ++step_;
   grant_windows();
   listen(needs());
-  tell_rescue();
+  if (moved) std::rethrow_exception(moved);
   tell_alarms();
   return emitted;
 }
@@ -218,8 +239,8 @@ void Session::collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar) {
   }
   auto mine = snapshot;
   mine.scalars.erase(mine.scalars.begin(), mine.scalars.begin() + first_scalar);
-  mine.events.insert(mine.events.begin(), unsent_.begin(), unsent_.end());
-  unsent_.clear();
+  const auto unsent = record_->take_unsent();
+  mine.events.insert(mine.events.begin(), unsent.begin(), unsent.end());
   snapshot.events.clear();
   const auto bytes_of = [&](const store::Snapshot& measured) {
     tensor::State state;
@@ -253,56 +274,24 @@ void Session::record_costs(store::Snapshot& out) const {
   share(store::id::kCostTotal, probing_);
 }
 
-store::RunWriter& Session::run() {
-  require(run_.has_value(), "the run is written by the first process of the group");
-  return *run_;
-}
-
 void Session::record(store::Scalar scalar) {
+  record_->require_own();
   store::require_in_schema(scalar);  // here, where the caller is; writing it comes later
-  auto& snapshot = pending_.emplace_back();
-  snapshot.step = std::max<int64_t>(step_ - 1, 0);
+  store::Snapshot snapshot{.step = std::max<int64_t>(step_ - 1, 0)};
   snapshot.scalars.push_back(std::move(scalar));
+  record_->add(std::move(snapshot));
 }
 
 void Session::event(const std::string& kind, const std::string& message, int64_t step) {
-  auto& snapshot = pending_.emplace_back();
-  snapshot.step = step < 0 ? std::max<int64_t>(step_ - 1, 0) : step;
+  store::Snapshot snapshot{.step = step < 0 ? std::max<int64_t>(step_ - 1, 0) : step};
   snapshot.events.push_back({kind, message});
+  record_->add(std::move(snapshot));
 }
 
 void Session::outside(const std::function<void()>& work) {
   listen({});
   work();
   listen(needs());
-}
-
-// Nothing to write still finds out whether the run is there.
-void Session::write_pending() {
-  if (!run_) {
-    for (const auto& snapshot : pending_)
-      unsent_.insert(unsent_.end(), snapshot.events.begin(), snapshot.events.end());
-    pending_.clear();
-    return;
-  }
-  try {
-    run_->write(pending_);
-  } catch (const Error& error) {
-    const auto copy = run_->rescued();
-    if (copy.empty()) throw;
-    run_ = store::RunWriter::append(copy);
-    lost_ = error.what();
-    told_rescue_ = false;
-    run_->write(pending_);
-  }
-  pending_.clear();
-  flushed_ = monotonic_seconds();
-}
-
-void Session::tell_rescue() {
-  if (lost_.empty() || told_rescue_) return;
-  told_rescue_ = true;
-  throw Error(lost_);
 }
 
 void Session::tell_alarms() const {
@@ -315,25 +304,33 @@ void Session::tell_alarms() const {
 }
 
 void Session::flush() {
-  write_pending();
-  tell_rescue();
+  record_->write_now();
 }
 
 void Session::close(const std::string& state) {
   if (closed_) return;
   listen({});
+  if (!record_->is_own()) {
+    closed_ = true;
+    return;
+  }
   if (step_ > first_step_) {
     // The last window may lie far back: what probing cost is known at the end.
-    auto& snapshot = pending_.emplace_back();
-    snapshot.step = step_ - 1;
+    store::Snapshot snapshot{.step = step_ - 1};
     record_costs(snapshot);
+    record_->add(std::move(snapshot));
   }
-  write_pending();
-  if (run_) run_->set_state(state);
-  for (const auto& event : unsent_) notice("kappascope: {}\n", event.message);
-  unsent_.clear();
+  std::exception_ptr moved;
+  try {
+    record_->write_now();
+  } catch (const Error&) {
+    if (!is_rescued()) throw;
+    moved = std::current_exception();
+  }
+  record_->set_state(state);
+  for (const auto& event : record_->take_unsent()) notice("kappascope: {}\n", event.message);
   closed_ = true;
-  tell_rescue();
+  if (moved) std::rethrow_exception(moved);
 }
 
 }  // namespace kappascope::session

@@ -7,6 +7,7 @@
 #include "kappascope/session/passes.h"
 #include "kappascope/session/session.h"
 #include "session/known_layers.h"
+#include "session/run_record.h"
 #include "session/running_probe.h"
 
 namespace kappascope::session {
@@ -15,9 +16,9 @@ tensor::State Session::state() {
   require(passes_->empty(), "a session is saved between two steps, not within one");
   flush();
   // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
-  if (run_) run_->make_durable();
+  record_->make_durable();
   tensor::State out;
-  out.set("step", step_);
+  out.set("step", step_.load());
   for (const auto& running : probes_) out.set(std::string(running.probe().name()), running.state());
   out.set("alarms", alarms_->state());
   return out;
@@ -38,7 +39,7 @@ void Session::load(const tensor::State& state) {
 
 void Session::load_steps(const tensor::State& state) {
   step_ = first_step_ = state.integer("step");
-  require(step_ >= 0, "the saved state is of step {}", step_);
+  require(first_step_ >= 0, "the saved state is of step {}", first_step_);
   for (auto& running : probes_) running.open({.open = false});
   // A state of version 0.1 has none: the rules begin here.
   if (state.has("alarms")) alarms_->load(state.inner("alarms"));

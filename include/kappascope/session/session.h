@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -23,6 +24,7 @@ class AlarmsWatch;
 class KnownLayers;
 class Passes;
 class RunningProbe;
+class RunRecord;
 
 struct ScheduledProbe {
   std::unique_ptr<Probe> probe;
@@ -59,7 +61,12 @@ struct SessionOptions {
 /// is added up in one of them, which computes its numbers. The losses are those of process 0.
 ///
 /// A run that is removed or replaced while it is written goes on in a copy beside it (RunWriter).
-/// The call that found it throws Error, once, with everything written and the step counted.
+/// The call that found it throws Error, once, with everything written and the step counted. Where
+/// nothing can be written, step() says so once and goes on: it is held, up to 64 MiB, and tried
+/// again after 1, 2, 4, ... 60 seconds, while flush(), state() and close() throw.
+///
+/// One thread at a time, but that record(), event() and flush() may be called from any. In a
+/// process forked from the one that made it a session does nothing, and record() throws.
 class Session {
  public:
   /// `run`: none in the processes of a group but the first. In a group the constructor is
@@ -101,11 +108,11 @@ class Session {
 
   [[nodiscard]] std::int64_t next_step() const { return step_; }
   /// Whether this process writes the run: alone it does, of a group the first.
-  [[nodiscard]] bool writes() const { return run_.has_value(); }
+  [[nodiscard]] bool writes() const;
   /// Throws Error in a process that does not write it.
   [[nodiscard]] store::RunWriter& run();
   /// Whether run() is the copy of a run that is no longer there.
-  [[nodiscard]] bool is_rescued() const { return !lost_.empty(); }
+  [[nodiscard]] bool is_rescued() const;
   /// Those of the last step.
   [[nodiscard]] const std::vector<Alarm>& alarms() const { return raised_; }
   /// The scalars of the latest emission of each probe, for a progress line.
@@ -143,26 +150,21 @@ class Session {
   bool emit(store::Snapshot& snapshot, const Progress& progress);
   void collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar);
   void record_costs(store::Snapshot& out) const;
-  void write_pending();
-  void tell_rescue();
   void tell_alarms() const;
 
-  std::optional<store::RunWriter> run_;
+  std::unique_ptr<RunRecord> record_;
   std::vector<RunningProbe> probes_;
   std::set<std::string> told_;  // of what a budget changes
   std::unique_ptr<KnownLayers> known_;
   SessionOptions options_;
   std::shared_ptr<Passes> passes_;
-  std::int64_t step_ = 0, first_step_ = 0;  // the next one, and that of this process
+  std::atomic<std::int64_t> step_ = 0;  // the next one
+  std::int64_t first_step_ = 0;         // of this process
   bool closed_ = false, left_ = false;
-  std::vector<store::Snapshot> pending_;
-  std::vector<store::Event> unsent_;  // of a process that does not write
   std::vector<store::Scalar> latest_;
   std::unique_ptr<AlarmsWatch> alarms_;
   std::vector<Alarm> raised_;
-  double started_ = 0, probing_ = 0, flushed_ = 0;
-  std::string lost_;  // why the run is written to a copy
-  bool told_rescue_ = false;
+  double started_ = 0, probing_ = 0;
 };
 
 }  // namespace kappascope::session

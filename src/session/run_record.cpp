@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/run_record.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/notice.h"
+#include "kappascope/core/printable.h"
+#include "kappascope/core/require.h"
+
+namespace kappascope::session {
+namespace {
+
+constexpr double kFirstDelay = 1, kLongestDelay = 60;  // seconds
+
+/// About what it takes in memory.
+std::size_t bytes_of(const store::Snapshot& snapshot) {
+  std::size_t bytes = sizeof snapshot;
+  for (const auto& scalar : snapshot.scalars) {
+    bytes += sizeof scalar + scalar.name.size() + scalar.layer.size();
+    for (const auto& [key, text] : scalar.attributes) bytes += 64 + key.size() + text.size();
+  }
+  for (const auto& array : snapshot.arrays)
+    bytes += sizeof array + array.name.size() + sizeof(double) * array.data.size();
+  for (const auto& event : snapshot.events)
+    bytes += sizeof event + event.kind.size() + event.message.size();
+  return bytes;
+}
+
+}  // namespace
+
+RunRecord::RunRecord(std::optional<store::RunWriter> run, std::function<double()> seconds)
+    : run_(std::move(run)), seconds_(std::move(seconds)), owner_(getpid()), written_(seconds_()) {}
+
+store::RunWriter& RunRecord::run() {
+  require(run_.has_value(), "the run is written by the first process of the group");
+  return *run_;
+}
+
+bool RunRecord::is_own() const {
+  return getpid() == owner_;
+}
+
+void RunRecord::require_own() const {
+  require(is_own(),
+          "the run is written by process {}, from which this one was forked: it can add nothing",
+          owner_);
+}
+
+void RunRecord::add(store::Snapshot snapshot) {
+  const std::lock_guard lock(adding_);
+  pending_.push_back(std::move(snapshot));
+}
+
+double RunRecord::since_written() const {
+  const std::lock_guard lock(writing_);
+  return seconds_() - written_;
+}
+
+std::vector<store::Event> RunRecord::take_unsent() {
+  const std::lock_guard lock(writing_);
+  return std::exchange(unsent_, {});
+}
+
+void RunRecord::hold_pending() {
+  std::vector<store::Snapshot> pending;
+  {
+    const std::lock_guard lock(adding_);
+    pending.swap(pending_);
+  }
+  for (auto& snapshot : pending) {
+    if (run_) {
+      held_bytes_ += bytes_of(snapshot);
+      held_.push_back(std::move(snapshot));
+    } else {
+      unsent_.insert(unsent_.end(), snapshot.events.begin(), snapshot.events.end());
+    }
+  }
+}
+
+void RunRecord::drop_oldest() {
+  while (held_bytes_ > kMostHeld && !held_.empty()) {
+    const auto& oldest = held_.front();
+    if (dropped_ == 0) first_dropped_ = last_dropped_ = oldest.step;
+    last_dropped_ = std::max(last_dropped_, oldest.step);
+    ++dropped_;
+    held_bytes_ -= bytes_of(oldest);
+    held_.pop_front();
+  }
+}
+
+store::Snapshot RunRecord::told_gap() const {
+  store::Snapshot gap{.step = last_dropped_};
+  gap.events.push_back({"not_written",
+                        fmt::format("steps {} to {} are not stored: {}; what was held in memory "
+                                    "meanwhile is limited to {} MiB",
+                                    first_dropped_,
+                                    last_dropped_,
+                                    why_,
+                                    kMostHeld >> 20U)});
+  return gap;
+}
+
+// Nothing to write still finds out whether the run is there.
+bool RunRecord::try_to_write() {
+  hold_pending();
+  if (!run_) return true;
+  std::vector<store::Snapshot> batch(held_.begin(), held_.end());
+  if (dropped_ > 0) batch.insert(batch.begin(), told_gap());
+  const bool failed_before = delay_ > 0;
+  try {
+    try {
+      run_->write(batch);
+    } catch (const Error& error) {
+      const auto copy = run_->rescued();
+      if (copy.empty()) throw;
+      run_ = store::RunWriter::append(copy);
+      moved_ = error.what();
+      told_moved_ = false;
+      run_->write(batch);
+    }
+  } catch (const Error& error) {
+    why_ = error.what();
+    delay_ = failed_before ? std::min(2 * delay_, kLongestDelay) : kFirstDelay;
+    next_try_ = seconds_() + delay_;
+    drop_oldest();
+    return false;
+  }
+  if (failed_before)
+    notice("kappascope: {} is written again{}\n",
+           printable(run_->dir().string()),
+           dropped_ > 0 ? fmt::format(", without steps {} to {}", first_dropped_, last_dropped_)
+                        : "; nothing is missing");
+  held_.clear();
+  held_bytes_ = 0;
+  dropped_ = 0;
+  delay_ = 0;
+  written_ = seconds_();
+  return true;
+}
+
+void RunRecord::write() {
+  if (!is_own()) return;
+  const std::lock_guard lock(writing_);
+  if (delay_ > 0 && seconds_() < next_try_) {
+    hold_pending();
+    drop_oldest();
+    return;
+  }
+  const bool went_well = delay_ == 0;
+  if (!try_to_write() && went_well)
+    notice("kappascope: nothing can be stored: {}; training goes on, and it is tried again\n",
+           printable(why_));
+  tell_moved();
+}
+
+void RunRecord::write_now() {
+  require_own();
+  const std::lock_guard lock(writing_);
+  if (!try_to_write()) throw Error(why_);
+  tell_moved();
+}
+
+void RunRecord::tell_moved() {
+  if (moved_.empty() || told_moved_) return;
+  told_moved_ = true;
+  throw Error(moved_);
+}
+
+void RunRecord::set_state(const std::string& state) {
+  const std::lock_guard lock(writing_);
+  if (run_) run_->set_state(state);
+}
+
+void RunRecord::make_durable() {
+  const std::lock_guard lock(writing_);
+  if (run_) run_->make_durable();
+}
+
+}  // namespace kappascope::session

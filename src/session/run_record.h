@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kappascope/store/run.h"
+
+namespace kappascope::session {
+
+/// What a session has to write, and how it gets to the run. Any thread may add() and write.
+///
+/// Where nothing can be written (a disk is full, say), that is said once, training goes on, and it
+/// is tried again after 1, 2, 4, ... 60 seconds. Up to kMostHeld bytes are held meanwhile; of more,
+/// the oldest steps are dropped, and the run says which when it can be written again.
+///
+/// It belongs to the process that made it. In one that is forked from that, which may end while the
+/// first goes on, it writes nothing and closes nothing.
+class RunRecord {
+ public:
+  static constexpr std::size_t kMostHeld = std::size_t{64} << 20U;
+
+  /// `run`: none where another process of a group writes it. `seconds`: a clock that never goes
+  /// back.
+  explicit RunRecord(std::optional<store::RunWriter> run, std::function<double()> seconds);
+
+  [[nodiscard]] bool writes() const { return run_.has_value(); }
+  /// Throws Error in a process that does not write it. One thread at a time.
+  [[nodiscard]] store::RunWriter& run();
+  /// False in a process that was forked from the one that made it.
+  [[nodiscard]] bool is_own() const;
+  /// Throws Error where it is not.
+  void require_own() const;
+
+  void add(store::Snapshot snapshot);
+  /// Writes what is pending, unless that failed a moment ago. Throws nothing but Error, once, where
+  /// the run had to go on in a copy, with everything written.
+  void write();
+  /// The same now. Throws Error where it cannot be written; it is kept then.
+  void write_now();
+  void set_state(const std::string& state);
+  void make_durable();
+  /// Seconds since something was written, or was to be.
+  [[nodiscard]] double since_written() const;
+  /// Whether run() is a copy of the run that was.
+  [[nodiscard]] bool is_rescued() const { return !moved_.empty(); }
+
+  /// The events of a process that does not write, since they were last taken.
+  [[nodiscard]] std::vector<store::Event> take_unsent();
+
+ private:
+  bool try_to_write();
+  void hold_pending();
+  void drop_oldest();
+  [[nodiscard]] store::Snapshot told_gap() const;
+  void tell_moved();
+
+  std::optional<store::RunWriter> run_;
+  std::function<double()> seconds_;
+  pid_t owner_;
+
+  std::mutex adding_;  // of pending_
+  std::vector<store::Snapshot> pending_;
+
+  mutable std::recursive_mutex writing_;  // of all that follows, and of run_
+  std::deque<store::Snapshot> held_;      // to be written next
+  std::size_t held_bytes_ = 0;
+  std::vector<store::Event> unsent_;
+  double written_, next_try_ = 0, delay_ = 0;  // delay_ 0: the last attempt went well
+  std::string why_;                            // it did not
+  std::int64_t dropped_ = 0, first_dropped_ = 0, last_dropped_ = 0;
+  std::string moved_;  // why the run is written to a copy
+  bool told_moved_ = false;
+};
+
+}  // namespace kappascope::session

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/run_record.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "kappascope/core/error.h"
+#include "kappascope/core/temporary_folder.h"
+#include "kappascope/session/session.h"
+#include "kappascope/store/check.h"
+#include "store/disk.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+using session::RunRecord;
+using store::test::Disk;
+namespace id = store::id;
+
+namespace {
+
+/// A disk that can be full, a clock, and a run on them.
+struct FullDisk {
+  FullDisk()
+      : disk([this](const Disk::Asked& asked) {
+          if (asked.call != Disk::Call::kWrite || !full) return SQLITE_OK;
+          ++refused;
+          return SQLITE_FULL;
+        }),
+        record(store::RunWriter::create(folder / "run", {}), [this] { return now; }) {}
+
+  void add(std::int64_t step, std::size_t numbers = 1) {
+    store::Snapshot snapshot{.step = step};
+    snapshot.scalars.push_back({.name = id::kLossTrain, .value = static_cast<double>(step)});
+    const auto size = static_cast<std::int64_t>(numbers);
+    snapshot.arrays.push_back({"user/a", "", {size}, std::vector<double>(numbers, 1.0)});
+    record.add(std::move(snapshot));
+  }
+  [[nodiscard]] std::vector<std::int64_t> steps() const {
+    std::vector<std::int64_t> found;
+    for (const auto& [step, scalar] :
+         store::RunReader(folder / "run").scalars({id::kLossTrain, ""}))
+      found.push_back(step);
+    return found;
+  }
+
+  TemporaryFolder folder;
+  bool full = false;
+  int refused = 0;
+  double now = 0;
+  Disk disk;
+  RunRecord record;
+};
+
+}  // namespace
+
+TEST_CASE("on a full disk nothing is thrown or lost, and few attempts are made") {
+  FullDisk it;
+  it.add(0);
+  it.record.write();
+  it.full = true;
+  int attempts = 0;
+  for (std::int64_t step = 1; step <= 1000; ++step) {
+    it.now += 0.1;
+    it.add(step);
+    const int before = it.refused;
+    CHECK_NOTHROW(it.record.write());
+    attempts += it.refused > before ? 1 : 0;
+  }
+  // After 1, 2, 4, 8, 16, 32 and 60 seconds.
+  CHECK(attempts >= 6);
+  CHECK(attempts <= 8);
+  CHECK(it.steps() == std::vector<std::int64_t>{0});
+  CHECK_THROWS_WITH(it.record.write_now(), Catch::Contains("the disk is full"));
+  it.full = false;
+  it.now += 60;
+  it.record.write();
+  CHECK(it.steps().size() == 1001);
+  it.add(1001);
+  it.record.write();  // at once again
+  CHECK(it.steps().size() == 1002);
+  CHECK(store::RunReader(it.folder / "run").events().empty());
+}
+
+TEST_CASE("what is held has a bound, beyond which the oldest goes and the run says so") {
+  FullDisk it;
+  it.full = true;
+  constexpr std::size_t kMebibyte = std::size_t{1} << 17U;  // numbers
+  constexpr std::int64_t kSteps = 100;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    it.now += 1;
+    it.add(step, kMebibyte);
+    it.record.write();
+  }
+  it.full = false;
+  it.record.write_now();
+  const auto steps = it.steps();
+  REQUIRE_FALSE(steps.empty());
+  const auto kept = static_cast<std::int64_t>(steps.size());
+  CHECK(kept == static_cast<std::int64_t>(RunRecord::kMostHeld >> 20U) - 1);  // and what is around
+  CHECK(steps.front() == kSteps - kept);
+  CHECK(steps.back() == kSteps - 1);
+  const auto events = store::RunReader(it.folder / "run").events();
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].event.kind == "not_written");
+  CHECK(events[0].step == kSteps - kept - 1);
+  CHECK_THAT(events[0].event.message,
+             Catch::StartsWith(fmt::format("steps 0 to {} are not stored", kSteps - kept - 1)) &&
+                 Catch::Contains("the disk is full"));
+}
+
+TEST_CASE("a session steps on while the disk is full, and its close throws") {
+  const TemporaryFolder folder;
+  bool full = false;
+  const Disk disk([&full](const Disk::Asked& asked) {
+    return full && asked.call == Disk::Call::kWrite ? SQLITE_FULL : SQLITE_OK;
+  });
+  session::SessionOptions options;
+  options.flush_seconds = 0;
+  session::Session session(store::RunWriter::create(folder / "run", {}), {}, options);
+  session.step(1);
+  full = true;
+  for (int i = 0; i < 50; ++i) CHECK_NOTHROW(session.step(1));
+  CHECK_THROWS_WITH(session.flush(), Catch::Contains("the disk is full"));
+  CHECK_THROWS_WITH(session.close(), Catch::Contains("the disk is full"));
+  full = false;
+  session.close();
+  const store::RunReader run(folder / "run");
+  CHECK(run.state() == "finished");
+  CHECK(run.scalars({id::kLossTrain, ""}).size() == 51);
+}
+
+TEST_CASE("threads record and flush while another steps, and nothing is lost or torn") {
+  const TemporaryFolder folder;
+  constexpr int kRecorders = 3, kEach = 300;
+  {
+    session::SessionOptions options;
+    options.flush_seconds = 0;
+    session::Session session(store::RunWriter::create(folder / "run", {}), {}, options);
+    session.step(0);
+    std::array<std::thread, kRecorders> threads;
+    for (int t = 0; t < kRecorders; ++t) {
+      threads.at(static_cast<std::size_t>(t)) = std::thread([&session, t] {
+        for (int i = 0; i < kEach; ++i) {
+          session.event("note", fmt::format("{} {}", t, i));
+          session.record({.name = fmt::format("user/{}/{}", t, i), .value = 1});
+          if (i % 7 == 0) session.flush();
+        }
+      });
+    }
+    for (int step = 1; step < 200; ++step) session.step(step);
+    for (auto& thread : threads) thread.join();
+    session.close();
+  }
+  const store::RunReader run(folder / "run");
+  CHECK(run.scalars({id::kLossTrain, ""}).size() == 200);
+  CHECK(run.events().size() == kRecorders * kEach);
+  CHECK(run.series().size() == kRecorders * kEach + 2);  // the losses, and what probing cost
+  CHECK(store::check_store(folder / "run").damage.empty());
+}
+
+TEST_CASE("a forked process steps, closes and ends without a trace in the run or on its lock") {
+  const TemporaryFolder folder;
+  session::Session session(store::RunWriter::create(folder / "run", {}), {});
+  session.step(0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // Nothing of the test's own may run here.
+    bool told = false;
+    session.step(7);
+    session.event("note", "of the child");
+    try {
+      session.record({.name = "user/x", .value = 1});
+    } catch (const Error&) {
+      told = true;
+    }
+    session.close("failed");
+    _exit(told && !session.needs().features ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK(store::RunReader(folder / "run").state() == "running");
+  session.step(1);
+  session.close();
+  const store::RunReader run(folder / "run");
+  CHECK(run.state() == "finished");
+  CHECK(run.scalars({id::kLossTrain, ""}).size() == 2);
+  CHECK(run.events().empty());
+}
