@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.classes.kappascope.Session, the run that Python's hooks feed, and what reads a run back.
-// Python's side of it is kappascope/_watch/scope.py and kappascope/_watch/runs.py.
+// torch.classes.kappascope.Session, the run that Python's hooks feed. Python's side of it is
+// kappascope/_watch/scope.py.
 #include <fmt/format.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
@@ -9,23 +9,19 @@
 
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "kappascope/core/atomic_file.h"
 #include "kappascope/core/require.h"
 #include "kappascope/probes/standard.h"
-#include "kappascope/reports/advice.h"
-#include "kappascope/reports/report.h"
 #include "kappascope/session/passes.h"
 #include "kappascope/store/run_reader.h"
 #include "python/evaluate.h"
 #include "python/operator.h"
+#include "python/rows.h"
 
 namespace kappascope {
 namespace {
@@ -33,32 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = c10::Dict<std::string, std::string>;
 using NamedNumbers = c10::Dict<std::string, double>;
-/// Of scalars, one after the other: name, layer, status, and [n, 6] step, value, lower, upper,
-/// rows, effective rows; NaN where there is none.
-using Rows = std::
-    tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>, at::Tensor>;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-Rows rows_of(const std::vector<store::StepValue>& points) {
-  Rows rows;
-  auto& [names, layers, statuses, numbers] = rows;
-  numbers = torch::empty({static_cast<int64_t>(points.size()), 6}, torch::kDouble);
-  double* next = numbers.mutable_data_ptr<double>();
-  for (const auto& [step, scalar] : points) {
-    names.push_back(scalar.name);
-    layers.push_back(scalar.layer);
-    statuses.emplace_back(scalar.status.text());
-    for (const double number : {static_cast<double>(step),
-                                scalar.value,
-                                scalar.lower.value_or(kNaN),
-                                scalar.upper.value_or(kNaN),
-                                scalar.n.value_or(kNaN),
-                                scalar.n_effective.value_or(kNaN)})
-      *next++ = number;
-  }
-  return rows;
-}
 
 store::Facts facts_of(const Texts& texts) {
   store::Facts facts;
@@ -282,44 +252,6 @@ class PythonSession final : public torch::CustomClassHolder {
   bool writes_ = true;
 };
 
-Rows run_scalars(const std::string& dir, const std::string& name, const std::string& layer) {
-  const store::RunReader run(dir);
-  std::vector<store::StepValue> all;
-  for (const auto& key : run.series()) {
-    if ((!name.empty() && key.name != name) || (!layer.empty() && key.layer != layer)) continue;
-    const auto points = run.scalars(key);
-    all.insert(all.end(), points.begin(), points.end());
-  }
-  return rows_of(all);
-}
-
-Texts run_facts(const std::string& dir) {
-  const store::RunReader run(dir);
-  Texts texts;
-  for (const auto& [key, value] : run.facts()) texts.insert(key, value);
-  texts.insert("state", run.state());
-  return texts;
-}
-
-/// Step, kind and message of each.
-std::tuple<std::vector<int64_t>, std::vector<std::string>, std::vector<std::string>> run_events(
-    const std::string& dir) {
-  std::tuple<std::vector<int64_t>, std::vector<std::string>, std::vector<std::string>> events;
-  auto& [steps, kinds, messages] = events;
-  for (const auto& [step, time, event] : store::RunReader(dir).events()) {
-    steps.push_back(step);
-    kinds.push_back(event.kind);
-    messages.push_back(event.message);
-  }
-  return events;
-}
-
-void report(const std::vector<std::string>& runs, const std::string& out, bool force) {
-  const std::vector<fs::path> paths(runs.begin(), runs.end());
-  require_replaceable(out, reports::kPageMark, force);
-  write_text_atomically(out, reports::html_report(paths));
-}
-
 }  // namespace
 }  // namespace kappascope
 
@@ -354,15 +286,4 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("writes", [](const c10::intrusive_ptr<Session>& self) { return self->writes(); })
       .def("alarms", [](const c10::intrusive_ptr<Session>& self) { return self->alarms(); })
       .def("latest", [](const c10::intrusive_ptr<Session>& self) { return self->latest(); });
-  library.def("run_scalars(str dir, str name, str layer) -> (str[], str[], str[], Tensor)",
-              &kappascope::run_scalars);
-  library.def("run_facts(str dir) -> Dict(str, str)", &kappascope::run_facts);
-  library.def("run_events(str dir) -> (int[], str[], str[])", &kappascope::run_events);
-  library.def("advice_text(str dir) -> str", [](const std::string& dir) {
-    return kappascope::reports::to_text(kappascope::reports::advice(dir));
-  });
-  library.def("advice_json(str dir) -> str", [](const std::string& dir) {
-    return kappascope::reports::to_json(kappascope::reports::advice(dir));
-  });
-  library.def("report(str[] runs, str out, bool force) -> ()", &kappascope::report);
 }

@@ -22,7 +22,7 @@ from ._results import Density, RitzValue, Spectrum, Trace
 from ._watch.alarms import Alarm
 from ._watch.attach import attach
 from ._watch.bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
-from ._watch.runs import Advice, Run, Series, advise, read, report
+from ._watch.runs import Advice, DamageWarning, Run, Series, advise, read, report
 from ._watch.scope import Scope
 
 __version__ = _version()
@@ -39,6 +39,7 @@ __all__ = [
     "Advice",
     "Alarm",
     "Conditioning",
+    "DamageWarning",
     "Density",
     "Error",
     "Kappa",

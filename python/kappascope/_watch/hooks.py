@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scope leaves in a model, an optimiser and a scaler."""
 
-import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from .ending import watch_ending
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -78,8 +79,4 @@ def close_at_exit(scope: "weakref.ref[Scope]") -> None:
     watched = scope()
     if watched is None:
         return
-    raised = getattr(sys, "last_value", None)  # what ended the program
-    if raised is None:
-        watched.close()
-    else:
-        watched.close("interrupted" if isinstance(raised, KeyboardInterrupt) else "failed")
+    watched.close(watch_ending().state())

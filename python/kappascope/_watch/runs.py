@@ -3,6 +3,7 @@
 
 import json
 import os
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,24 @@ class Series:
     """A word each: "ok", "resolved", "biased", "not_resolvable", … (src/store/README.md)."""
 
 
+class DamageWarning(UserWarning):
+    """What was read of a run is not all that was written: rows are damaged or missing."""
+
+
+def _warn(directory: str, damaged: list[str]) -> None:
+    """As the function that the user called."""
+    if not damaged:
+        return
+    shown = "; ".join(damaged[:3]) + ("; …" if len(damaged) > 3 else "")
+    warnings.warn(
+        DamageWarning(
+            f"{directory} is damaged in {len(damaged)} places and read without: {shown}; "
+            "`Run.damage` lists them"
+        ),
+        stacklevel=3,
+    )
+
+
 class Run:
     """A run that is there, also while it is being written. Made by read()."""
 
@@ -42,16 +61,31 @@ class Run:
     @property
     def facts(self) -> dict[str, str]:
         """What the run says of itself; "state": running, finished, interrupted, failed or dead."""
-        return dict(call("run_facts", self.directory))
+        facts, damaged = call("run_facts", self.directory)
+        _warn(self.directory, damaged)
+        return dict(facts)
 
     @property
     def events(self) -> list[tuple[int, str, str]]:
         """Step, kind and message of what happened."""
-        return list(zip(*call("run_events", self.directory), strict=True))
+        *events, damaged = call("run_events", self.directory)
+        _warn(self.directory, damaged)
+        return list(zip(*events, strict=True))
+
+    @property
+    def damage(self) -> list[str]:
+        """What is not as it was written, in words; empty for a whole run. One pass over the file.
+
+        What reads a part of the run warns (DamageWarning) of the damage in that part.
+        """
+        return list(call("run_damage", self.directory))
 
     def series(self, name: str = "", layer: str = "") -> list[Series]:
         """All series, or those of a name, or of a layer."""
-        names, layers, statuses, numbers = call("run_scalars", self.directory, name, layer)
+        names, layers, statuses, numbers, damaged = call(
+            "run_scalars", self.directory, name, layer
+        )
+        _warn(self.directory, damaged)
         out = []
         begin = 0
         while begin < len(names):
@@ -79,7 +113,8 @@ class Run:
         """All scalars as a pandas frame: name, layer, step, value, lower, upper, …, status."""
         import pandas  # type: ignore[import-untyped]
 
-        names, layers, statuses, numbers = call("run_scalars", self.directory, "", "")
+        names, layers, statuses, numbers, damaged = call("run_scalars", self.directory, "", "")
+        _warn(self.directory, damaged)
         columns: dict[str, Any] = {"name": list(names), "layer": list(layers)}
         for name, column in zip(_NUMBERS, numbers.T.numpy(), strict=True):
             columns[name] = column.astype("int64") if name == "step" else column
@@ -100,6 +135,9 @@ def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> s
     runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
     page = out or os.path.join(runs[0], "report.html")
     call("report", runs, page, False)
+    for one in runs:
+        if os.path.exists(os.path.join(one, "run.sqlite")):
+            _warn(one, call("run_damage", one))
     return page
 
 
@@ -125,4 +163,8 @@ class Advice:
 def advise(run: str | os.PathLike[str]) -> Advice:
     """From what a run measured last. Raises Error where it has no condition numbers."""
     directory = os.fspath(run)
-    return Advice(**json.loads(call("advice_json", directory)), text=call("advice_text", directory))
+    advice = Advice(
+        **json.loads(call("advice_json", directory)), text=call("advice_text", directory)
+    )
+    _warn(directory, call("run_damage", directory))
+    return advice

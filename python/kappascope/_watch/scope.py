@@ -3,6 +3,7 @@
 
 import atexit
 import functools
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .alarms import Alarm, alarms_of, print_alarm
+from .ending import watch_ending
 from .hooks import Hook, close_at_exit, watch_scaler
 from .layers import Layer, table_of
 from .._library import Error, one_line
@@ -23,7 +25,13 @@ from .watched import Watched
 
 
 class Scope:
-    """What attach() gives. Use it as a context, or call close() at the end."""
+    """What attach() gives. Use it as a context, or call close() at the end.
+
+    record() and flush() may be called from any thread, the rest from that which trains. In a
+    process forked from this one a scope sees nothing and closes nothing. One that is left open
+    when Python ends says how that was: finished, failed (an exception, sys.exit with a status) or
+    interrupted (Ctrl-C).
+    """
 
     def __init__(
         self,
@@ -71,6 +79,8 @@ class Scope:
         self._norm: float | None = None
         if scaler is not None:
             self._handles.append(watch_scaler(self, scaler))
+        watch_ending()
+        _open.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
         atexit.register(self._at_exit)
 
@@ -135,11 +145,7 @@ class Scope:
         nothing; run, layers, latest() and describe() still answer."""
         if self._closed:
             return
-        self._closed = True
-        self._passes.want(False, False)
-        for handle in (*self._handles, *self._passes.handles()):
-            handle.remove()
-        atexit.unregister(self._at_exit)
+        self._let_go()
         if self._meeting is not None:
             self._meeting.leave(self._where())
         try:
@@ -149,11 +155,22 @@ class Scope:
             self._on_snapshot, self._on_alarm = None, print_alarm
             self._update.next()
 
+    def _let_go(self) -> None:
+        """From here on nothing is seen."""
+        self._closed = True
+        _open.discard(self)
+        self._passes.want(False, False)
+        for handle in (*self._handles, *self._passes.handles()):
+            handle.remove()
+        atexit.unregister(self._at_exit)
+
     def __enter__(self) -> "Scope":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, *_: object
+    ) -> None:
+        if kind is None or (isinstance(raised, SystemExit) and not raised.code):
             self.close()
         else:
             self.close("interrupted" if issubclass(kind, KeyboardInterrupt) else "failed")
@@ -269,3 +286,15 @@ class Scope:
             return getattr(self._session, method)(*arguments)
         except RuntimeError as error:
             raise Error(one_line(error)) from None
+
+
+_open: "weakref.WeakSet[Scope]" = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """The run is the parent's: a worker's end must not end it."""
+    for scope in list(_open):
+        scope._let_go()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run is read back whole, or with a warning of what it lacks."""
+
+import sqlite3
+import unittest
+import warnings
+from pathlib import Path
+
+import kappascope
+from training import Attached
+
+
+class Damage(Attached):
+    def setUp(self) -> None:
+        super().setUp()
+        self.train("run")
+
+    def change(self, sql: str) -> None:
+        with sqlite3.connect(Path(self.run_dir()) / "run.sqlite") as database:
+            database.execute(sql)
+        database.close()
+
+    def test_a_whole_run_is_read_without_a_word(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run = kappascope.read(self.run_dir())
+            self.assertTrue(run.series())
+            self.assertTrue(run.facts)
+            run.events  # noqa: B018
+            self.assertEqual(run.damage, [])
+            kappascope.report(self.run_dir())
+            kappascope.advise(self.run_dir())
+
+    def test_a_changed_row_is_left_out_with_a_warning(self) -> None:
+        self.change("UPDATE scalars SET value = 7 WHERE name = 'loss/train' AND step = 3")
+        run = kappascope.read(self.run_dir())
+        with self.assertWarnsRegex(kappascope.DamageWarning, "loss/train, step 3"):
+            (loss,) = run.series("loss/train")
+        self.assertNotIn(3, loss.step.tolist())
+        self.assertEqual(run.damage, ["loss/train, step 3"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run.series("learning_rate")  # as it was written
+        with self.assertWarns(kappascope.DamageWarning):
+            kappascope.report(self.run_dir())
+        with self.assertWarns(kappascope.DamageWarning):
+            kappascope.advise(self.run_dir())
+
+    def test_missing_rows_are_told_by_what_reads_them(self) -> None:
+        self.change("DELETE FROM scalars WHERE name = 'loss/train' AND step > 2")
+        run = kappascope.read(self.run_dir())
+        with self.assertWarnsRegex(kappascope.DamageWarning, "loss/train: .* rows missing"):
+            run.series("loss/train")
+        self.change("DELETE FROM facts WHERE key = 'torch'")
+        with self.assertWarnsRegex(kappascope.DamageWarning, "the facts: 1 of"):
+            run.facts  # noqa: B018
+
+
+if __name__ == "__main__":
+    unittest.main()
