@@ -157,9 +157,9 @@ void RunWriter::write(std::span<const Snapshot> snapshots) {
   impl_->commit("write", [&](SQLite::Database& sql) {
     TotalChanges totals;
     for (const auto& snapshot : snapshots) {
-      put_snapshot(sql, snapshot.step, time, totals);
-      put_scalars(sql, snapshot.step, snapshot.scalars, totals);
-      put_arrays(sql, snapshot.step, snapshot.arrays, totals);
+      const bool is_new = put_snapshot(sql, snapshot.step, time, totals);
+      put_scalars(sql, snapshot.step, snapshot.scalars, is_new, totals);
+      put_arrays(sql, snapshot.step, snapshot.arrays, is_new, totals);
       put_events(sql, snapshot.step, time, snapshot.events, totals);
     }
     totals.write(sql);

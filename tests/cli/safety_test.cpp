@@ -149,6 +149,7 @@ TEST_CASE("a changed value is told by every command, which ends with 1, left out
   CHECK_THAT(listed.out, Contains("\"damaged\":1"));
   fs::create_directories(work.path() / "whole");
   fs::copy(work.path() / "run", work.path() / "whole/run", fs::copy_options::recursive);
+  REQUIRE(work.run("annotate whole/run --label other").status == 0);
   for (const std::string other : {"spectrum run --rows 20 --top 1",
                                   "verify P-L2e --run run",
                                   "advise run",

@@ -63,12 +63,11 @@ void put_fact(SQLite::Database& sql, const std::string& key, const std::string& 
   SQLite::Statement put(sql,
                         "INSERT INTO facts(key, value, crc) VALUES(?1, ?2, row_crc(?1, ?2)) "
                         "ON CONFLICT(key) DO UPDATE SET value = excluded.value, "
-                        "crc = excluded.crc RETURNING crc");
+                        "crc = excluded.crc");
   put.bind(1, key);
   put.bind(2, value);
-  put.executeStep();
-  totals.add(facts, put.getColumn(0).getInt64());
-  put.reset();
+  put.exec();
+  totals.add(facts, last_row_crc());
   totals.write(sql);
 }
 

@@ -51,17 +51,24 @@ bool add(Crc& crc, sqlite3_value* value) {
   }
 }
 
+thread_local std::int64_t last = 0;
+
 void row_crc(sqlite3_context* context, int count, sqlite3_value** values) {
   Crc crc;
   for (int i = 0; i < count; ++i)
     if (!add(crc, values[i])) return sqlite3_result_error_nomem(context);
-  sqlite3_result_int64(context, crc.value());
+  last = crc.value();
+  sqlite3_result_int64(context, last);
 }
 
 }  // namespace
 
 void add_row_crc(SQLite::Database& sql) {
   sql.createFunction("row_crc", -1, true, nullptr, row_crc);
+}
+
+std::int64_t last_row_crc() {
+  return last;
 }
 
 std::string damage_of(const CheckedTable& table, int schema_version) {

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "kappascope/core/time.h"
 #include "store/rows/array_codec.h"
@@ -22,12 +26,20 @@ void bind_number(SQLite::Statement& statement, int index, std::optional<double> 
   }
 }
 
-/// The checksum that `put`, a statement with RETURNING crc, has written; nothing where no row was.
+/// The checksum of the row that `put` has written; nothing where it wrote none.
 std::optional<std::int64_t> write_row(SQLite::Statement& put) {
-  std::optional<std::int64_t> crc;
-  if (put.executeStep()) crc = put.getColumn(0).getInt64();
+  const int rows = put.exec();
   put.reset();
-  return crc;
+  return rows > 0 ? std::optional(last_row_crc()) : std::nullopt;
+}
+
+/// Of two records of one series in a snapshot the second replaces the first.
+template <typename Record>
+bool repeats_a_series(const std::vector<Record>& records) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  return !std::ranges::all_of(records, [&](const Record& record) {
+    return seen.emplace(record.name, record.layer).second;
+  });
 }
 
 /// Takes the row that is about to be replaced from the totals.
@@ -46,32 +58,36 @@ void take_old(SQLite::Statement& find,
 
 }  // namespace
 
-void put_snapshot(SQLite::Database& sql,
+bool put_snapshot(SQLite::Database& sql,
                   std::int64_t step,
                   const std::string& time,
                   TotalChanges& totals) {
   // What is added later, a spectrum say, is not when the step was taken.
   SQLite::Statement put(sql,
                         "INSERT OR IGNORE INTO snapshots(step, time, crc) "
-                        "VALUES(?1, ?2, row_crc(?1, ?2)) RETURNING crc");
+                        "VALUES(?1, ?2, row_crc(?1, ?2))");
   put.bind(1, step);
   put.bind(2, time);
-  if (const auto crc = write_row(put)) totals.add({kSnapshots.name, "", ""}, *crc);
+  const auto crc = write_row(put);
+  if (crc) totals.add({kSnapshots.name, "", ""}, *crc);
+  return crc.has_value();
 }
 
 void put_scalars(SQLite::Database& sql,
                  std::int64_t step,
                  const std::vector<Scalar>& scalars,
+                 bool is_new,
                  TotalChanges& totals) {
   SQLite::Statement find(sql, "SELECT crc FROM scalars WHERE name = ? AND layer = ? AND step = ?");
   SQLite::Statement put(sql,
                         "INSERT OR REPLACE INTO scalars(name, layer, step, value, lower, upper, n, "
                         "n_effective, status, attributes, crc) "
                         "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-                        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)) RETURNING crc");
+                        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))");
+  const bool replaces = !is_new || repeats_a_series(scalars);
   for (const Scalar& scalar : scalars) {
     const Counted series{kScalars.name, scalar.name, scalar.layer};
-    take_old(find, scalar.name, scalar.layer, step, series, totals);
+    if (replaces) take_old(find, scalar.name, scalar.layer, step, series, totals);
     put.bindNoCopy(1, scalar.name);
     put.bindNoCopy(2, scalar.layer);
     put.bind(3, step);
@@ -93,15 +109,16 @@ void put_scalars(SQLite::Database& sql,
 void put_arrays(SQLite::Database& sql,
                 std::int64_t step,
                 const std::vector<Array>& arrays,
+                bool is_new,
                 TotalChanges& totals) {
   SQLite::Statement find(sql, "SELECT crc FROM arrays WHERE name = ? AND layer = ? AND step = ?");
   SQLite::Statement put(sql,
                         "INSERT OR REPLACE INTO arrays(name, layer, step, dtype, shape, data, crc) "
-                        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, row_crc(?1, ?2, ?3, ?4, ?5, ?6)) "
-                        "RETURNING crc");
+                        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, row_crc(?1, ?2, ?3, ?4, ?5, ?6)) ");
+  const bool replaces = !is_new || repeats_a_series(arrays);
   for (const Array& array : arrays) {
     const Counted series{kArrays.name, array.name, array.layer};
-    take_old(find, array.name, array.layer, step, series, totals);
+    if (replaces) take_old(find, array.name, array.layer, step, series, totals);
     const std::string bytes = to_little_endian(array.data);
     put.bindNoCopy(1, array.name);
     put.bindNoCopy(2, array.layer);
@@ -120,7 +137,7 @@ void put_events(SQLite::Database& sql,
                 TotalChanges& totals) {
   SQLite::Statement put(sql,
                         "INSERT INTO events(step, time, kind, message, crc) "
-                        "VALUES(?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4)) RETURNING crc");
+                        "VALUES(?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4))");
   for (const Event& event : events) {
     put.bind(1, step);
     put.bindNoCopy(2, time);
@@ -140,7 +157,7 @@ void put_verdict(SQLite::Database& sql, const VerdictRow& verdict, TotalChanges&
       "INSERT INTO verdicts(claim, outcome, condition, json, time, crc) "
       "VALUES(?1, ?2, ?3, ?4, ?5, row_crc(?1, ?2, ?3, ?4, ?5)) ON CONFLICT(claim) DO UPDATE SET "
       "outcome = excluded.outcome, condition = excluded.condition, "
-      "json = excluded.json, time = excluded.time, crc = excluded.crc RETURNING crc");
+      "json = excluded.json, time = excluded.time, crc = excluded.crc");
   put.bind(1, verdict.claim);
   put.bind(2, verdict.outcome);
   put.bind(3, verdict.condition);

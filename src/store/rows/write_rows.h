@@ -14,21 +14,24 @@
 
 namespace kappascope::store {
 
-/// The time of the step's first writing.
-void put_snapshot(SQLite::Database& sql,
+/// The time of the step's first writing. Returns whether it is that.
+bool put_snapshot(SQLite::Database& sql,
                   std::int64_t step,
                   const std::string& time,
                   TotalChanges& totals);
 
-/// In place of those of the same series and step, as put_arrays().
+/// In place of those of the same series and step, as put_arrays(). `is_new`: there are none, as the
+/// step is written for the first time.
 void put_scalars(SQLite::Database& sql,
                  std::int64_t step,
                  const std::vector<Scalar>& scalars,
+                 bool is_new,
                  TotalChanges& totals);
 
 void put_arrays(SQLite::Database& sql,
                 std::int64_t step,
                 const std::vector<Array>& arrays,
+                bool is_new,
                 TotalChanges& totals);
 
 /// Behind those that are there.
