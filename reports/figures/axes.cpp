@@ -50,7 +50,7 @@ std::vector<Tick> log_ticks(double min, double max) {
       decades > 2.5   ? std::vector<double>{1}
       : decades > 0.7 ? std::vector<double>{1, 2, 5}
                       : std::vector<double>{1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
-  const int every = decades > 6 ? 2 : 1;
+  const int every = decades > 6 ? std::max(2, static_cast<int>(std::ceil(decades / 8))) : 1;
   std::vector<Tick> ticks;
   const int last = static_cast<int>(std::ceil(std::log10(max)));
   for (int e = static_cast<int>(std::floor(std::log10(min))); e <= last; ++e) {

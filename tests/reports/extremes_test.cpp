@@ -79,7 +79,10 @@ void check_axis(const Axis& axis) {
   CHECK(std::isfinite(axis.max));
   CHECK(axis.min < axis.max);
   CHECK(std::isfinite(axis.max - axis.min));
-  if (axis.log) CHECK(axis.min > 0);
+  if (axis.log) {
+    CHECK(axis.min > 0);
+    CHECK(axis.ticks.size() <= 20);  // 1, 1.2, 1.5, ... over little more than half a decade
+  }
   for (const auto& tick : axis.ticks) CHECK(std::isfinite(tick.at));
 }
 

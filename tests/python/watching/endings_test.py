@@ -10,11 +10,11 @@ import textwrap
 import threading
 import time
 import unittest
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import kappascope
 import torch
+from kappascope._watch import ending as _ending
 from training import Attached, Model, batches, step
 
 _PROGRAM = """
@@ -31,6 +31,47 @@ def step():
 
 step()
 """
+
+
+class Endings(unittest.TestCase):
+    """Of programs that load what looks at their end, and nothing that takes seconds."""
+
+    def state(self, end: str, *options: str) -> str:
+        program = f"""
+import atexit, importlib.util, os, sys
+spec = importlib.util.spec_from_file_location("ending", {_ending.__file__!r})
+ending = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(ending)
+atexit.register(lambda: print("state", ending.watch_ending().state()))
+ending.watch_ending()
+{end}
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "program.py").write_text(program)
+            words = options or (str(Path(folder) / "program.py"),)
+            done = subprocess.run(
+                [sys.executable, "-B", *words], capture_output=True, text=True, cwd=folder
+            )
+        return done.stdout.split("state ")[-1].strip()
+
+    def test_the_state_is_how_the_program_ended(self) -> None:
+        for end, state in (
+            ("pass", "finished"),
+            ("sys.exit()", "finished"),
+            ("sys.exit(0)", "finished"),
+            ("sys.exit(3)", "failed"),
+            ("sys.exit('no data')", "failed"),
+            ("1 / 0", "failed"),
+            ("raise KeyboardInterrupt", "interrupted"),
+            ("raise SystemExit(3)", "interrupted"),
+            ("try:\n    sys.exit(3)\nexcept SystemExit:\n    pass\n", "finished"),
+            ("def main():\n    return None\nsys.exit(main())", "finished"),
+            ("import argparse\nargparse.ArgumentParser().parse_args(['--no'])", "failed"),
+        ):
+            with self.subTest(end):
+                self.assertEqual(self.state(end), state)
+        self.assertEqual(self.state("sys.exit(3)", "-m", "program"), "failed")
+        self.assertEqual(self.state("pass", "-m", "program"), "finished")
 
 
 class Programs(unittest.TestCase):
@@ -56,73 +97,45 @@ class Programs(unittest.TestCase):
     def state(self, name: str) -> str:
         return kappascope.read(Path(self.folder.name) / name).facts["state"]
 
-    def test_the_state_is_how_the_program_ended(self) -> None:
-        ends = {
-            "returned": ("pass", "finished"),
-            "left": ("sys.exit()", "finished"),
-            "left_with_zero": ("sys.exit(0)", "finished"),
-            "left_with_status": ("sys.exit(3)", "failed"),
-            "left_with_words": ("sys.exit('no data')", "failed"),
-            "raised": ("1 / 0", "failed"),
-            "stopped": ("raise KeyboardInterrupt", "interrupted"),
-            "raised_by_hand": ("raise SystemExit(3)", "interrupted"),
-            "left_in_vain": (
-                "try:\n    sys.exit(3)\nexcept SystemExit:\n    pass\n",
-                "finished",
-            ),
-            "left_within": ("with scope:\n    sys.exit(0)\n", "finished"),
-            "failed_within": ("with scope:\n    sys.exit(2)\n", "failed"),
-            "gone": ("scope.flush()\nos._exit(0)", "dead"),
-        }
+    def test_a_program_that_leaves_with_a_status_has_failed(self) -> None:
+        self.start("left", "sys.exit(3)").communicate()
+        self.assertEqual(self.state("left"), "failed")
 
-        def end(name: str) -> None:
-            self.start(name, ends[name][0]).communicate()
-
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(end, ends))
-        self.assertEqual(
-            {name: self.state(name) for name in ends},
-            {name: state for name, (_, state) in ends.items()},
-        )
-
-    def test_a_forked_process_ends_no_run_and_adds_nothing(self) -> None:
-        for how in ("sys.exit(0)", "sys.exit(1)", "1 / 0", "step(); scope.close(); sys.exit(0)"):
-            with self.subTest(how):
-                name = f"forked{abs(hash(how))}"
-                program = self.start(
-                    name,
-                    f"""
-                    if os.fork() == 0:
-                        {how}
-                    os.wait()
-                    scope.flush()
-                    print("state", kappascope.read(sys.argv[1]).facts["state"])
-                    step()
-                    """,
-                )
-                out, err = program.communicate()
-                self.assertIn("state running", out, err)
-                self.assertEqual(self.state(name), "finished", err)
-                run = kappascope.read(Path(self.folder.name) / name)
-                (loss,) = run.series("loss/train")
-                self.assertEqual(loss.step.tolist(), [0, 1])
-                self.assertEqual(run.damage, [])
-
-    def test_recording_in_a_forked_process_is_an_error_that_says_so(self) -> None:
+    def test_forked_processes_end_no_run_and_add_nothing(self) -> None:
         program = self.start(
-            "child",
+            "forked",
             """
-            if os.fork() == 0:
+            def child(end):
+                if os.fork() == 0:
+                    end()
+                    sys.exit(0)
+                os.wait()
+                scope.flush()
+                print("state", kappascope.read(sys.argv[1]).facts["state"], flush=True)
+
+            def leave(): sys.exit(1)
+            def fail(): 1 / 0
+            def go_on(): step(); scope.close("failed")
+            def record():
                 try:
                     scope.record("x", 1.0)
                 except kappascope.Error as error:
                     print("told:", error, flush=True)
-                os._exit(0)
-            os.wait()
+
+            for end in (leave, fail, go_on, record):
+                child(end)
+            step()
             """,
         )
-        out, _ = program.communicate()
+        out, err = program.communicate()
+        self.assertEqual(out.count("state running"), 4, err)
         self.assertRegex(out, "told: .*forked")
+        self.assertEqual(self.state("forked"), "finished", err)
+        run = kappascope.read(Path(self.folder.name) / "forked")
+        (loss,) = run.series("loss/train")
+        self.assertEqual(loss.step.tolist(), [0, 1])
+        self.assertEqual(run.series("user/x"), [])
+        self.assertEqual(run.damage, [])
 
     def test_a_worker_that_outlives_its_parent_does_not_keep_the_run_open(self) -> None:
         program = self.start(
@@ -146,6 +159,17 @@ class Programs(unittest.TestCase):
         finally:
             os.kill(child, signal.SIGKILL)
             program.communicate()
+
+
+class Contexts(Attached):
+    def test_a_status_within_with_is_the_state(self) -> None:
+        for status, state in ((0, "finished"), (None, "finished"), (2, "failed")):
+            model = Model()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+            folder = self.run_dir(f"left{status}")
+            with self.assertRaises(SystemExit), kappascope.attach(model, optimizer, folder):
+                sys.exit(status)
+            self.assertEqual(kappascope.read(folder).facts["state"], state)
 
 
 class Threads(Attached):
