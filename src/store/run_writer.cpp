@@ -64,7 +64,8 @@ struct RunWriter::Impl {
             owner);
     database.require_reachable();
     database.run(action, [&](SQLite::Database& sql) {
-      SQLite::Transaction transaction(sql);
+      // The right to write first: what has read already is not waited for by SQLite.
+      SQLite::Transaction transaction(sql, SQLite::TransactionBehavior::IMMEDIATE);
       body(sql);
       transaction.commit();
     });

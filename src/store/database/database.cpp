@@ -218,7 +218,7 @@ void Database::choose_journal() {
   // A snapshot changes one page a series, so the default of 1000 pages would flush every few
   // snapshots; 16 MB of log took a third off the time of writing 100 series.
   sql_.exec("PRAGMA wal_autocheckpoint = 4000");
-  SQLite::Transaction transaction(sql_);
+  SQLite::Transaction transaction(sql_, SQLite::TransactionBehavior::IMMEDIATE);
   put_fact(sql_, "journal_mode", mode);
   transaction.commit();
 }

@@ -78,7 +78,7 @@ std::string damage_of(const CheckedTable& table, int schema_version) {
 }
 
 void migrate_version2(SQLite::Database& sql) {
-  SQLite::Transaction transaction(sql);
+  SQLite::Transaction transaction(sql, SQLite::TransactionBehavior::IMMEDIATE);
   for (const auto& table : kCountedTables) {
     sql.exec(fmt::format("ALTER TABLE {} ADD COLUMN crc INTEGER", table.name));
     sql.exec(fmt::format("UPDATE {} SET crc = row_crc({})", table.name, table.columns));

@@ -12,8 +12,8 @@ namespace kappascope::store {
 namespace {
 
 struct Table {
-  const char* name;
-  const char* sql;
+  const char* name = nullptr;
+  const char* sql = nullptr;
   int since = 1;  ///< the first schema version that has it
 };
 

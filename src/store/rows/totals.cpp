@@ -138,7 +138,7 @@ void fill_totals(SQLite::Database& sql) {
 }
 
 void migrate_version3(SQLite::Database& sql) {
-  SQLite::Transaction transaction(sql);
+  SQLite::Transaction transaction(sql, SQLite::TransactionBehavior::IMMEDIATE);
   make_table(sql, kTotals.name);
   fill_totals(sql);
   sql.exec("PRAGMA user_version = 4");

@@ -25,7 +25,7 @@ const char* const kAttributesFromVersion1 = R"sql(
        THEN json_object('budget', '0') END)sql";
 
 void migrate_version1(SQLite::Database& sql) {
-  SQLite::Transaction transaction(sql);
+  SQLite::Transaction transaction(sql, SQLite::TransactionBehavior::IMMEDIATE);
   sql.exec("ALTER TABLE scalars ADD COLUMN attributes TEXT");
   sql.exec(std::string("UPDATE scalars SET status = ") + kStatusFromVersion1 +
            ", attributes = " + kAttributesFromVersion1 +
