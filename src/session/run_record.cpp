@@ -85,21 +85,20 @@ void RunRecord::hold_pending() {
 void RunRecord::drop_oldest() {
   while (held_bytes_ > kMostHeld && !held_.empty()) {
     const auto& oldest = held_.front();
-    if (dropped_ == 0) first_dropped_ = last_dropped_ = oldest.step;
-    last_dropped_ = std::max(last_dropped_, oldest.step);
-    ++dropped_;
+    if (!dropped_) dropped_.emplace(oldest.step, oldest.step);
+    dropped_->second = std::max(dropped_->second, oldest.step);
     held_bytes_ -= bytes_of(oldest);
     held_.pop_front();
   }
 }
 
 store::Snapshot RunRecord::told_gap() const {
-  store::Snapshot gap{.step = last_dropped_};
+  store::Snapshot gap{.step = dropped_->second};
   gap.events.push_back({"not_written",
                         fmt::format("steps {} to {} are not stored: {}; what was held in memory "
                                     "meanwhile is limited to {} MiB",
-                                    first_dropped_,
-                                    last_dropped_,
+                                    dropped_->first,
+                                    dropped_->second,
                                     why_,
                                     kMostHeld >> 20U)});
   return gap;
@@ -110,7 +109,7 @@ bool RunRecord::try_to_write() {
   hold_pending();
   if (!run_) return true;
   std::vector<store::Snapshot> batch(held_.begin(), held_.end());
-  if (dropped_ > 0) batch.insert(batch.begin(), told_gap());
+  if (dropped_) batch.insert(batch.begin(), told_gap());
   const bool failed_before = delay_ > 0;
   try {
     try {
@@ -133,11 +132,11 @@ bool RunRecord::try_to_write() {
   if (failed_before)
     notice("kappascope: {} is written again{}\n",
            printable(run_->dir().string()),
-           dropped_ > 0 ? fmt::format(", without steps {} to {}", first_dropped_, last_dropped_)
-                        : "; nothing is missing");
+           dropped_ ? fmt::format(", without steps {} to {}", dropped_->first, dropped_->second)
+                    : "; nothing is missing");
   held_.clear();
   held_bytes_ = 0;
-  dropped_ = 0;
+  dropped_.reset();
   delay_ = 0;
   written_ = seconds_();
   return true;
@@ -155,17 +154,16 @@ void RunRecord::write() {
   if (!try_to_write() && went_well)
     notice("kappascope: nothing can be stored: {}; training goes on, and it is tried again\n",
            printable(why_));
-  tell_moved();
 }
 
 void RunRecord::write_now() {
   require_own();
   const std::lock_guard lock(writing_);
   if (!try_to_write()) throw Error(why_);
-  tell_moved();
 }
 
 void RunRecord::tell_moved() {
+  const std::lock_guard lock(writing_);
   if (moved_.empty() || told_moved_) return;
   told_moved_ = true;
   throw Error(moved_);

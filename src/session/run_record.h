@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kappascope/store/run.h"
@@ -40,11 +41,12 @@ class RunRecord {
   void require_own() const;
 
   void add(store::Snapshot snapshot);
-  /// Writes what is pending, unless that failed a moment ago. Throws nothing but Error, once, where
-  /// the run had to go on in a copy, with everything written.
+  /// Writes what is pending, unless that failed a moment ago.
   void write();
   /// The same now. Throws Error where it cannot be written; it is kept then.
   void write_now();
+  /// Throws Error, once, where the run had to go on in a copy.
+  void tell_moved();
   void set_state(const std::string& state);
   void make_durable();
   /// Seconds since something was written, or was to be.
@@ -60,7 +62,6 @@ class RunRecord {
   void hold_pending();
   void drop_oldest();
   [[nodiscard]] store::Snapshot told_gap() const;
-  void tell_moved();
 
   std::optional<store::RunWriter> run_;
   std::function<double()> seconds_;
@@ -69,13 +70,13 @@ class RunRecord {
   std::mutex adding_;  // of pending_
   std::vector<store::Snapshot> pending_;
 
-  mutable std::recursive_mutex writing_;  // of all that follows, and of run_
-  std::deque<store::Snapshot> held_;      // to be written next
+  mutable std::mutex writing_;        // of all that follows, and of run_
+  std::deque<store::Snapshot> held_;  // to be written next
   std::size_t held_bytes_ = 0;
   std::vector<store::Event> unsent_;
   double written_, next_try_ = 0, delay_ = 0;  // delay_ 0: the last attempt went well
   std::string why_;                            // it did not
-  std::int64_t dropped_ = 0, first_dropped_ = 0, last_dropped_ = 0;
+  std::optional<std::pair<std::int64_t, std::int64_t>> dropped_;  // first and last step
   std::string moved_;  // why the run is written to a copy
   bool told_moved_ = false;
 };

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
 #include "kappascope/core/error.h"
 #include "kappascope/core/notice.h"
@@ -174,18 +173,13 @@ bool Session::step(double loss,
     for (const auto& alarm : raised_) snapshot.events.push_back(event_of(alarm));
   }
   record_->add(std::move(snapshot));
-  std::exception_ptr moved;  // thrown with the step counted
-  try {
-    if (emitted || !raised_.empty() || record_->since_written() > options_.flush_seconds)
-      record_->write();
-  } catch (const Error&) {
-    moved = std::current_exception();
-  }
+  if (emitted || !raised_.empty() || record_->since_written() > options_.flush_seconds)
+    record_->write();
   probing_ += monotonic_seconds() - probed;
   ++step_;
   grant_windows();
   listen(needs());
-  if (moved) std::rethrow_exception(moved);
+  record_->tell_moved();
   tell_alarms();
   return emitted;
 }
@@ -305,6 +299,7 @@ void Session::tell_alarms() const {
 
 void Session::flush() {
   record_->write_now();
+  record_->tell_moved();
 }
 
 void Session::close(const std::string& state) {
@@ -320,17 +315,11 @@ void Session::close(const std::string& state) {
     record_costs(snapshot);
     record_->add(std::move(snapshot));
   }
-  std::exception_ptr moved;
-  try {
-    record_->write_now();
-  } catch (const Error&) {
-    if (!is_rescued()) throw;
-    moved = std::current_exception();
-  }
+  record_->write_now();
   record_->set_state(state);
   for (const auto& event : record_->take_unsent()) notice("kappascope: {}\n", event.message);
   closed_ = true;
-  if (moved) std::rethrow_exception(moved);
+  record_->tell_moved();
 }
 
 }  // namespace kappascope::session

@@ -132,6 +132,17 @@ TEST_CASE("a session steps on while the disk is full, and its close throws") {
   CHECK(run.scalars({id::kLossTrain, ""}).size() == 51);
 }
 
+TEST_CASE("what the run would refuse is refused where it is recorded, and holds up nothing") {
+  const TemporaryFolder folder;
+  session::Session session(store::RunWriter::create(folder / "run", {}), {});
+  session.step(1);
+  const std::string longer(store::kLongestName + 1, 'x');
+  CHECK_THROWS_AS(session.record({.name = "user/" + longer, .value = 1}), Error);
+  CHECK_THROWS_AS(session.record({.name = "user/a", .layer = longer, .value = 1}), Error);
+  CHECK_NOTHROW(session.close());
+  CHECK(store::RunReader(folder / "run").scalars({id::kLossTrain, ""}).size() == 1);
+}
+
 TEST_CASE("threads record and flush while another steps, and nothing is lost or torn") {
   const TemporaryFolder folder;
   constexpr int kRecorders = 3, kEach = 300;

@@ -63,6 +63,15 @@ std::vector<std::string_view> texts_of(StatusSet statuses) {
                   id::kUser.prefix()));
 }
 
+/// Here, where the caller is: a name that the writer refuses would hold up all that comes after it.
+template <typename Record>
+void require_short(const Record& record) {
+  require(std::max(record.name.size(), record.layer.size()) <= kLongestName,
+          "the name of a series or of its layer has more than {} bytes: {}…",
+          kLongestName,
+          (record.name + " of " + record.layer).substr(0, 40));
+}
+
 std::string_view text_of(Emitter emitter) {
   switch (emitter) {
     case Emitter::kTraining:
@@ -128,6 +137,7 @@ const SeriesInfo* find_series(std::string_view name, bool array) {
 }
 
 void require_in_schema(const Scalar& scalar) {
+  require_short(scalar);
   if (id::kUser.contains(scalar.name)) {
     if (!(scalar.status == Status::kOther)) return;
     throw Error(fmt::format("the status of {} has no meaning; a text of your own is an attribute",
@@ -148,26 +158,18 @@ void require_in_schema(const Scalar& scalar) {
 }
 
 void require_in_schema(const Array& array) {
+  require_short(array);
   if (id::kUser.contains(array.name) || find_series(array.name, true) != nullptr) return;
   refuse_name(array.name);
 }
 
 void require_in_schema(const Snapshot& snapshot) {
-  const auto require_short = [&](const auto& record) {
-    require(std::max(record.name.size(), record.layer.size()) <= kLongestName,
-            "a name of step {} has more than {} bytes: {}…",
-            snapshot.step,
-            kLongestName,
-            (record.name + " of " + record.layer).substr(0, 40));
-  };
   for (const Scalar& scalar : snapshot.scalars) {
     require(!scalar.name.empty(), "a scalar of step {} has no name", snapshot.step);
-    require_short(scalar);
     require_in_schema(scalar);
   }
   for (const Array& array : snapshot.arrays) {
     require(!array.name.empty(), "an array of step {} has no name", snapshot.step);
-    require_short(array);
     require(element_count(array.shape) == static_cast<std::int64_t>(array.data.size()),
             "array {} has shape {} but {} numbers",
             array.name,
