@@ -71,11 +71,10 @@ bool RowQuery::is_of_series() {
     return false;
   }
   const auto step = query_.getColumn(0).getInt64();
-  if (any_ && step <= last_) {
+  if (last_ && step <= *last_) {
     damage_.insert(fmt::format("{}: step {} is there again", counted_.text(), step));
     return false;
   }
-  any_ = true;
   last_ = step;
   return true;
 }

@@ -5,7 +5,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -58,8 +58,7 @@ class RowQuery {
   int extra_;  ///< the first column behind those asked for
   Total found_;
   bool damaged_ = false;
-  bool any_ = false;
-  std::int64_t last_ = std::numeric_limits<std::int64_t>::min();
+  std::optional<std::int64_t> last_;  ///< step
 };
 
 }  // namespace kappascope::store

@@ -45,8 +45,8 @@ inline constexpr int kFirstWithChecksums = 3;
 /// bytes of each value. Both zeros are the same, as SQLite does not keep the sign of one.
 void add_row_crc(SQLite::Database& sql);
 
-/// What row_crc() gave last in this thread: of the row that was just written. (A RETURNING clause
-/// would make a table for it, at a third of the cost of the row.)
+/// What row_crc() gave last in this thread: of the row that was just written. (For a RETURNING
+/// clause SQLite makes a table.)
 std::int64_t last_row_crc();
 
 /// An expression that is NULL for a row as it was written, and for every row of a schema version

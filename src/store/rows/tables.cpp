@@ -73,8 +73,7 @@ void make_table(SQLite::Database& sql, const std::string& name) {
 }
 
 std::string strange_table(SQLite::Database& sql, int schema_version) {
-  SQLite::Statement find(sql,
-                         "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ? LIMIT 2");
+  SQLite::Statement find(sql, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?");
   for (const auto& table : kTables) {
     if (schema_version < table.since) continue;
     find.bind(1, table.name);
