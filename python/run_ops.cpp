@@ -77,10 +77,17 @@ std::tuple<std::vector<int64_t>, Names, Names, Names> run_events(const std::stri
   return {steps, kinds, messages, run.damaged()};
 }
 
-void report(const std::vector<std::string>& runs, const std::string& out, bool force) {
+/// Writes the page; returns what is damaged in the runs that it is about.
+Names report(const std::vector<std::string>& runs, const std::string& out, bool force) {
   const std::vector<fs::path> paths(runs.begin(), runs.end());
   require_replaceable(out, reports::kPageMark, force);
   write_text_atomically(out, reports::html_report(paths));
+  Names damaged;
+  for (const auto& run : store::runs_at(paths)) {
+    for (const auto& what : store::check_store(run).damage)
+      damaged.push_back(run.string() + ": " + what);
+  }
+  return damaged;
 }
 
 }  // namespace
@@ -99,5 +106,5 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
   library.def("advice_json(str dir) -> str", [](const std::string& dir) {
     return kappascope::reports::to_json(kappascope::reports::advice(dir));
   });
-  library.def("report(str[] runs, str out, bool force) -> ()", &kappascope::report);
+  library.def("report(str[] runs, str out, bool force) -> str[]", &kappascope::report);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the program ends, as far as it can be seen from within: what a run that was left open says."""
 
+import builtins
 import dis
 import sys
 import threading
@@ -57,9 +58,7 @@ def _first_frame() -> FrameType:
 
 def _is_interactive() -> bool:
     """An error ends no session of a notebook or a prompt."""
-    import builtins
-
-    return hasattr(sys, "ps1") or hasattr(builtins, "get_ipython") or "ipykernel" in sys.modules
+    return hasattr(sys, "ps1") or hasattr(builtins, "get_ipython")
 
 
 _seen: Ending | None = None

@@ -134,10 +134,7 @@ def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> s
     """Writes the page about runs or folders of them; returns its name (report.html in the first)."""
     runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
     page = out or os.path.join(runs[0], "report.html")
-    call("report", runs, page, False)
-    for one in runs:
-        if os.path.exists(os.path.join(one, "run.sqlite")):
-            _warn(one, call("run_damage", one))
+    _warn(page, call("report", runs, page, False))
     return page
 
 

@@ -23,14 +23,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The trainings of each folder.
+/// The trainings of each folder; sets `damaged` where one of them is.
 std::vector<std::pair<std::string, std::vector<study::WatchedTraining>>> read_trainings(
-    const std::vector<std::string>& folders) {
+    const std::vector<std::string>& folders, bool& damaged) {
   std::vector<std::pair<std::string, std::vector<study::WatchedTraining>>> out;
   for (const auto& folder : folders) {
     std::vector<study::WatchedTraining> trainings;
-    for (const auto& dir : store::find_runs(folder))
-      trainings.push_back(replayed(store::RunReader(dir)));
+    const auto runs = store::find_runs(folder);
+    damaged = warn_of_damage(runs) || damaged;
+    for (const auto& dir : runs) trainings.push_back(replayed(store::RunReader(dir)));
     require(!trainings.empty(), "{} holds no runs", folder);
     const auto path = fs::absolute(folder).lexically_normal();
     out.emplace_back(
@@ -129,13 +130,8 @@ int run_alarms(const Arguments& arguments) {
   std::vector<study::WatchedTraining> all;
   reports::WarningStudy study{
       .plain = options.plain, .horizon = options.horizon, .first_step = kFirstTold};
-  std::vector<fs::path> runs;
-  for (const auto& folder : folders) {
-    const auto found = store::find_runs(folder);
-    runs.insert(runs.end(), found.begin(), found.end());
-  }
-  const bool damaged = warn_of_damage(runs);
-  for (auto& [name, trainings] : read_trainings(folders)) {
+  bool damaged = false;
+  for (auto& [name, trainings] : read_trainings(folders, damaged)) {
     study.groups.push_back(judged(name, trainings, options));
     names.push_back(name);
     std::move(trainings.begin(), trainings.end(), std::back_inserter(all));
