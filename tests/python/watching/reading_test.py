@@ -41,8 +41,9 @@ class Damage(Attached):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             run.series("learning_rate")  # as it was written
-        with self.assertWarns(kappascope.DamageWarning):
-            kappascope.report(self.run_dir())
+        for place in (self.run_dir(), self.folder.name):
+            with self.assertWarnsRegex(kappascope.DamageWarning, "loss/train, step 3"):
+                kappascope.report(place)
         with self.assertWarns(kappascope.DamageWarning):
             kappascope.advise(self.run_dir())
 
