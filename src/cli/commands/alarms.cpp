@@ -31,6 +31,7 @@ std::vector<std::pair<std::string, std::vector<study::WatchedTraining>>> read_tr
     std::vector<study::WatchedTraining> trainings;
     const auto runs = store::find_runs(folder);
     damaged = warn_of_damage(runs) || damaged;
+    trainings.reserve(runs.size());
     for (const auto& dir : runs) trainings.push_back(replayed(store::RunReader(dir)));
     require(!trainings.empty(), "{} holds no runs", folder);
     const auto path = fs::absolute(folder).lexically_normal();
