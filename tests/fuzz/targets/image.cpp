@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input is the file's ending, the side to which it is scaled, and a PNG or JPEG file.
+// An input is the kind of file, the side to which it is scaled, and a PNG or JPEG file, or the
+// fields and the unpacked rows of a PNG file: bytes that are changed in packed rows reach little
+// but zlib.
 #include <png.h>
 #include <turbojpeg.h>
 #include <zlib.h>
 
+#include <array>
 #include <initializer_list>
 #include <memory>
 
@@ -11,6 +14,8 @@
 
 namespace kappascope::fuzz {
 namespace {
+
+enum Kind : std::uint8_t { kPng, kJpeg, kRows };
 
 std::string big_endian_of(std::size_t value) {
   std::string bytes;
@@ -32,31 +37,6 @@ std::int64_t area_of(std::string_view file) {
   const int failed =
       tjDecompressHeader3(decoder.get(), start, file.size(), &width, &height, &sampling, &colours);
   return failed == 0 ? static_cast<std::int64_t>(width) * height : 0;
-}
-
-void check_image(std::string_view bytes) {
-  Input input(bytes);
-  const auto folder = scratch("image");
-  std::filesystem::remove(folder / "a.png");
-  std::filesystem::remove(folder / "a.jpg");
-  const auto file = folder / (input.flag() ? "a.jpg" : "a.png");
-  const auto side = static_cast<int64_t>(input.below(40));
-  put(file, input.rest());
-  // Images between these and the limit of the reader are decoded at a cost that tells nothing.
-  constexpr std::int64_t kSmall = 1 << 17, kLimit = 1 << 27;
-  const auto area = area_of(input.rest());
-  if (area > kSmall && area <= kLimit) return;
-  std::unique_ptr<data::ImageSource> set;
-  if (!accepted([&] { set = data::open_images(folder, data::Split::kTrain, {.size = side}); }))
-    return;
-  expect(side > 0 && set->size() == 1 && set->classes() == 0, "the folder is one image");
-  expect(set->shape() == data::ImageShape{3, side, side}, "it is scaled to what was asked for");
-  const bool decoded = !std::isnan(check_images(*set));
-  expect(
-      !decoded || input.rest().starts_with("\x89PNG") || input.rest().starts_with("\xff\xd8\xff"),
-      "nothing but PNG and JPEG is decoded");
-  expect(!decoded || (area > 0 && area <= kLimit),
-         "what was decoded has a header and is not too large");
 }
 
 std::string chunk(const std::string& name, const std::string& content) {
@@ -96,6 +76,48 @@ std::string png(std::size_t width,
          chunk("IEND", "");
 }
 
+/// A PNG file of whole chunks: its fields, then chunks by name, then the rows with their filters.
+std::string png_of(Input& input) {
+  static constexpr std::array kNames = {
+      "PLTE", "tRNS", "gAMA", "sRGB", "bKGD", "IDAT", "IEND", "abCd"};
+  const auto width = input.below(48), height = input.below(48);
+  auto head = big_endian_of(width) + big_endian_of(height);
+  for (int i = 0; i < 5; ++i) head += static_cast<char>(input.below(i == 0 ? 17 : 8));
+  auto file = "\x89PNG\r\n\x1a\n" + chunk("IHDR", head);
+  for (auto i = input.below(4); i > 0; --i) {
+    const std::string name = kNames.at(input.below(kNames.size()));
+    const auto content = input.text();
+    file += chunk(name, name == "IDAT" ? zipped(content) : content);
+  }
+  return file + chunk("IDAT", zipped(std::string(input.rest()))) + chunk("IEND", "");
+}
+
+void check_image(std::string_view bytes) {
+  Input input(bytes);
+  const auto folder = scratch("image");
+  std::filesystem::remove(folder / "a.png");
+  std::filesystem::remove(folder / "a.jpg");
+  const auto kind = static_cast<Kind>(input.below(3));
+  const auto file = folder / (kind == kJpeg ? "a.jpg" : "a.png");
+  const auto side = static_cast<int64_t>(input.below(40));
+  const auto content = kind == kRows ? png_of(input) : std::string(input.rest());
+  put(file, content);
+  // Images between these and the limit of the reader are decoded at a cost that tells nothing.
+  constexpr std::int64_t kSmall = 1 << 17, kLimit = 1 << 27;
+  const auto area = area_of(content);
+  if (area > kSmall && area <= kLimit) return;
+  std::unique_ptr<data::ImageSource> set;
+  if (!accepted([&] { set = data::open_images(folder, data::Split::kTrain, {.size = side}); }))
+    return;
+  expect(side > 0 && set->size() == 1 && set->classes() == 0, "the folder is one image");
+  expect(set->shape() == data::ImageShape{3, side, side}, "it is scaled to what was asked for");
+  const bool decoded = !std::isnan(check_images(*set));
+  expect(!decoded || content.starts_with("\x89PNG") || content.starts_with("\xff\xd8\xff"),
+         "nothing but PNG and JPEG is decoded");
+  expect(!decoded || (area > 0 && area <= kLimit),
+         "what was decoded has a header and is not too large");
+}
+
 std::string marker(unsigned char kind, const std::string& content) {
   const auto size = content.size() + 2;
   return std::string{'\xff',
@@ -132,6 +154,9 @@ std::vector<std::pair<std::string, std::string>> image_seeds() {
   const auto as = [](bool jpg, char side, const std::string& file) {
     return std::string{jpg ? '\1' : '\0', side} + file;
   };
+  const auto fields = [](std::initializer_list<char> numbers, std::size_t bytes) {
+    return std::string{'\2', '\5'} + std::string(numbers) + std::string(bytes, '\1');
+  };
   const auto palette =
       chunk("PLTE", std::string(48, '\33')) + chunk("tRNS", std::string(16, '\11'));
   return {{"seed-grey.png", as(false, 4, png(7, 6, 8, 0, 7))},
@@ -147,6 +172,9 @@ std::vector<std::pair<std::string, std::string>> image_seeds() {
               1,
               std::string("GIF89a\1\0\1\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;",
                           35))},
+          {"seed-rows-grey", fields({6, 3, 8, 0, 0, 0, 0, 0}, 3 * 7)},
+          {"seed-rows-colour", fields({4, 4, 8, 2, 0, 0, 0, 0}, 4 * 13)},
+          {"seed-rows-adam7", fields({9, 9, 8, 6, 0, 0, 1, 0}, 400)},
           {"seed-huge.png", as(false, 4, png(32'768, 32'767, 1, 0, 1))}};
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/study/study.h"
-
+// An input is an INI file.
 #include <map>
 #include <optional>
-#include <set>
 
-#include "fuzz/fuzz.h"
+#include "fuzz/studies.h"
 
 namespace kappascope::fuzz {
 namespace {
@@ -25,25 +23,7 @@ void check_study(std::string_view bytes) {
       expect(study::first_difference(text, text).empty(), "a text does not differ from itself");
     });
   }
-  std::optional<study::StudyDefinition> definition;
-  if (!accepted([&] { definition = study::read_definition(file); })) return;
-  study::validate(*definition);
-  auto runs = static_cast<double>(definition->arms.size() * definition->seeds.size());
-  for (const auto& [setting, values] : definition->grid) runs *= static_cast<double>(values.size());
-  if (runs > 500) return;
-  std::vector<study::StudyRun> planned;
-  if (!accepted([&] { planned = study::plan_runs(*definition, folder / "runs"); })) return;
-  expect(static_cast<double>(planned.size()) == runs, "there is a run an arm, condition and seed");
-  std::set<std::string> names;
-  for (const auto& run : planned) {
-    expect(names.insert(run.name).second, "no two runs share a folder");
-    expect(run.dir.parent_path() == folder / "runs" && run.dir.filename() == run.name &&
-               run.name != "." && run.name != "..",
-           "a run lies in the folder of its study");
-  }
-  study::find_progress(planned);
-  for (const auto& run : planned)
-    expect(run.progress == study::Progress::kMissing, "no run was there");
+  check_definition(file, folder / "runs");
 }
 
 std::vector<std::pair<std::string, std::string>> study_seeds() {
