@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/core/statistics.h"
 
+#include <boost/math/distributions/non_central_t.hpp>
 #include <cmath>
 #include <random>
 
@@ -59,6 +60,24 @@ TEST_CASE("differences that are equal but for the rounding of their terms do not
   const std::vector<double> real = {0.034, 0.049};
   CHECK_FALSE(
       paired_difference(real, std::vector<double>(b.begin(), b.begin() + 2)).is_same_in_all());
+}
+
+TEST_CASE("a test at a level finds what is called detectable at it in four of five studies") {
+  // The power of the two-sided test, by the noncentral t law. A quantile of the central one in its
+  // place is off by less than 0.05; a one-sided level would be off by more.
+  for (const int pairs : {6, 8, 20, 100}) {
+    std::vector<double> a(static_cast<std::size_t>(pairs)), b(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 2 == 0 ? 1.0 : -1.0;
+    const auto found = paired_difference(a, b);
+    const double error = 1 / std::sqrt(pairs - 1.0);
+    for (const double level : {0.05, 0.01}) {
+      const double reach = student_quantile(1 - level / 2, pairs - 1);
+      const boost::math::non_central_t law(pairs - 1, found.detectable_at(level) / error);
+      const double power = boost::math::cdf(boost::math::complement(law, reach));
+      CHECK(power == Approx(0.8).margin(0.05));
+    }
+    CHECK(found.detectable == found.detectable_at(0.05));
+  }
 }
 
 // 2,000 studies of 5 pairs: the share of intervals that miss has standard error 0.5 %, so that a

@@ -148,7 +148,7 @@ TEST_CASE("resuming removes what came later and says so") {
   const TemporaryFolder scratch;
   {
     auto writer = RunWriter::create(scratch.path(), {{"seed", "7"}});
-    for (int step = 0; step <= 50; step += 10) writer.write(snapshot(step));
+    for (const int step : {0, 10, 20, 21, 40, 50}) writer.write(snapshot(step));
     writer.write_verdict({"P-L2", "refuted", "", "{}"});
     writer.set_state("interrupted");
   }
@@ -164,6 +164,7 @@ TEST_CASE("resuming removes what came later and says so") {
   REQUIRE(events.size() == 4);
   CHECK(events.back().step == 20);
   CHECK(events.back().event.kind == "resumed");
+  CHECK(events.back().event.message == "resumed after 21 steps");
   writer.write(snapshot(30));
   CHECK(reader.last_step() == 30);
 }

@@ -106,6 +106,39 @@ TEST_CASE("the parts of a stream merge to the whole, whatever their shifts and s
   CHECK(left.result().sample.rows() == 96);
 }
 
+TEST_CASE("groups whose rows are alike merge to the whole, whatever their shifts") {
+  // What a group's rows share makes the errors of its sums the larger ones, and a mean that moves
+  // between the parts, and between the blocks of one, makes their shifts differ from all means.
+  RowMatrixD rows = rows_of(256, 5, 31, 3.0);
+  const RowMatrixD shared = rows_of(64, 5, 32, 1.0);
+  for (Eigen::Index i = 0; i < 256; ++i) rows.row(i) += 2 * shared.row(i / 4);
+  rows.bottomRows(128).array() += 7;
+  rows.bottomRows(64).array() += 4;
+  MomentAccumulator whole(5);
+  MomentAccumulator left(5);
+  MomentAccumulator right(5);
+  whole.update(rows, {}, 4);
+  left.update(rows.topRows(128), {}, 4);
+  right.update(rows.middleRows(128, 64), {}, 4);
+  right.update(rows.bottomRows(64), {}, 4);
+  left.merge(right);
+  CHECK(whole.result().n_effective < 128);
+  check_same(whole.result(), left.result(), 1e-12);
+}
+
+TEST_CASE("groups that are more alike than chance makes them count for no more than their rows") {
+  // Sums of groups are zero and sums of their squares are equal: the errors between groups vanish.
+  RowMatrixD rows(256, 2);
+  for (Eigen::Index i = 0; i < 256; i += 4) {
+    const double angle = static_cast<double>(i) * 0.1;
+    rows.row(i) << std::cos(angle), std::sin(angle);
+    rows.row(i + 1) << std::sin(angle), -std::cos(angle);
+    rows.row(i + 2) = -rows.row(i);
+    rows.row(i + 3) = -rows.row(i + 1);
+  }
+  CHECK(moments_of(rows, 4).n_effective == 256);
+}
+
 TEST_CASE("masked rows do not count, and rows with NaN or infinity are counted and left out") {
   RowMatrixD rows = rows_of(12, 3, 4);
   const Moments clean = moments_of(rows.topRows(9));

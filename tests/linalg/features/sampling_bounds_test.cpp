@@ -33,6 +33,24 @@ TEST_CASE("equal weights give the edges of Marchenko and Pastur") {
   CHECK(sampling_bounds(equal, 501, 50, 50, 0.01).bottom < with.bottom);
 }
 
+TEST_CASE("the edges of Gaussian rows lie where Ma centres and scales them") {
+  // n rows about their mean are a Wishart matrix of m = n - 1 degrees of freedom: for few of them
+  // the centring is more than the difference that a Monte Carlo test sees.
+  const double n = 7, d = 3, m = n - 1, failure = 0.01;
+  const double rows = std::sqrt(m - 0.5), columns = std::sqrt(d - 0.5);
+  const double extreme = tracy_widom_quantile(1 - failure);
+  const double top_scale = (rows + columns) * std::cbrt(1 / rows + 1 / columns);
+  const double top = (std::pow(rows + columns, 2) + top_scale * extreme) / m;
+  const double edge = std::pow(rows - columns, 2);
+  const double log_scale = (rows - columns) * std::cbrt(1 / columns - 1 / rows) / edge;
+  const double bottom = edge / m * std::exp(log_scale * log_scale / 8 - log_scale * extreme);
+  const auto bounds = sampling_bounds({}, n, d, d, failure);
+  CHECK(bounds.top == Approx(top).epsilon(1e-12));
+  CHECK(bounds.bottom == Approx(bottom).epsilon(1e-12));
+  CHECK(sampling_bounds({}, n, d, 1, failure).top < top);
+  CHECK(sampling_bounds({}, d + 1, d, d, failure).bottom == 0);
+}
+
 TEST_CASE("each Gaussian bound fails as often as it says") {
   // 2000 draws of 5 % failures: between 2.9 % and 7.3 % with probability 1 - 1e-5; the laws are
   // asymptotic, so that a bound may also be safer than it says at small d.
