@@ -101,7 +101,7 @@ int64_t go_on(const std::string& dir, int64_t step, std::optional<store::RunWrit
 
 class PythonSession final : public torch::CustomClassHolder {
  public:
-  /// Writes the run in `dir`. `existing`: what is done where there is one, "refuse", "new name" or
+  /// Writes the run in `dir`. `existing`: what is done where there is one, "error", "new-name" or
   /// "resume". `step`: the first to come; -1: 0, or after the last that a resumed run holds.
   /// `names`: of the parameters whose Hessian is taken of the loss, which are both asked for under
   /// the number `source` (-1: none); `sharded`: over the processes. `group`: the name of the c10d
@@ -145,7 +145,7 @@ class PythonSession final : public torch::CustomClassHolder {
     }
     if (!resumes) {
       const auto otherwise =
-          existing == "new name" ? probes::ExistingRun::kNewName : probes::ExistingRun::kRefuse;
+          existing == "new-name" ? probes::ExistingRun::kNewName : probes::ExistingRun::kRefuse;
       run = probes::new_run(dir, otherwise, all, session.group.get());
     }
     dir_ = run ? run->dir().string() : "";
@@ -186,7 +186,10 @@ class PythonSession final : public torch::CustomClassHolder {
   bool meets() const { return session_ && session_->meets(); }
   void leave_group() { session().leave_group(); }
   /// Whether a window ended: latest() is new.
-  bool step(double loss, double learning_rate, std::optional<double> gradient_norm, double terms) {
+  bool step(std::optional<double> loss,
+            double learning_rate,
+            std::optional<double> gradient_norm,
+            double terms) {
     return session().step(loss, learning_rate, gradient_norm, terms);
   }
   /// Of the last step: names, layers, messages.
@@ -212,6 +215,7 @@ class PythonSession final : public torch::CustomClassHolder {
   void event(const std::string& kind, const std::string& message) {
     session().event(kind, message);
   }
+  void fact(const std::string& key, const std::string& value) { session().fact(key, value); }
   void flush() { session().flush(); }
   /// What can be asked for afterwards is where the run is and what it said last.
   void close(const std::string& state) {
@@ -279,6 +283,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("step", &Session::step)
       .def("record", &Session::record)
       .def("event", &Session::event)
+      .def("fact", &Session::fact)
       .def("flush", &Session::flush)
       .def("close", &Session::close)
       .def("next_step", [](const c10::intrusive_ptr<Session>& self) { return self->next_step(); })

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "kappascope/core/spikes.h"
@@ -27,7 +28,8 @@ Signs signs_of(const Arm& arm) {
   Signs signs;
   signs.diverged = diverged_at(arm);
   const auto& losses = arm.series(id::kLossTrain);
-  signs.watched = losses.size();
+  signs.watched = static_cast<std::size_t>(std::ranges::count_if(
+      losses, [](const auto& loss) { return std::isfinite(loss.scalar.value); }));
   signs.all = loss_spikes(arm).size();
   for (const Spike& spike : telling_spikes(arm)) signs.spikes.push_back(losses[spike.begin].step);
   signs.stability = stability_of(arm);
@@ -62,6 +64,8 @@ Reading reading_of(std::size_t a, const Signs& signs) {
   } else if (signs.all > 0) {
     reading.number =
         fmt::format("{} of the loss, none far above all before", counted(signs.all, "spike"));
+  } else if (signs.watched == 0) {
+    reading.number = "no loss was stored";
   } else {
     reading.number = fmt::format("no spike in {} losses", grouped(double(signs.watched)));
   }
@@ -96,6 +100,7 @@ std::string explained(const Signs& signs, Grade grade) {
            "(2 + 2β)/rate with momentum, (2 + 2β1)/((1 − β1) rate) for Adam. Above it the "
            "optimiser overshoots along the sharpest direction; training often rises to it and "
            "stays there, with a smaller rate too.";
+  if (signs.watched == 0) return "No training loss was stored.";
   if (grade == Grade::kOpen) return "Too few losses are stored to look for spikes.";
   return "The loss shows no sign of it. 2/rate is the limit of plain gradient descent; this "
          "optimiser has another, which was not measured.";

@@ -56,6 +56,11 @@ void RunRecord::add(store::Snapshot snapshot) {
   pending_.push_back(std::move(snapshot));
 }
 
+void RunRecord::set_fact(const std::string& key, const std::string& value) {
+  const std::lock_guard lock(adding_);
+  pending_facts_[key] = value;
+}
+
 double RunRecord::since_written() const {
   const std::lock_guard lock(writing_);
   return seconds_() - written_;
@@ -104,6 +109,23 @@ store::Snapshot RunRecord::told_gap() const {
   return gap;
 }
 
+// The facts come first: those that are written again are the same, while events would be there
+// twice.
+void RunRecord::write_to_run(std::span<const store::Snapshot> batch) {
+  std::map<std::string, std::string> facts;
+  {
+    const std::lock_guard lock(adding_);
+    facts = pending_facts_;
+  }
+  for (const auto& [key, value] : facts) run_->set_fact(key, value);
+  run_->write(batch);
+  const std::lock_guard lock(adding_);
+  std::erase_if(pending_facts_, [&](const auto& fact) {
+    const auto written = facts.find(fact.first);
+    return written != facts.end() && written->second == fact.second;
+  });
+}
+
 // Nothing to write still finds out whether the run is there.
 bool RunRecord::try_to_write() {
   hold_pending();
@@ -113,14 +135,14 @@ bool RunRecord::try_to_write() {
   const bool failed_before = delay_ > 0;
   try {
     try {
-      run_->write(batch);
+      write_to_run(batch);
     } catch (const Error& error) {
       const auto copy = run_->rescued();
       if (copy.empty()) throw;
       run_ = store::RunWriter::append(copy);
       moved_ = error.what();
       told_moved_ = false;
-      run_->write(batch);
+      write_to_run(batch);
     }
   } catch (const Error& error) {
     why_ = error.what();

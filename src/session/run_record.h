@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +43,8 @@ class RunRecord {
   void require_own() const;
 
   void add(store::Snapshot snapshot);
+  /// Of the whole run; written with the snapshots, and replaces an earlier value.
+  void set_fact(const std::string& key, const std::string& value);
   /// Writes what is pending, unless that failed a moment ago.
   void write();
   /// The same now. Throws Error where it cannot be written; it is kept then.
@@ -59,6 +63,7 @@ class RunRecord {
 
  private:
   bool try_to_write();
+  void write_to_run(std::span<const store::Snapshot> batch);
   void hold_pending();
   void drop_oldest();
   [[nodiscard]] store::Snapshot told_gap() const;
@@ -67,8 +72,9 @@ class RunRecord {
   std::function<double()> seconds_;
   pid_t owner_;
 
-  std::mutex adding_;  // of pending_
+  std::mutex adding_;  // of what is pending
   std::vector<store::Snapshot> pending_;
+  std::map<std::string, std::string> pending_facts_;
 
   mutable std::mutex writing_;        // of all that follows, and of run_
   std::deque<store::Snapshot> held_;  // to be written next

@@ -140,7 +140,7 @@ Needs Session::needs() const {
   return needs;
 }
 
-bool Session::step(double loss,
+bool Session::step(std::optional<double> loss,
                    double learning_rate,
                    std::optional<double> gradient_norm,
                    double terms) {
@@ -154,7 +154,7 @@ bool Session::step(double loss,
     if (!std::isfinite(value)) scalar.status = store::Status::kNonFinite;
     snapshot.scalars.push_back(std::move(scalar));
   };
-  number(store::id::kLossTrain, loss);
+  if (loss) number(store::id::kLossTrain, *loss);
   if (!std::isnan(learning_rate)) number(store::id::kLearningRate, learning_rate);
   if (gradient_norm) number(store::id::kGradientNorm, *gradient_norm);
 
@@ -162,7 +162,7 @@ bool Session::step(double loss,
   listen({});
   const double begin = monotonic_seconds();
   const auto before = progress(step_ - first_step_ + 1);
-  observe(loss, learning_rate, terms);
+  observe(terms);
   const bool emitted = emit(snapshot, before);
   const double probed = monotonic_seconds();
   probing_ += probed - begin;
@@ -185,13 +185,13 @@ bool Session::step(double loss,
 }
 
 // Shows the step to the probes that look at it; what was captured for them goes with it.
-void Session::observe(double loss, double learning_rate, double terms) {
+void Session::observe(double terms) {
   std::vector<LayerView> layers;
   Failures failures;
   failures.attempt("", [&] { layers = passes_->take(options_.reduction, terms); });
   if (!failures.empty()) passes_->clear();
   for (const auto& layer : layers) known_->add(layer.name, work_of(layer));
-  const StepView view{step_, loss, learning_rate, &layers};
+  const StepView view{step_, &layers};
   for (auto& running : probes_) {
     if (!running.observes(step_)) continue;
     if (failures.empty()) {
@@ -280,6 +280,10 @@ void Session::event(const std::string& kind, const std::string& message, int64_t
   store::Snapshot snapshot{.step = step < 0 ? std::max<int64_t>(step_ - 1, 0) : step};
   snapshot.events.push_back({kind, message});
   record_->add(std::move(snapshot));
+}
+
+void Session::fact(const std::string& key, const std::string& value) {
+  record_->set_fact(key, value);
 }
 
 void Session::outside(const std::function<void()>& work) {

@@ -160,6 +160,11 @@ TEST_CASE("the rate is judged by the loss, and by 2/rate for plain gradient desc
   CHECK(of("adam", 1, 10).grade == Grade::kWatch);
   CHECK(of("adam", 1, 10).readings.front().number == "1 spike of the loss, the first at step 200");
   CHECK(answer(summary_of({}), "learning_rate").grade == Grade::kOpen);
+  // Runs of version 0.2 stored NaN for a loss that nobody told them.
+  const auto untold =
+      answer(summary_of({.losses = std::vector<double>(600, std::nan(""))}), "learning_rate");
+  CHECK(untold.grade == Grade::kOpen);
+  CHECK(untold.readings.front().number == "no loss was stored");
   // What the optimiser sees decides, where it was measured.
   const auto seen = [](double lambda) {
     return answer(

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <limits>
+#include <optional>
 #include <thread>
 
 #include "kappascope/core/error.h"
@@ -130,6 +132,52 @@ TEST_CASE("a session steps on while the disk is full, and its close throws") {
   const store::RunReader run(folder / "run");
   CHECK(run.state() == "finished");
   CHECK(run.scalars({id::kLossTrain, ""}).size() == 51);
+}
+
+TEST_CASE("a loss that is not given is not stored, raises no alarm, and steps all the same") {
+  const TemporaryFolder folder;
+  session::SessionOptions options;
+  int raised = 0;
+  options.alarms.on_alarm = [&raised](const auto& /*alarm*/) { ++raised; };
+  session::Session session(store::RunWriter::create(folder / "run", {}), {}, options);
+  session.step(std::nullopt, 0.1);
+  session.step(2, 0.1);
+  session.step(std::nullopt, 0.1);
+  CHECK(raised == 0);
+  session.step(std::numeric_limits<double>::quiet_NaN(), 0.1);
+  CHECK(raised == 1);
+  session.close();
+  const store::RunReader run(folder / "run");
+  const auto losses = run.scalars({id::kLossTrain, ""});
+  REQUIRE(losses.size() == 2);
+  CHECK(losses[0].step == 1);
+  CHECK(losses[1].step == 3);
+  CHECK(run.scalars({id::kLearningRate, ""}).size() == 4);
+}
+
+TEST_CASE("facts are written with the steps, once the disk takes them, and replace earlier ones") {
+  const TemporaryFolder folder;
+  bool full = false;
+  const Disk disk([&full](const Disk::Asked& asked) {
+    return full && asked.call == Disk::Call::kWrite ? SQLITE_FULL : SQLITE_OK;
+  });
+  session::SessionOptions options;
+  options.flush_seconds = 0;
+  session::Session session(store::RunWriter::create(folder / "run", {{"loss", "?"}}), {}, options);
+  session.fact("loss", "told");
+  session.step(1);
+  CHECK(store::RunReader(folder / "run").fact("loss") == "told");
+  full = true;
+  session.fact("loss", "found");
+  session.step(1);
+  session.event("note", "held");
+  CHECK_THROWS_WITH(session.flush(), Catch::Contains("the disk is full"));
+  full = false;
+  session.close();
+  const store::RunReader run(folder / "run");
+  CHECK(run.fact("loss") == "found");
+  CHECK(run.events().size() == 1);
+  CHECK(run.scalars({id::kLossTrain, ""}).size() == 2);
 }
 
 TEST_CASE("what the run would refuse is refused where it is recorded, and holds up nothing") {

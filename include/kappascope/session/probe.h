@@ -41,8 +41,6 @@ struct LayerView {
 /// A step between the backward pass and the optimiser's update.
 struct StepView {
   int64_t step = 0;
-  double loss = 0;
-  double learning_rate = 0;  ///< NaN when the caller did not say
   const std::vector<LayerView>* layers = nullptr;
 };
 

@@ -84,12 +84,12 @@ class Session {
   /// Where the front end puts it.
   [[nodiscard]] const std::shared_ptr<Passes>& passes() const { return passes_; }
 
-  /// One call a step, after backward() and before the optimiser's update. A learning rate that is
-  /// NaN, and a norm of all gradients that is not given, are not written. Returns whether a probe
-  /// ended its window: latest() is new.
+  /// One call a step, after backward() and before the optimiser's update. A loss or a norm of all
+  /// gradients that is not given, and a learning rate that is NaN, are not written: what is not
+  /// known raises no alarm. Returns whether a probe ended its window: latest() is new.
   /// `terms`: how many terms (tokens with a label, say) a mean-reduced loss is the mean over, where
   /// these are not the rows that passed the layers; 0: they are.
-  bool step(double loss,
+  bool step(std::optional<double> loss,
             double learning_rate = std::numeric_limits<double>::quiet_NaN(),
             std::optional<double> gradient_norm = std::nullopt,
             double terms = 0);
@@ -99,6 +99,9 @@ class Session {
   /// Runs work outside a training step (an evaluation, an attack) unseen; otherwise a pass with
   /// gradients would count as one of the next step.
   void outside(const std::function<void()>& work);
+  /// What is the same for all steps, such as where the losses come from. A later value replaces an
+  /// earlier one.
+  void fact(const std::string& key, const std::string& value);
   /// `step` = -1: the last one, as of record().
   void event(const std::string& kind, const std::string& message, std::int64_t step = -1);
   void flush();
@@ -146,7 +149,7 @@ class Session {
   void grant_windows();
   void tell_budget(const RunningProbe& running, const Progress& progress, bool open);
   void tell_failures(const store::Snapshot& snapshot) const;
-  void observe(double loss, double learning_rate, double terms);
+  void observe(double terms);
   bool emit(store::Snapshot& snapshot, const Progress& progress);
   void collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar);
   void record_costs(store::Snapshot& out) const;
