@@ -25,8 +25,7 @@ std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingR
   for (int i = 2; store::RunWriter::holds_run(name); ++i) {
     require(existing == ExistingRun::kNewName,
             "{} already holds a run: name another directory, or ask for the next free name "
-            "(ExistingRun::kNewName, in Python new_name=True); probes::resume() goes on in it, in "
-            "Python existing=\"resume\"",
+            "(ExistingRun::kNewName); probes::resume() goes on in it",
             dir.string());
     name = dir;
     name += fmt::format("-{}", i);

@@ -25,7 +25,10 @@ else:
 
 
 class TrainerCallback(_Callback):
-    """Trainer(..., callbacks=[TrainerCallback(run="runs/mine")]); further options as attach()."""
+    """Trainer(..., callbacks=[TrainerCallback(run="runs/mine")]); further options as attach().
+
+    Training that goes on from a checkpoint goes on in the run too, unless existing= says otherwise.
+    """
 
     def __init__(self, run: str | os.PathLike[str], **options: Any) -> None:
         super().__init__()
@@ -34,11 +37,13 @@ class TrainerCallback(_Callback):
         self.scope: Scope | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        optimizer = given["optimizer"]
-        options = {"steps": state.max_steps, "step": state.global_step, **self._options}
-        # Accelerate wraps the optimiser; the one inside calls the hooks.
-        optimizer = getattr(optimizer, "optimizer", optimizer)
-        self.scope = attach(given["model"], optimizer, self._run, **options)
+        options = {
+            "steps": state.max_steps,
+            "step": state.global_step,
+            "existing": "resume" if state.global_step > 0 else "error",
+            **self._options,
+        }
+        self.scope = attach(given["model"], given["optimizer"], self._run, **options)
         if getattr(args, "average_tokens_across_devices", False):
             self.scope._update.split = args.world_size
 

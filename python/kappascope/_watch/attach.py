@@ -13,7 +13,7 @@ from .experts import find_banks
 from .layers import find_layers, notes_on, nothing_found
 from .._environment import command, packages
 from .._library import Error, one_line
-from .._optimizers import why_unknown
+from .._optimizers import innermost, why_unknown
 from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
@@ -27,7 +27,7 @@ _PROBES = ("features", "intercept", "gradient_variance", "hessian")
 
 def attach(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Any,
     run: str | os.PathLike[str],
     *,
     layers: str | list[str] | None = None,
@@ -38,8 +38,7 @@ def attach(
     budget: float = 0.01,
     rows: int = 4096,
     steps: int | None = None,
-    new_name: bool = False,
-    existing: Literal["refuse", "resume"] = "refuse",
+    existing: Literal["error", "resume", "new-name"] = "error",
     step: int | None = None,
     label: str | None = None,
     facts: dict[str, str] | None = None,
@@ -56,7 +55,6 @@ def attach(
         for batch in loader:
             loss = model(**batch).loss
             loss.backward()
-            scope.loss(loss)
             optimizer.step()
             optimizer.zero_grad()
         scope.close()
@@ -64,6 +62,13 @@ def attach(
     A step ends where optimizer.step() begins, so several backward passes before it are one step
     (divide each loss by their number, as usual). Training gives the same bits with and without.
 
+    The loss of a step is the sum of what backward() was called on and reached the model; where that
+    is not one number a pass, scope.loss() tells it. The run's fact "loss" says which. A loss that is
+    not known is not stored and raises no alarm.
+
+    optimizer: one that a library wraps (Accelerate, Lightning) is found in it, with its GradScaler.
+        Of one that takes no hooks (written by hand; None too) the loop calls scope.step() before
+        each update.
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() tells what was found.
     probes: which of "features" (moments and condition numbers), "intercept" (what a post-gating
@@ -82,9 +87,8 @@ def attach(
         with the number of passes. 0 keeps all. Rows of a shuffled batch are a sample of it; for
         more of them, take more steps into a window.
     steps: of the whole training where known: the last one is measured too.
-    new_name: where `run` holds a run, write RUN-2 and so on; else that is an Error.
-    existing: "resume" goes on in the run that `run` holds, and begins one where it holds none, so
-        that a loop can be started again with the same words after it was stopped. Series go on
+    existing: what is done where `run` holds a run. "error" raises one, "new-name" writes RUN-2 and
+        so on. "resume" goes on in the run, and begins one where there is none, so that a loop can be started again with the same words after it was stopped. Series go on
         at `step`; what the run holds of it and of later steps is written again. The fact "resumed"
         says so. Windows begin anew: what the one that was open had seen is lost.
     step: the number of the first update to come, as of the checkpoint that training goes on from.
@@ -116,10 +120,12 @@ def attach(
         wanted = set(probes)
         if unknown := wanted - set(_PROBES):
             raise ValueError(f"probes must be of {_PROBES}, got {sorted(unknown)}")
-        if existing not in ("refuse", "resume") or (new_name and existing == "resume"):
-            raise ValueError(
-                'existing must be "refuse" or "resume", and the latter without new_name, got '
-                f"{existing!r} and {new_name}"
+        if existing not in ("error", "resume", "new-name"):
+            raise ValueError(f'existing must be "error", "resume" or "new-name", got {existing!r}')
+        if existing == "error" and os.path.exists(os.path.join(run, "run.sqlite")):
+            raise Error(
+                f"{os.fspath(run)} already holds a run: name another directory, or pass "
+                'existing="new-name" to write the next free name, or existing="resume" to go on in it'
             )
         if step is not None and step < 0:
             raise ValueError(f"step must not be negative, got {step}")
@@ -140,6 +146,9 @@ def attach(
             watched.answer(_on_one_device(inner), model, optimizer, curvature, group)
         return watched
 
+    scaler = scaler or getattr(optimizer, "scaler", None)
+    optimizer = innermost(optimizer)
+
     watched, settled = all_agree(own, prepare, Watched.settings)
     if not any(count for count, _, _ in settled):
         raise nothing_found(watched.model, layers)
@@ -157,7 +166,7 @@ def attach(
     try:
         session = torch.classes.kappascope.Session(
             os.fspath(run),
-            "new name" if new_name else existing,
+            existing,
             -1 if step is None else step,
             told,
             ", ".join(sorted({str(p.device) for p in trained})),
@@ -171,13 +180,17 @@ def attach(
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None
-    notes = notes_on(watched.layers, gather)
-    if curvature is not None:
-        notes += why_unknown(optimizer, watched.named)
-    meeting = None if own is None else Meeting(own)
-    return Scope(
-        session, watched, optimizer, scaler, gather, on_snapshot, on_alarm, notes, meeting
-    )
+    try:
+        notes = notes_on(watched.layers, gather)
+        if curvature is not None:
+            notes += why_unknown(optimizer, watched.named)
+        meeting = None if own is None else Meeting(own)
+        return Scope(
+            session, watched, optimizer, scaler, gather, on_snapshot, on_alarm, notes, meeting
+        )
+    except BaseException:
+        session.close("failed")
+        raise
 
 
 def _inner(model: nn.Module) -> tuple[nn.Module, bool]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scope leaves in a model, an optimiser and a scaler."""
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,25 @@ class Hook:
 class NoHook:
     def __call__(self, *_: Any, **__: Any) -> None:
         return None
+
+
+def has_hooks(optimizer: Any) -> bool:
+    """Whether it is a torch.optim.Optimizer that was initialised as one."""
+    return hasattr(optimizer, "_optimizer_step_pre_hooks")
+
+
+def stepping_scaler() -> Any:
+    """The torch.amp.GradScaler within whose step() an optimiser's hook is called; None: there is
+    none."""
+    frame = sys._getframe()
+    for _ in range(20):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, torch.amp.GradScaler) and caller.is_enabled():
+            return caller
+    return None
 
 
 class WatchedScaler:

@@ -52,6 +52,10 @@ class Passes:
     def want(self, features: bool, gradients: bool) -> None:
         self.features, self._gradients = features, gradients
 
+    def scale_by(self, scaler: Any) -> None:
+        """The gradients to come are multiplied by its scale."""
+        self._scaler = scaler
+
     def next(self) -> None:
         """A step ended."""
         self._seen.clear()
@@ -62,6 +66,8 @@ class Passes:
 
     def see(self, layer: Layer, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         self._products.called(layer.name)
+        if not (self._update.roots.called or self.paused):
+            self._update.roots.see_output(output)
         if not self.are_seen():
             return
         if not (isinstance(output, Tensor) and inputs and isinstance(inputs[0], Tensor)):

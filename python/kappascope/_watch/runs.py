@@ -4,6 +4,7 @@
 import json
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,10 +131,13 @@ def read(directory: str | os.PathLike[str]) -> Run:
     return Run(os.fspath(directory))
 
 
-def report(run: str | os.PathLike[str] | list[str], out: str | None = None) -> str:
+def report(
+    run: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None = None,
+) -> str:
     """Writes the page about runs or folders of them; returns its name (report.html in the first)."""
-    runs = [os.fspath(run)] if not isinstance(run, list) else [os.fspath(r) for r in run]
-    page = out or os.path.join(runs[0], "report.html")
+    runs = [os.fspath(run)] if isinstance(run, str | os.PathLike) else [os.fspath(r) for r in run]
+    page = os.path.join(runs[0], "report.html") if out is None else os.fspath(out)
     _warn(page, call("report", runs, page, False))
     return page
 

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from . import backward
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
-from .hooks import Hook, close_at_exit, watch_scaler
+from .hooks import Hook, close_at_exit, has_hooks, stepping_scaler, watch_scaler
 from .layers import Layer, table_of
 from .._library import Error, one_line
 from .passes import Passes
@@ -37,7 +38,7 @@ class Scope:
         self,
         session: Any,
         watched: Watched,
-        optimizer: torch.optim.Optimizer,
+        optimizer: Any,
         scaler: Any,
         gather: bool,
         on_snapshot: Callable[[dict[str, Any]], None] | None,
@@ -65,13 +66,19 @@ class Scope:
             or any(".experts." in layer.name for layer in self._layers),
         )
         self._said: set[str] = set()
+        self._loss_source = ""
+        self._scaler = scaler
         self._passes = Passes(session, watched, self._update, scaler, gather, self._say)
         self._handles = [
             model.register_forward_pre_hook(Hook(self, "_see_inputs"), with_kwargs=True),
             model.register_forward_hook(Hook(self, "_see_output"), with_kwargs=True),
-            optimizer.register_step_pre_hook(Hook(self, "_before_update")),
-            optimizer.register_step_post_hook(Hook(self, "_after_update")),
         ]
+        self._calls_step = not has_hooks(optimizer)
+        if not self._calls_step:
+            self._handles += [
+                optimizer.register_step_pre_hook(Hook(self, "_before_update")),
+                optimizer.register_step_post_hook(Hook(self, "_after_update")),
+            ]
         for note in notes:
             self._say(note)
         self._passes.want(*session.needs())
@@ -79,6 +86,7 @@ class Scope:
         self._norm: float | None = None
         if scaler is not None:
             self._handles.append(watch_scaler(self, scaler))
+        backward.watch(self._update.roots)
         watch_ending()
         _open.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
@@ -89,12 +97,21 @@ class Scope:
     def loss(self, loss: Tensor | float, terms: int | None = None) -> None:
         """The loss of one backward pass; several of them before an update are averaged.
 
-        A model that gives its own (`model(**batch).loss`) needs no call.
+        Needed only where backward() is not called on the loss itself: what it is called on is
+        found, and the sum of several passes is the loss of an update.
 
         terms: how many terms (tokens with a label) the update's loss is the mean over, where the
             forward pass did not say so by labels= and these are not all tokens.
         """
         self._update.add_loss(loss, terms)
+
+    def step(self, learning_rate: float = float("nan")) -> None:
+        """What a loop calls just before the update of an optimiser that takes no hooks (one written
+        by hand, which is no torch.optim.Optimizer)."""
+        if not self._calls_step:
+            raise Error("the optimizer's own step() is seen: scope.step() would count it twice")
+        self._end_step(learning_rate)
+        self._after_update()
 
     def gradient_norm(self, norm: Tensor | float) -> None:
         """The norm of all gradients of this update, as clip_grad_norm_() returns it.
@@ -114,10 +131,13 @@ class Scope:
     def pause(self) -> Iterator[None]:
         """Passes with gradients in here are not of training (an attack, an influence function)."""
         self._passes.paused += 1
+        backward.unwatch(self._update.roots)
         try:
             yield
         finally:
             self._passes.paused -= 1
+            if not self._passes.paused and self.is_open:
+                backward.watch(self._update.roots)
 
     @property
     def is_open(self) -> bool:
@@ -159,6 +179,7 @@ class Scope:
         """From here on nothing is seen."""
         self._closed = True
         _open.discard(self)
+        backward.unwatch(self._update.roots)
         self._passes.want(False, False)
         for handle in (*self._handles, *self._passes.handles()):
             handle.remove()
@@ -192,8 +213,11 @@ class Scope:
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         # The optimiser itself is the first of `given`.
         closure = given[1] if len(given) > 1 else named.get("closure")
+        if self._scaler is None and self._tried == 0:
+            self._find_scaler()
+        rate = float(optimizer.param_groups[0].get("lr", float("nan")))
         if closure is None:
-            self._end_step(optimizer)
+            self._end_step(rate)
             return None
         evaluations = 0
 
@@ -205,21 +229,33 @@ class Scope:
             if evaluations == 1:
                 if not self._update.has_loss and isinstance(loss, Tensor | float):
                     self.loss(loss)
-                self._end_step(optimizer)
+                self._end_step(rate)
             return loss
 
         if len(given) > 1:
             return (given[0], watched, *given[2:]), named
         return given, {**named, "closure": watched}
 
-    def _end_step(self, optimizer: torch.optim.Optimizer) -> None:
+    def _find_scaler(self) -> None:
+        """A torch.amp.GradScaler that steps the optimiser and that attach() was not given."""
+        scaler = stepping_scaler()
+        if scaler is None:
+            return
+        self._scaler = scaler
+        self._passes.scale_by(scaler)
+        self._handles.append(watch_scaler(self, scaler))
+        self._session.skip()  # the gradients of this step were taken as they came
+
+    def _end_step(self, rate: float) -> None:
         self._updated = True
         self._meet()
         self._tried += 1
         looked = self._passes.features
         self._passes.want(False, False)  # what the probes pass is not of training
-        loss = self._update.loss()
-        rate = float(optimizer.param_groups[0].get("lr", float("nan")))
+        loss, source = self._update.loss(
+            1.0 if self._scaler is None else float(self._scaler.get_scale())
+        )
+        self._tell_source(source)
         try:
             emitted = self._call("step", loss, rate, self._norm, self._update.terms)
         finally:
@@ -232,7 +268,20 @@ class Scope:
         for alarm in alarms_of(self._session):
             self._on_alarm(alarm)
 
-    def _after_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def _tell_source(self, source: str) -> None:
+        """The run's fact "loss": where its losses come from."""
+        if source == self._loss_source:
+            return
+        self._loss_source = source
+        self._call("fact", "loss", source)
+        if source == "unknown":
+            self._say(
+                "the loss is unknown: backward() was not called on one number; tell it with "
+                "scope.loss(loss) before optimizer.step()",
+                aloud=True,
+            )
+
+    def _after_update(self, *_: Any) -> None:
         self._passes.want(*self._session.needs())
 
     def _next(self) -> None:

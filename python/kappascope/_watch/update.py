@@ -7,6 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .backward import Roots
+from .shards import plain
+
 _IGNORED_LABEL = -100
 
 
@@ -22,6 +25,7 @@ class Update:
         self._mask: Tensor | None = None  # of the latest pass
         self._decoder_mask: Tensor | None = None
         self._terms_of_pass = 0.0
+        self.roots = Roots()
         self.next()
 
     def next(self) -> None:
@@ -30,6 +34,7 @@ class Update:
         self._shares = False  # of a sum over the update's passes, not a mean
         self.terms = 0.0
         """How many terms its loss is the mean over; 0: all rows."""
+        self.roots.next()
 
     @property
     def has_loss(self) -> bool:
@@ -40,14 +45,21 @@ class Update:
         if terms is not None:
             self.terms = float(terms)
 
-    def loss(self) -> float:
-        """NaN where nobody said it."""
-        losses = self._told or self._outputs
-        if not losses:
-            return float("nan")
-        each = torch.stack([x.float().mean() for x in losses])
-        shared = self._shares and not self._told
-        return (each.sum() * self.split if shared else each.mean()).item()
+    def loss(self, scale: float) -> tuple[float | None, str]:
+        """The loss of the update, None where it is not known, and where it comes from.
+
+        scale: by which the loop multiplies it before its backward pass.
+        """
+        if self._told:
+            return _each(self._told).mean().item(), "told by scope.loss()"
+        if self.roots.found and not self.roots.unclear:
+            # Each pass adds its gradient to the others: what is descended is the sum.
+            return _each(self.roots.found).sum().item() / scale, "found: backward() was called on it"
+        if self._outputs:
+            each = _each(self._outputs)
+            loss = each.sum() * self.split if self._shares else each.mean()
+            return loss.item(), "found: the model's output has it"
+        return None, "unknown"
 
     def see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
         self._mask = _mask_in(kwargs, "attention_mask")
@@ -67,6 +79,7 @@ class Update:
             self._terms_of_pass = 0.0
 
     def see_output(self, kwargs: Mapping[str, Any], output: Any) -> None:
+        self.roots.see_output(output)
         terms, self._terms_of_pass = self._terms_of_pass, 0.0
         loss = getattr(output, "loss", None)
         if not (isinstance(loss, Tensor) and loss.requires_grad):
@@ -96,6 +109,10 @@ class Update:
             f"the attention mask {tuple(mask.shape)} does not fit features "
             f"{tuple(features.shape)}: padding counts as tokens there"
         )
+
+
+def _each(losses: list[Tensor]) -> Tensor:
+    return torch.stack([plain(loss).float().mean() for loss in losses])
 
 
 def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:

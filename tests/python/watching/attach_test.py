@@ -154,7 +154,7 @@ class Words(Attached):
         kappascope.attach(model, optimizer, self.run_dir()).close()
         with self.assertRaisesRegex(kappascope.Error, "already holds a run"):
             kappascope.attach(model, optimizer, self.run_dir())
-        again = kappascope.attach(model, optimizer, self.run_dir(), new_name=True)
+        again = kappascope.attach(model, optimizer, self.run_dir(), existing="new-name")
         self.assertEqual(again.run, self.run_dir() + "-2")
         again.close()
         plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))

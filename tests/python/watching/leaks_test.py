@@ -147,7 +147,7 @@ class Leaks(Attached):
     def test_attaching_again_and_again_leaves_the_last_one(self) -> None:
         references = []
         for i in range(5):  # as a cell of a notebook that is run again
-            trainer = Curved(self.run_dir(), new_name=True)
+            trainer = Curved(self.run_dir(), existing="new-name")
             trainer.train()
             references.append(of(trainer))
         gc.collect()

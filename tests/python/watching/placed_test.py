@@ -62,7 +62,7 @@ class Placed(Attached):
                     module.p = 0.0
                 if hooked:
                     add_hook_to_module(module, AlignDevicesHook("cpu", io_same_device=True))
-            run = self.watch(model, new_name=hooked)
+            run = self.watch(model, existing="new-name" if hooked else "error")
             if hooked:
                 run = kappascope.read(self.run_dir() + "-2")
             rows.append([s.rows.tolist() for s in run.series("kappa/sigma")])

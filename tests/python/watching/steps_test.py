@@ -182,8 +182,8 @@ class Resumed(Attached):
         scope.close()
         with self.assertRaisesRegex(kappascope.Error, 'existing="resume"'):
             self.part(range(0))
-        with self.assertRaisesRegex(ValueError, "without new_name"):
-            self.part(range(0), existing="resume", new_name=True)
+        with self.assertRaisesRegex(ValueError, "existing must be"):
+            self.part(range(0), existing="refuse")
         with self.assertRaisesRegex(ValueError, "must not be negative, got -2"):
             self.part(range(0), existing="resume", step=-2)
 

@@ -10,6 +10,7 @@ import kappascope
 import numpy as np
 import torch
 from torch import Tensor
+from training import Model, batches, loss_of
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
 
 STEPS, BATCH, PARTS, LENGTH = 4, 4, 2, 12
@@ -27,7 +28,14 @@ class InTrainer(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def train(self, **options: Any) -> tuple[kappascope.Run, Trainer, dict[str, list[Tensor]]]:
+    def train(
+        self,
+        arguments: dict[str, Any] | None = None,
+        resume: str | None = None,
+        alarms: list[Any] | None = None,
+        **options: Any,
+    ) -> tuple[kappascope.Run, Trainer, dict[str, list[Tensor]]]:
+        """`arguments`: further ones of the Trainer; `resume`: a checkpoint of it."""
         torch.manual_seed(1)
         sizes = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, vocab_size=50)
         model = LlamaForCausalLM(
@@ -42,7 +50,7 @@ class InTrainer(unittest.TestCase):
                         kept.append(inputs[0].detach().clone()) if torch.is_grad_enabled() else None
                     )
                 )
-        arguments = TrainingArguments(
+        settings: dict[str, Any] = dict(
             output_dir=str(self.folder / "trainer"),
             per_device_train_batch_size=BATCH,
             gradient_accumulation_steps=PARTS,
@@ -55,28 +63,76 @@ class InTrainer(unittest.TestCase):
             save_strategy="no",
             disable_tqdm=True,
         )
+        if alarms is not None:
+            options["on_alarm"] = alarms.append
         callback = kappascope.integrations.TrainerCallback(
             run=self.folder / "run", every=2, window=2, budget=0, **options
         )
         rows = rows_of_text()
         trainer = Trainer(
             model=model,
-            args=arguments,
+            args=TrainingArguments(**{**settings, **(arguments or {})}),
             train_dataset=rows,  # type: ignore[arg-type]
             eval_dataset=rows[:4],  # type: ignore[arg-type]
             callbacks=[callback],
         )
-        trainer.train()
+        trainer.train(resume_from_checkpoint=resume)
         return kappascope.read(self.folder / "run"), trainer, entered
 
-    def test_a_run_of_what_the_trainer_did(self) -> None:
-        run, trainer, entered = self.train()
-        self.assertEqual(run.facts["state"], "finished")
+    def check_losses(self, run: kappascope.Run, trainer: Trainer) -> None:
+        """They are those that the Trainer logged, which are rounded."""
         losses = run.series("loss/train")[0]
         self.assertEqual(losses.step.tolist(), list(range(STEPS)))
         logged = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
         for ours, theirs in zip(losses.value.tolist(), logged, strict=True):
-            self.assertAlmostEqual(ours, float(theirs), delta=2e-4)  # theirs is rounded
+            self.assertAlmostEqual(ours, float(theirs), delta=2e-4)
+
+    def test_losses_that_the_trainer_makes_itself(self) -> None:
+        alarms: list[Any] = []
+        run, trainer, _ = self.train({"label_smoothing_factor": 0.1}, alarms=alarms)
+        self.check_losses(run, trainer)
+        self.assertEqual([alarm for alarm in alarms if alarm.name == "non_finite"], [])
+
+    def test_a_run_goes_on_where_the_trainer_does(self) -> None:
+        whole, trainer, _ = self.train({"save_strategy": "steps", "save_steps": 2})
+        before = whole.series("loss/train")[0].value.tolist()
+        checkpoint = str(self.folder / "trainer/checkpoint-2")
+        run, trainer, _ = self.train(resume=checkpoint)
+        self.assertEqual(run.facts["resumed"], "from step 2")
+        self.check_losses(run, trainer)
+        for a, b in zip(run.series("loss/train")[0].value.tolist(), before, strict=True):
+            self.assertAlmostEqual(a, b, places=6)
+        with self.assertRaisesRegex(kappascope.Error, 'existing="new-name"'):
+            self.train()
+
+    def test_a_loop_of_accelerate(self) -> None:
+        from accelerate import Accelerator
+
+        torch.manual_seed(1)
+        accelerator = Accelerator(cpu=True, gradient_accumulation_steps=PARTS)
+        model, told = Model(), []
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        model, optimizer = accelerator.prepare(model, optimizer)
+        with kappascope.attach(model, optimizer, self.folder / "run", budget=0) as scope:
+            for i, tokens in enumerate(batches(STEPS * PARTS)):
+                with accelerator.accumulate(model):
+                    loss = loss_of(model(tokens), tokens)
+                    accelerator.backward(loss)
+                    optimizer.step()
+                    optimizer.zero_grad()
+                if i % PARTS == 0:
+                    told.append(0.0)
+                told[-1] += loss.item() / PARTS
+            self.assertEqual(len(scope.layers), 2)
+        stored = kappascope.read(self.folder / "run").series("loss/train")[0]
+        self.assertEqual(len(stored.value), STEPS)
+        for ours, theirs in zip(stored.value.tolist(), told, strict=True):
+            self.assertAlmostEqual(ours, theirs, places=5)
+
+    def test_a_run_of_what_the_trainer_did(self) -> None:
+        run, trainer, entered = self.train()
+        self.assertEqual(run.facts["state"], "finished")
+        self.check_losses(run, trainer)
         history = trainer.state.log_history
         evaluated = [entry["eval_loss"] for entry in history if "eval_loss" in entry]
         self.assertEqual(len(evaluated), 2)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What backward() is called on: the loss of a loop that does not tell it.
+
+While a run is open, torch.autograd.backward (which Tensor.backward calls too) is a function that
+notes its argument. Whether the pass reached the watched model, a hook on the model's outputs says.
+"""
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_MOST_OUTPUTS = 8  # tensors of an output that are hooked
+
+
+class Roots:
+    """The losses of one update: scalars that backward() was called on, and that reached the model."""
+
+    def __init__(self) -> None:
+        self._reached = False
+        self.next()
+
+    def next(self) -> None:
+        self.found: list[Tensor] = []
+        self.unclear = False
+        """Whether a pass may have reached the model of which no loss is known."""
+        self.called = False
+        """Whether an output was seen since the last update."""
+
+    def see_output(self, output: Any) -> None:
+        """Of the model, or of a layer where the model is called by its parts."""
+        self.called = True
+        roots = weakref.ref(self)  # an output that is kept keeps its hooks
+
+        def reached(_: Tensor) -> None:
+            mine = roots()
+            if mine is not None:
+                mine._reached = True
+
+        for tensor in _tensors_in(output)[:_MOST_OUTPUTS]:
+            tensor.register_hook(reached)  # type: ignore[no-untyped-call]
+
+    def begin(self) -> None:
+        self._reached = False
+
+    def end(self, root: Tensor | None, alone: bool) -> None:
+        if not alone or (self._reached and root is None):
+            self.unclear = True
+        elif self._reached and root is not None:
+            self.found.append(root.detach())
+
+
+def _tensors_in(output: Any) -> list[Tensor]:
+    if isinstance(output, Tensor):
+        return [output] if output.requires_grad else []
+    if isinstance(output, dict):
+        return [tensor for part in output.values() for tensor in _tensors_in(part)]
+    if isinstance(output, tuple | list):
+        return [tensor for part in output for tensor in _tensors_in(part)]
+    return []
+
+
+_lock = threading.Lock()
+_watching: "weakref.WeakSet[Roots]" = weakref.WeakSet()
+_original: Any = None
+_running = 0  # passes at this moment; of two at once it is not known which one reached what
+
+
+def watch(roots: Roots) -> None:
+    global _original
+    with _lock:
+        _watching.add(roots)
+        if torch.autograd.backward is not _watched:
+            _original, torch.autograd.backward = torch.autograd.backward, _watched
+
+
+def unwatch(roots: Roots) -> None:
+    with _lock:
+        _watching.discard(roots)
+        if not _watching and torch.autograd.backward is _watched:
+            torch.autograd.backward = _original
+
+
+def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options: Any) -> None:
+    # Activation checkpointing calls it within the backward pass.
+    if torch._C._current_graph_task_id() >= 0:
+        return _original(tensors, grad_tensors, *arguments, **options)
+    global _running
+    with _lock:
+        watching = list(_watching)
+        _running += 1
+        alone = _running == 1
+        for roots in watching:
+            roots.begin()
+    try:
+        result = _original(tensors, grad_tensors, *arguments, **options)
+    finally:
+        with _lock:
+            alone = alone and _running == 1
+            _running -= 1
+    root = _loss_in(tensors, grad_tensors)
+    for roots in watching:
+        roots.end(root, alone)
+    return result
+
+
+def _loss_in(tensors: Any, grad_tensors: Any) -> Tensor | None:
+    """The one number that is differentiated; None where there are several, or a weighted one."""
+    found = tensors if isinstance(tensors, Sequence) else [tensors]
+    weights = grad_tensors if isinstance(grad_tensors, Sequence) else [grad_tensors]
+    if len(found) != 1 or not isinstance(found[0], Tensor) or found[0].numel() != 1:
+        return None
+    return found[0] if all(weight is None for weight in weights) else None

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose loss is it: found where backward() is called, told, or said to be unknown."""
+
+import contextlib
+import io
+import math
+import threading
+import unittest
+from pathlib import Path
+from typing import Any
+
+import kappascope
+import torch
+from torch import Tensor, nn
+from training import Attached, Model, batches, loss_of
+
+FOUND = "found: backward() was called on it"
+
+
+class WithLoss(Model):
+    """As nanoGPT: (logits, loss)."""
+
+    def forward(self, tokens: Tensor, targets: Tensor | None = None) -> Any:  # type: ignore
+        logits = super().forward(tokens)
+        return logits, None if targets is None else loss_of(logits, targets)
+
+
+class ByHand:
+    """Gradient descent that is no torch.optim.Optimizer."""
+
+    def __init__(self, model: nn.Module, rate: float) -> None:
+        self.parameters, self.rate = list(model.parameters()), rate
+
+    def step(self) -> None:
+        with torch.no_grad():
+            for parameter in self.parameters:
+                if parameter.grad is not None:
+                    parameter -= self.rate * parameter.grad
+                    parameter.grad = None
+
+
+class Wrapper:
+    """As those of Accelerate and Lightning: it has the optimiser, and none of its hooks."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, scaler: Any = None) -> None:
+        self.optimizer, self.scaler = optimizer, scaler
+        self.param_groups = optimizer.param_groups
+
+    def step(self) -> None:
+        self.optimizer.step()
+
+
+class Watched(Attached):
+    def setUp(self) -> None:
+        super().setUp()
+        torch.manual_seed(2)
+        self.said = io.StringIO()
+        self.alarms: list[Any] = []
+
+    def attach(self, model: nn.Module, optimizer: Any, **options: Any) -> Any:
+        given: dict[str, Any] = {"every": 2, "window": 1, "budget": 0, "on_alarm": self.alarms.append}
+        with contextlib.redirect_stderr(self.said):
+            return kappascope.attach(model, optimizer, self.run_dir(), **{**given, **options})
+
+    def check(self, expected: list[float], source: str = FOUND) -> None:
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(run.facts["loss"], source)
+        stored = run.series("loss/train")[0]
+        self.assertEqual(stored.step.tolist(), list(range(len(expected))))
+        for ours, theirs in zip(stored.value.tolist(), expected, strict=True):
+            self.assertAlmostEqual(ours, theirs, delta=1e-6 * abs(theirs))
+        self.assertEqual(self.alarms, [])
+        self.assertEqual(self.said.getvalue(), "")
+
+
+class Losses(Watched):
+    def test_a_loop_that_tells_nothing_has_its_loss(self) -> None:
+        model = Model()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        losses = []
+        with self.attach(model, optimizer):
+            for tokens in batches(5):
+                loss = loss_of(model(tokens), tokens)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+
+    def test_a_tuple_with_the_loss(self) -> None:
+        model = WithLoss()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        losses = []
+        with self.attach(model, optimizer):
+            for tokens in batches(4):
+                _, loss = model(tokens, tokens)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+
+    def test_passes_of_one_update_add_up(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        losses = []
+        with self.attach(model, optimizer):
+            for tokens in batches(4):
+                each = []
+                for part in tokens.chunk(4):
+                    loss = loss_of(model(part), part) / 4
+                    torch.autograd.backward([loss])
+                    each.append(loss.item())
+                optimizer.step()
+                losses.append(sum(each))
+        self.check(losses)
+
+    def test_a_scaler_that_attach_was_not_given(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)  # type: ignore
+        losses = []
+        with self.attach(model, optimizer, probes=["features", "gradient_variance"]):
+            for tokens in batches(5):
+                loss = loss_of(model(tokens), tokens)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+                losses.append(loss.item())
+        self.check(losses)
+        # Gradients that were taken for 1,024 times themselves would be a million times too large.
+        unscaled = kappascope.read(self.run_dir()).series("gradvar/measured", "layers.0.down_proj")
+        self.assertLess(unscaled[0].value.max().item(), 1)
+        self.assertIsNot(scaler.step, None)
+
+    def test_what_another_model_descends_is_none(self) -> None:
+        model, other = Model(), Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        losses = []
+        with self.attach(model, optimizer) as scope:
+            for tokens in batches(3):
+                logits = model(tokens)
+                (loss_of(other(tokens), tokens) * 1000).backward()
+                with scope.pause():
+                    (loss_of(model(tokens), tokens) * 1000).backward()
+                model.zero_grad()
+                loss = loss_of(logits, tokens)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+
+    def test_a_model_that_is_called_by_its_parts(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        losses = []
+        with self.attach(model, optimizer):
+            for tokens in batches(3):
+                x = model.embedding(tokens)
+                for layer in model.layers:
+                    x = x + layer(x)
+                loss = loss_of(model.head(x), tokens)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+
+    def test_checkpointing_calls_backward_within_backward(self) -> None:
+        model = Model(recompute="reentrant")
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        losses = []
+        with self.attach(model, optimizer):
+            for tokens in batches(3):
+                loss = loss_of(model(tokens), tokens)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+
+    def test_what_is_told_comes_first(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        with self.attach(model, optimizer) as scope:
+            for tokens in batches(3):
+                loss_of(model(tokens), tokens).backward()
+                scope.loss(7.0)
+                optimizer.step()
+        self.check([7.0] * 3, "told by scope.loss()")
+
+    def test_a_loss_that_is_not_known_is_none_and_no_alarm(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        with self.attach(model, optimizer), contextlib.redirect_stderr(self.said):
+            for tokens in batches(4):
+                loss = loss_of(model(tokens), tokens)
+                gradients = torch.autograd.grad(loss, list(model.parameters()))
+                for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                    parameter.grad = gradient
+                optimizer.step()
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(run.series("loss/train"), [])
+        self.assertEqual(run.facts["loss"], "unknown")
+        self.assertEqual(self.alarms, [])
+        self.assertEqual(self.said.getvalue().count("scope.loss(loss)"), 1)
+        page = Path(self.folder.name) / "page.html"
+        kappascope.report(self.run_dir(), page)
+        self.assertIn("No loss was stored", page.read_text())
+        self.assertNotIn("no spike", page.read_text())
+
+    def test_a_loss_that_is_not_finite_is_an_alarm(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        with self.attach(model, optimizer):
+            for i, tokens in enumerate(batches(3)):
+                loss = loss_of(model(tokens), tokens)
+                (loss * (math.nan if i == 1 else 1)).backward()
+                optimizer.step()
+        first = self.alarms[0]
+        self.assertEqual((first.name, first.step), ("non_finite", 1))
+        self.assertIn("the loss is NaN", first.message)
+
+    def test_two_threads_that_train(self) -> None:
+        """Each has its own loss, or says that it does not know it."""
+
+        def train(scale: float, run: str) -> None:
+            torch.manual_seed(3)
+            model = Model()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+            options: dict[str, Any] = {"every": 100, "budget": 0}
+            with kappascope.attach(model, optimizer, self.run_dir(run), **options):
+                for tokens in batches(1) * 40:
+                    (loss_of(model.eval()(tokens), tokens) * scale).backward()
+                    optimizer.step()
+
+        with contextlib.redirect_stderr(self.said):
+            threads = [threading.Thread(target=train, args=(s, f"run{s}")) for s in (1.0, 100.0)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for scale in (1.0, 100.0):
+            for series in kappascope.read(self.run_dir(f"run{scale}")).series("loss/train"):
+                self.assertLess(series.value.max().item(), 4 * scale)
+                self.assertGreater(series.value.min().item(), 2 * scale)
+
+    def test_nothing_is_left_of_the_watch(self) -> None:
+        before = torch.autograd.backward
+        scope = self.attach(Model(), torch.optim.SGD(Model().parameters(), lr=1.0))
+        self.assertIsNot(torch.autograd.backward, before)
+        scope.close()
+        self.assertIs(torch.autograd.backward, before)
+
+
+class Optimizers(Watched):
+    def test_one_that_a_library_wraps(self) -> None:
+        model = Model()
+        optimizer = Wrapper(torch.optim.SGD(model.parameters(), lr=1e-2))
+        losses = []
+        with self.attach(model, optimizer):
+            for tokens in batches(3):
+                loss = loss_of(model(tokens), tokens)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+        self.assertEqual(kappascope.read(self.run_dir()).facts["optimizer"], "SGD")
+
+    def test_one_that_is_written_by_hand(self) -> None:
+        model = Model()
+        optimizer = ByHand(model, 1e-2)
+        losses = []
+        with self.attach(model, optimizer) as scope:
+            for tokens in batches(4):
+                loss = loss_of(model(tokens), tokens)
+                loss.backward()
+                scope.step(1e-2)
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(run.series("learning_rate")[0].value.tolist(), [1e-2] * 4)
+        self.assertEqual(len(run.series("kappa/sigma", "layers.0.down_proj")), 1)
+
+    def test_a_step_that_would_count_twice_is_refused(self) -> None:
+        model = Model()
+        with self.attach(model, torch.optim.SGD(model.parameters(), lr=1.0)) as scope:
+            with self.assertRaisesRegex(kappascope.Error, "count it twice"):
+                scope.step()
+
+
+if __name__ == "__main__":
+    unittest.main()
