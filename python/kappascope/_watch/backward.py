@@ -66,7 +66,8 @@ def _tensors_in(output: Any) -> list[Tensor]:
 _lock = threading.Lock()
 _watching: "weakref.WeakSet[Roots]" = weakref.WeakSet()
 _original: Any = None
-_running = 0  # passes at this moment; of two at once it is not known which one reached what
+_running = 0  # passes at this moment
+_begun = 0  # passes ever; of two at once it is not known which one reached what
 
 
 def watch(roots: Roots) -> None:
@@ -88,22 +89,24 @@ def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options:
     # Activation checkpointing calls it within the backward pass.
     if torch._C._current_graph_task_id() >= 0:
         return _original(tensors, grad_tensors, *arguments, **options)
-    global _running
+    global _running, _begun
     with _lock:
         watching = list(_watching)
         _running += 1
-        alone = _running == 1
+        _begun += 1
+        alone, number = _running == 1, _begun
         for roots in watching:
             roots.begin()
+    root = None
     try:
         result = _original(tensors, grad_tensors, *arguments, **options)
+        root = _loss_in(tensors, grad_tensors)
     finally:
         with _lock:
-            alone = alone and _running == 1
+            alone = alone and _begun == number
             _running -= 1
-    root = _loss_in(tensors, grad_tensors)
-    for roots in watching:
-        roots.end(root, alone)
+            for roots in watching:
+                roots.end(root, alone)
     return result
 
 

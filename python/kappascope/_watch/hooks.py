@@ -54,15 +54,17 @@ def has_hooks(optimizer: Any) -> bool:
 def stepping_scaler() -> Any:
     """The torch.amp.GradScaler within whose step() an optimiser's hook is called; None: there is
     none."""
-    frame = sys._getframe()
-    for _ in range(20):
-        if frame.f_back is None:
-            return None
-        frame = frame.f_back
-        caller = frame.f_locals.get("self")
-        if isinstance(caller, torch.amp.GradScaler) and caller.is_enabled():
-            return caller
-    return None
+    frame = sys._getframe().f_back
+    try:
+        for _ in range(20):
+            if frame is None:
+                return None
+            if frame.f_code is torch.amp.GradScaler._maybe_opt_step.__code__:
+                return frame.f_locals["self"]
+            frame = frame.f_back
+        return None
+    finally:
+        del frame  # one that names itself would keep what its callers hold
 
 
 class WatchedScaler:
