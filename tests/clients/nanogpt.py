@@ -2,7 +2,7 @@
 """A training script in the manner of nanoGPT: train.bin of 16-bit tokens, micro-batches, bf16, DDP, compile.
 
 nanogpt.py DATA STEPS [--compile]; under torchrun on several processes. It knows nothing of kappascope:
-the test puts two lines in.
+the test puts one line in.
 """
 
 import json
