@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kappascope/linalg/lanczos.h"
+#include "kappascope/linalg/lanczos_in.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/linalg/random_starts.h"
 #include "support/catch.h"
@@ -129,6 +130,28 @@ void tally(const Case& c, const LanczosResult& found, bool top, Tally& out) {
 }
 
 }  // namespace
+
+TEST_CASE("both ends are separated where each is known, or stands clear of what is behind it") {
+  const Eigen::VectorXd values = (Eigen::VectorXd(6) << 0, 1, 2, 8, 9, 10).finished();
+  const auto with = [&](double behind_bottom, double behind_top) {
+    Eigen::VectorXd residuals = Eigen::VectorXd::Zero(6);
+    residuals(2) = behind_bottom;
+    residuals(3) = behind_top;
+    return detail::separated(values, residuals, 2, 2, 0.1, 0.2);
+  };
+  CHECK(with(0.1, 0.2));
+  CHECK(with(0.9, 0.9));  // 2 - 0.9 is above 1, and 8 + 0.9 below 9
+  CHECK_FALSE(with(1.1, 0.2));
+  CHECK_FALSE(with(0.1, 1.1));
+  CHECK_FALSE(with(1.0, 0.0));
+  CHECK_FALSE(with(0.0, 1.0));
+  // An end that nobody asked for does not count, and where all values are wanted none is behind.
+  const Eigen::VectorXd residuals = Eigen::VectorXd::Constant(6, 5);
+  CHECK_FALSE(detail::separated(values, residuals, 2, 0, 0.1, 0.2));
+  CHECK(detail::separated(values, residuals, 2, 0, 5, 0.2));
+  CHECK(detail::separated(values, residuals, 0, 2, 0.1, 5));
+  CHECK(detail::separated(values, residuals, 3, 3, 0.1, 0.2));
+}
 
 TEST_CASE("a value that is certified is the extreme one of its rank") {
   // A certificate of 95 % may fail in one of twenty values. The bound behind it takes the worst

@@ -28,7 +28,7 @@ inline session::LayerView view_of(const at::Tensor& phi,
 
 inline void observe(session::Probe& probe, const session::LayerView& layer, int64_t step = 0) {
   const std::vector<session::LayerView> layers = {layer};
-  probe.observe({step, 1.0, 0.1, &layers});
+  probe.observe({.step = step, .layers = &layers});
 }
 
 inline const store::Scalar* find(const store::Snapshot& snapshot, const std::string& name) {

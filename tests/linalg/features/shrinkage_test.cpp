@@ -45,6 +45,16 @@ TEST_CASE("the weight is that of Ledoit and Wolf's own sums over rows") {
   CHECK(shrinkage_weight(facts_of(moments)) == Approx(expected).epsilon(1e-5));
 }
 
+TEST_CASE("the shrunk kappa is that of the shrunk spectrum") {
+  // tr S = 10 in 4 dimensions and ‖S‖² = 40: the spread is 40 - 25, the error (160 - 40) / 10, the
+  // weight 12/15, and each eigenvalue goes to a fifth of itself and four fifths of 2.5.
+  const SecondMomentFacts facts{
+      .dimension = 4, .n_effective = 10, .trace = 10, .frobenius_squared = 40, .fourth = 160};
+  CHECK(shrinkage_weight(facts) == Approx(0.8));
+  CHECK(shrunk_kappa(facts, 1, 5) == Approx((0.2 * 5 + 2) / (0.2 * 1 + 2)));
+  CHECK(shrunk_kappa(facts, -1e-12, 5) == Approx((0.2 * 5 + 2) / 2));
+}
+
 TEST_CASE("the shrunk kappa is of all rows, whichever were kept") {
   // Rows of products, as a gate makes them: a few rows make most of the fourth moment.
   const RowMatrixD gate = gaussian_matrix(900, 12, 5).array().exp();
