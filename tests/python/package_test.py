@@ -8,6 +8,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
@@ -73,6 +74,7 @@ class Package(unittest.TestCase):
             options = [
                 f"-DKAPPASCOPE_TORCH_DIR={Path(torch.__file__).parent}",
                 f"-DKAPPASCOPE_PLOTLY_JS={ROOT / 'LICENSE'}",
+                f"-DKAPPASCOPE_PLOTLY_SHA256={sha256((ROOT / 'LICENSE').read_bytes()).hexdigest()}",
                 "-DKAPPASCOPE_PYTHON_ONLY=ON",
                 "-DKAPPASCOPE_PYTHON_TRAINER=ON",
             ]
