@@ -122,10 +122,14 @@ class Watched(unittest.TestCase):
             layer, page.value("kappascope.panelsOf(kappascope.model.figures.find((one) => one.id === 'kappa_layers')).map(String)")
         )
         # And a double click goes back to all there is by now.
-        for clicks in (1, 2):
-            page.mouse("mousePressed", left + 0.3 * width, top + 0.4 * height, clicks)
-            page.mouse("mouseReleased", left + 0.3 * width, top + 0.4 * height, clicks)
-        page.wait(f"{axis}[0] < 0 && {axis}[1] > {before}")
+        reset = f"{axis}[0] < 0 && {axis}[1] > {before}"
+        for seconds in (10, 10, 60):  # on a busy machine two clicks may be too far apart to be one
+            for clicks in (1, 2):
+                page.mouse("mousePressed", left + 0.3 * width, top + 0.4 * height, clicks)
+                page.mouse("mouseReleased", left + 0.3 * width, top + 0.4 * height, clicks)
+            if seconds == 60 or page.holds(reset, seconds):
+                break
+        page.wait(reset)
 
         training.kill()
         page.wait("document.getElementById('live').innerText.includes('its process is gone; last sign of life at step')")

@@ -143,6 +143,13 @@ class Page:
                 raise AssertionError(f"never true: {expression} ({why})")
             time.sleep(0.02)
 
+    def holds(self, expression, seconds):
+        """Whether the expression holds within so many seconds."""
+        try:
+            return bool(self.wait(expression, seconds))
+        except AssertionError:
+            return False
+
     def screenshot(self, file, whole=False):
         got = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
         with open(file, "wb") as out:
