@@ -52,7 +52,7 @@ std::vector<session::ScheduledProbe> standard_probes(
   }
   const session::Schedule schedule{
       options.every, options.window, options.last_step, options.budget};
-  const std::string setting = "probes.budget, in Python a quarter of budget";
+  const std::string setting = "probes.budget, in Python budget over its probes";
   std::vector<session::ScheduledProbe> probes;
   if (options.features) {
     linalg::MomentOptions moments;
@@ -74,7 +74,7 @@ std::vector<session::ScheduledProbe> standard_probes(
     probes.push_back(
         {std::make_unique<HessianSpectrum>(std::move(make), parameters, options.spectrum),
          {every, 1, options.last_step, options.hessian_budget},
-         "probes.hessian-budget, in Python a quarter of budget"});
+         "probes.hessian-budget, in Python budget over its probes"});
   }
   return probes;
 }

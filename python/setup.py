@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -27,6 +28,8 @@ ROOT = PACKED if PACKED.is_dir() else HERE.parent
 BUILD = ROOT / "build" / "pip"
 LIBRARY = "libkappascope_python.so"
 TRAINER = "libkappascope_train_python.so"
+TORCH = ">=2.10,<2.16"
+ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
 
 def version() -> str:
@@ -35,17 +38,47 @@ def version() -> str:
     return found[1]
 
 
+def torch_folder() -> Path:
+    """Of the torch that the package is built for.
+
+    pip hides the environment's packages from a build: its Python is asked without the settings
+    that do so, which also finds a torch of the system, of the user, or of a .pth file.
+    """
+    asked = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+    given = os.environ.get("KAPPASCOPE_TORCH_DIR")
+    places = [Path(given)] if given else [Path(sysconfig.get_path("purelib"), "torch")]
+    pythons = [sys.executable, *(Path(os.environ[name], "bin/python3") for name in ENVIRONMENTS if name in os.environ)]
+    for python in [] if given else pythons:
+        done = subprocess.run([python, "-E", "-c", asked], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            places.append(Path(done.stdout.strip()))
+    for place in places:
+        if (place / "lib" / "libtorch_cpu.so").exists():
+            return place
+    raise SystemExit(
+        f"there is no torch in {' or '.join(dict.fromkeys(map(str, places)))}: install it first, or name its "
+        "folder with KAPPASCOPE_TORCH_DIR; uv, which builds in an environment of its own, finds it with "
+        "--no-build-isolation"
+    )
+
+
+def dependencies() -> list[str]:
+    """A library fits the torch that it was built for, and pip is to know."""
+    if "sdist" in sys.argv:
+        return [f"torch{TORCH}"]
+    try:
+        version = (torch_folder() / "version.py").read_text()
+    except (OSError, SystemExit):
+        return [f"torch{TORCH}"]
+    found = re.search(r"__version__ = '(\d+\.\d+)", version)
+    return [f"torch=={found[1]}.*" if found else f"torch{TORCH}"]
+
+
 def built_libraries() -> list[Path]:
     given = [os.environ.get(name) for name in ("KAPPASCOPE_LIBRARY", "KAPPASCOPE_TRAINER")]
     if given[0]:
         return [Path(one) for one in given if one]
-    # pip hides the environment's packages from a build, but not where they lie.
-    torch = os.environ.get("KAPPASCOPE_TORCH_DIR") or Path(sysconfig.get_path("purelib"), "torch")
-    if not Path(torch, "lib", "libtorch_cpu.so").exists():
-        raise SystemExit(
-            f"there is no torch in {torch}: install it first, or name its folder with "
-            "KAPPASCOPE_TORCH_DIR"
-        )
+    torch = torch_folder()
     plotly = importlib.util.find_spec("plotly")
     if plotly is None or plotly.origin is None:
         raise SystemExit("reports embed the script of the package plotly: install it first")
@@ -100,6 +133,7 @@ class PlatformDistribution(Distribution):
 (BUILD / "package").mkdir(parents=True, exist_ok=True)
 setup(
     version=version(),
+    install_requires=dependencies(),
     cmdclass={"build_py": BuildWithLibrary, "sdist": SourceWithLibrary},
     distclass=PlatformDistribution,
     options={

@@ -190,7 +190,8 @@ def kappa(
         if tensor is None and name == "bias":
             continue
         if not isinstance(tensor, Tensor):
-            raise ValueError(f"{name} must be a tensor, got a {type(tensor).__name__}")
+            hint = ": torch.as_tensor() makes one" if hasattr(tensor, "__array__") else ""
+            raise ValueError(f"{name} must be a tensor, got a {type(tensor).__name__}{hint}")
         if not tensor.is_floating_point():
             raise ValueError(f"{name} must be of a floating-point type, got {tensor.dtype}")
     if X.dim() not in (2, 3):

@@ -28,6 +28,10 @@ def setuptools() -> int:
         return 0
 
 
+def built_for() -> str:
+    return ".".join(metadata.version("torch").split(".")[:2])
+
+
 class Package(unittest.TestCase):
     @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
     def test_pip_installs_it_from_the_source_tree(self) -> None:
@@ -55,7 +59,22 @@ class Package(unittest.TestCase):
                 helps, env=environment, cwd=folder, check=True, capture_output=True, text=True
             ).stdout
             self.assertIn("kappascope train --config FILE", out)
-            self.assertTrue(list(Path(folder).glob(f"kappascope-{version[1]}.dist-info")))
+            (packed,) = Path(folder).glob(f"kappascope-{version[1]}.dist-info")
+            self.assertIn(f"Requires-Dist: torch=={built_for()}.*", (packed / "METADATA").read_text())
+
+    @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
+    def test_a_torch_outside_the_environments_own_packages_is_found(self) -> None:
+        import torch
+
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+            (own,) = Path(folder).glob("lib/python3*/site-packages")
+            (own / "elsewhere.pth").write_text(str(Path(torch.__file__).parents[1]))
+            environment = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}
+            setup = [f"{folder}/bin/python3", "-B", "setup.py", "-q", "egg_info", "--egg-base", folder]
+            subprocess.run(setup, cwd=ROOT / "python", check=True, env=environment)
+            needs = Path(folder, "kappascope.egg-info/requires.txt").read_text()
+            self.assertEqual(needs.strip(), f"torch=={built_for()}.*")
 
     @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
     def test_a_source_distribution_holds_all_that_the_library_is_built_from(self) -> None:

@@ -17,7 +17,8 @@ from .._optimizers import innermost, why_unknown
 from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
-from .scope import Scope
+from .hooks import has_hooks
+from .scope import Scope, open_scopes
 from .together import Meeting, all_agree
 from .watched import Watched
 
@@ -31,7 +32,7 @@ def attach(
     run: str | os.PathLike[str],
     *,
     layers: str | list[str] | None = None,
-    probes: Iterable[str] = _PROBES,
+    probes: str | Iterable[str] = _PROBES,
     curvature: Callable[[], Tensor] | None = None,
     every: int = 200,
     window: int = 4,
@@ -71,7 +72,7 @@ def attach(
         each update.
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() tells what was found.
-    probes: which of "features" (moments and condition numbers), "intercept" (what a post-gating
+    probes: one or several of "features" (moments and condition numbers), "intercept" (what a post-gating
         bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives. Of parameters that are sharded
@@ -112,12 +113,13 @@ def attach(
     A down-projection that was found and not measured in the first window is named on stderr and in an
     event, with the reason.
 
-    Raises Error where no down-projection is found, and where `run` holds a run.
+    Raises Error where no down-projection is found, where `run` holds a run, where the model is
+    watched already, and where the optimizer trains another one.
     """
     own = own_group(group)
 
     def prepare() -> Watched:
-        wanted = set(probes)
+        wanted = {probes} if isinstance(probes, str) else set(probes)
         if unknown := wanted - set(_PROBES):
             raise ValueError(f"probes must be of {_PROBES}, got {sorted(unknown)}")
         if existing not in ("error", "resume", "new-name"):
@@ -129,16 +131,21 @@ def attach(
             )
         if step is not None and step < 0:
             raise ValueError(f"step must not be negative, got {step}")
+        # The Hessian is measured where there is a loss for it.
+        share = budget / max(1, len(wanted if curvature is not None else wanted - {"hessian"}))
         numbers = {
             "every": float(every),
             "window": float(window),
-            "budget": budget / len(_PROBES),
-            "hessian_budget": budget / len(_PROBES),
+            "budget": share,
+            "hessian_budget": share,
             **{probe: float(probe in wanted) for probe in _PROBES},
             "last_step": -1.0 if steps is None else float(steps - 1),
             "rows": float(rows),
         }
         inner, compiled = _inner(model)
+        if not given_apart and optimizer is not None:
+            _require_trained_by(optimizer, inner)
+        _require_unwatched(inner)
         banks = [] if layers is not None else find_banks(inner)
         watched = Watched(inner, compiled, find_layers(inner, layers), banks, numbers)
         reshard(inner)
@@ -147,6 +154,8 @@ def attach(
         return watched
 
     scaler = scaler or getattr(optimizer, "scaler", None)
+    # One that a library wraps may hold copies of the parameters.
+    given_apart = innermost(optimizer) is not optimizer
     optimizer = innermost(optimizer)
 
     watched, settled = all_agree(own, prepare, Watched.settings)
@@ -205,6 +214,24 @@ def _inner(model: nn.Module) -> tuple[nn.Module, bool]:
             model = model.module
         else:
             return model, is_compiled
+
+
+def _require_trained_by(optimizer: Any, model: nn.Module) -> None:
+    groups = getattr(optimizer, "param_groups", None)
+    if not has_hooks(optimizer) or not groups:
+        return
+    trained = {id(p) for group in groups for p in group["params"]}
+    if not any(id(p) in trained for p in model.parameters()):
+        raise Error(
+            f"the {type(optimizer).__name__} trains no parameter of the {type(model).__name__}: "
+            "pass the optimizer of this model"
+        )
+
+
+def _require_unwatched(model: nn.Module) -> None:
+    for scope in open_scopes():
+        if scope.watches(model):
+            raise Error(f"the model is watched already, by the run {scope.run}: close that scope first")
 
 
 def _on_one_device(model: nn.Module) -> dict[str, Tensor]:

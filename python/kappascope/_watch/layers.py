@@ -141,6 +141,12 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
     return list(found.values())
 
 
+def is_frozen(module: nn.Module) -> bool:
+    """Whether its weights are not trained."""
+    own = list(module.parameters())
+    return bool(own) and not any(parameter.requires_grad for parameter in own)
+
+
 def nothing_found(model: nn.Module, patterns: str | list[str] | None) -> Error:
     """What could be meant instead."""
     if patterns is None:
@@ -159,7 +165,6 @@ def _linear_names(model: nn.Module) -> str:
     if not names:
         return "none"
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
 
 
 def notes_on(layers: list[Layer], gather: bool) -> list[str]:
@@ -189,6 +194,7 @@ def table_of(layers: list[Layer], banks: list[Bank], gather: bool, notes: list[s
         seen = str(layer.width) if gather else layer.seen_width()
         lines.append(
             f"{layer.name:<{width}}  {kinds[layer.kind]:<8}  {seen:>6}  {layer.outputs:>6}  {dropout}"
+            + ("  frozen" if is_frozen(layer.module) else "")
         )
     for bank in banks:
         what = f"{bank.name}.*  {bank.experts} experts" if bank.experts else f"{bank.name}  a parameter"

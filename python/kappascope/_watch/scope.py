@@ -49,6 +49,7 @@ class Scope:
         # Of the model nothing is kept but by weak references and, while the run is open, by what
         # answers for its curvature.
         model = watched.model
+        self._model = weakref.ref(model)
         self._session = session
         self._answers = watched.kept
         self._layers = watched.layers
@@ -174,6 +175,9 @@ class Scope:
             self._answers = []
             self._on_snapshot, self._on_alarm = None, print_alarm
             self._update.next()
+
+    def watches(self, model: nn.Module) -> bool:
+        return self.is_open and self._model() is model
 
     def _let_go(self) -> None:
         """From here on nothing is seen."""
@@ -338,6 +342,10 @@ class Scope:
 
 
 _open: "weakref.WeakSet[Scope]" = weakref.WeakSet()
+
+
+def open_scopes() -> list[Scope]:
+    return list(_open)
 
 
 def _let_go_in_child() -> None:

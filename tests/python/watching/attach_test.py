@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A watched training loop: the numbers are those of what passed, and training does not notice."""
 
+import json
 import math
 import platform
+import sqlite3
 import sys
 import tempfile
 import unittest
@@ -158,6 +160,7 @@ class Words(Attached):
         self.assertEqual(again.run, self.run_dir() + "-2")
         again.close()
         plain = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
         with self.assertRaisesRegex(kappascope.Error, "pass layers=.*the linear layers are: 0, 2"):
             kappascope.attach(plain, optimizer, self.run_dir("x"))
         with self.assertRaisesRegex(kappascope.Error, "no linear layer is called foo"):
@@ -166,6 +169,45 @@ class Words(Attached):
         scope = kappascope.attach(plain, optimizer, self.run_dir("y"), layers="2")
         self.assertIn("as named", scope.describe())
         scope.close()
+
+    def test_what_does_not_fit_together_is_refused_before_a_run_is_made(self) -> None:
+        model, other = Model(), Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaisesRegex(kappascope.Error, "the SGD trains no parameter of the Model"):
+            kappascope.attach(other, optimizer, self.run_dir("other"))
+        with self.assertRaisesRegex(ValueError, r"probes must be of .* got \['feature'\]"):
+            kappascope.attach(model, optimizer, self.run_dir("other"), probes="feature")
+        with kappascope.attach(model, optimizer, self.run_dir(), probes="features"):
+            with self.assertRaisesRegex(kappascope.Error, "watched already, by the run .*close"):
+                kappascope.attach(model, optimizer, self.run_dir("other"))
+            with self.assertRaisesRegex(kappascope.Error, "watched already"):
+                kappascope.attach(torch.compile(model), optimizer, self.run_dir("other"))
+        self.assertFalse(Path(self.run_dir("other")).exists())
+        kappascope.attach(model, optimizer, self.run_dir("after")).close()
+
+    def test_a_layer_that_is_not_trained_is_shown_as_frozen(self) -> None:
+        model = Model()
+        model.layers[0].down_proj.requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with kappascope.attach(model, optimizer, self.run_dir()) as scope:
+            frozen = [line for line in scope.describe().splitlines() if "frozen" in line]
+        self.assertEqual(len(frozen), 1)
+        self.assertTrue(frozen[0].startswith("layers.0.down_proj"))
+
+    def test_the_probes_share_the_budget_that_was_set(self) -> None:
+        for probes, curved in (("features", False), (("features", "hessian"), True), (None, False)):
+            name = f"{probes}"
+            given: dict[str, Any] = {} if probes is None else {"probes": probes}
+            if curved:
+                given["curvature"] = lambda: loss_of(Model()(batches(1)[0]), batches(1)[0])
+            self.train(name, budget=0.02, steps=8, **given)
+            with sqlite3.connect(Path(self.run_dir(name)) / "run.sqlite") as sql:
+                costs = sql.execute(
+                    "SELECT DISTINCT name, attributes FROM scalars WHERE name LIKE 'cost/%'"
+                ).fetchall()
+            shares = [json.loads(attributes).get("budget") for _, attributes in costs if attributes]
+            total = sum(float(share) for share in shares if share is not None)
+            self.assertAlmostEqual(total, 0.02, places=6, msg=f"{name}: {costs}")
 
     def test_an_exception_ends_the_run_as_failed_and_the_hooks_are_gone(self) -> None:
         model = Model()

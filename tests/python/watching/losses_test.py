@@ -245,7 +245,8 @@ class Losses(Watched):
 
     def test_nothing_is_left_of_the_watch(self) -> None:
         before = torch.autograd.backward
-        scope = self.attach(Model(), torch.optim.SGD(Model().parameters(), lr=1.0))
+        model = Model()
+        scope = self.attach(model, torch.optim.SGD(model.parameters(), lr=1.0))
         self.assertIsNot(torch.autograd.backward, before)
         scope.close()
         self.assertIs(torch.autograd.backward, before)
