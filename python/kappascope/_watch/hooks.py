@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scope leaves in a model, an optimiser and a scaler."""
 
+import contextlib
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._library import Error
 from .ending import watch_ending
 
 if TYPE_CHECKING:
@@ -23,7 +25,10 @@ class Hook:
         self._arguments = arguments
         # As a decorator it would import the compiler with this package, which takes seconds; where
         # there is an optimiser, it is there.
-        self._unseen = torch.compiler.disable(self._call)  # type: ignore[no-untyped-call]
+        self._unseen = torch.compiler.disable(  # type: ignore[no-untyped-call]
+            self._call,
+            reason="kappascope.attach() looks at a layer here: compile without fullgraph=True",
+        )
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self._unseen(*arguments, **options)
@@ -34,16 +39,15 @@ class Hook:
             return None
         return getattr(scope, self._method)(*self._arguments, *arguments, **options)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "NoHook":
-        return NoHook()
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _NO_HOOK
 
     def __reduce__(self) -> Any:
-        return NoHook, ()
+        return getattr, (contextlib.nullcontext(), "__exit__")
 
 
-class NoHook:
-    def __call__(self, *_: Any, **__: Any) -> None:
-        return None
+# It takes any arguments and gives None, and is loaded where this package is not installed.
+_NO_HOOK = contextlib.nullcontext().__exit__
 
 
 def has_hooks(optimizer: Any) -> bool:
@@ -101,4 +105,7 @@ def close_at_exit(scope: "weakref.ref[Scope]") -> None:
     watched = scope()
     if watched is None:
         return
-    watched.close(watch_ending().state())
+    try:
+        watched.close(watch_ending().state())
+    except Error as error:  # nobody is left to catch it
+        print(f"kappascope: {error}", file=sys.stderr)

@@ -54,6 +54,23 @@ ending.watch_ending()
             )
         return done.stdout.split("state ")[-1].strip()
 
+    def test_a_run_that_is_gone_when_python_ends_is_told_without_a_trace(self) -> None:
+        gone = (
+            "import shutil, sys, torch, kappascope\n"
+            f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+            "from training import Model\n"
+            "model = Model()\n"
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "scope = kappascope.attach(model, optimizer, sys.argv[1])\n"
+            "shutil.rmtree(sys.argv[1])\n"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-B", "-c", gone, folder + "/run"]
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("was removed or replaced", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
     def test_the_state_is_how_the_program_ended(self) -> None:
         for end, state in (
             ("pass", "finished"),

@@ -3,6 +3,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import unittest
 from types import SimpleNamespace
 from typing import Any
@@ -189,6 +191,27 @@ class Traps(Attached):
         step(model, optimizer, scope, tokens)
         scope.close()
         self.assertEqual(self.rows("run"), [40.0])
+
+    def test_a_pickled_model_is_loaded_where_the_package_is_not_installed(self) -> None:
+        model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        file = self.run_dir("model.pt")
+        scope, _ = self.attach(model, layers="2")
+        torch.save(model, file)
+        scope.close()
+        program = (
+            "import sys; sys.modules['kappascope'] = None; import torch; "
+            f"print(torch.load({file!r}, weights_only=False)(torch.zeros(1, 3)).shape[1])"
+        )
+        out = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(out.stdout.strip(), "2")
+
+    def test_one_graph_that_cannot_be_is_refused_by_name(self) -> None:
+        model = Model()
+        scope, _ = self.attach(model)
+        with self.assertRaisesRegex(Exception, r"kappascope.attach\(\) .*without fullgraph=True"):
+            torch.compile(model, fullgraph=True)(batches(1)[0])
+        scope.close()
+        torch._dynamo.reset()
 
     def test_frozen_layers_are_seen_without_their_gradients(self) -> None:
         model = Model()
