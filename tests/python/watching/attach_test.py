@@ -185,6 +185,17 @@ class Words(Attached):
         self.assertFalse(Path(self.run_dir("other")).exists())
         kappascope.attach(model, optimizer, self.run_dir("after")).close()
 
+    def test_an_attach_that_fails_leaves_no_run_that_runs(self) -> None:
+        class Stubborn(torch.optim.SGD):
+            def register_step_pre_hook(self, hook: Any) -> Any:
+                raise RuntimeError("no hooks here")
+
+        model, before = Model(), torch.autograd.backward
+        with self.assertRaisesRegex(RuntimeError, "no hooks here"):
+            kappascope.attach(model, Stubborn(model.parameters(), lr=0.1), self.run_dir())
+        self.assertEqual(kappascope.read(self.run_dir()).facts["state"], "failed")
+        self.assertIs(torch.autograd.backward, before)
+
     def test_a_layer_that_is_not_trained_is_shown_as_frozen(self) -> None:
         model = Model()
         model.layers[0].down_proj.requires_grad_(False)
