@@ -52,6 +52,8 @@ class Layer:
     """What zeroes the features right before it."""
     block: Block | None = None
     """Of the features, where this process holds a part of the weight."""
+    frozen: bool = False
+    """Whether its weights were not trained when it was found."""
 
     @property
     def module(self) -> nn.Module:
@@ -122,7 +124,13 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
         if shape is not None and id(module) not in found:
             dropped = None if dropout is None else weakref.ref(dropout)
             found[id(module)] = Layer(
-                name, weakref.ref(module), kind, *shape, dropped, block_of(module)
+                name,
+                weakref.ref(module),
+                kind,
+                *shape,
+                dropped,
+                block_of(module),
+                _is_frozen(module),
             )
 
     if patterns is not None:
@@ -141,8 +149,7 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
     return list(found.values())
 
 
-def is_frozen(module: nn.Module) -> bool:
-    """Whether its weights are not trained."""
+def _is_frozen(module: nn.Module) -> bool:
     own = list(module.parameters())
     return bool(own) and not any(parameter.requires_grad for parameter in own)
 
@@ -194,7 +201,7 @@ def table_of(layers: list[Layer], banks: list[Bank], gather: bool, notes: list[s
         seen = str(layer.width) if gather else layer.seen_width()
         lines.append(
             f"{layer.name:<{width}}  {kinds[layer.kind]:<8}  {seen:>6}  {layer.outputs:>6}  {dropout}"
-            + ("  frozen" if is_frozen(layer.module) else "")
+            + ("  frozen" if layer.frozen else "")
         )
     for bank in banks:
         what = f"{bank.name}.*  {bank.experts} experts" if bank.experts else f"{bank.name}  a parameter"
