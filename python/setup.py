@@ -47,8 +47,11 @@ def torch_folder() -> Path:
     asked = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
     given = os.environ.get("KAPPASCOPE_TORCH_DIR")
     places = [Path(given)] if given else [Path(sysconfig.get_path("purelib"), "torch")]
-    pythons = [sys.executable, *(Path(os.environ[name], "bin/python3") for name in ENVIRONMENTS if name in os.environ)]
+    pythons = [Path(sys.executable)]
+    pythons += [Path(os.environ[name], "bin/python3") for name in ENVIRONMENTS if name in os.environ]
     for python in [] if given else pythons:
+        if not python.exists():
+            continue
         done = subprocess.run([python, "-E", "-c", asked], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             places.append(Path(done.stdout.strip()))
@@ -56,9 +59,9 @@ def torch_folder() -> Path:
         if (place / "lib" / "libtorch_cpu.so").exists():
             return place
     raise SystemExit(
-        f"there is no torch in {' or '.join(dict.fromkeys(map(str, places)))}: install it first, or name its "
-        "folder with KAPPASCOPE_TORCH_DIR; uv, which builds in an environment of its own, finds it with "
-        "--no-build-isolation"
+        f"there is no torch in {' or '.join(dict.fromkeys(map(str, places)))}: install it first, or "
+        "name its folder with KAPPASCOPE_TORCH_DIR; uv, which builds in an environment of its own, "
+        "finds it with --no-build-isolation"
     )
 
 

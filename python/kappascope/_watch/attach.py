@@ -72,8 +72,9 @@ def attach(
         each update.
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() tells what was found.
-    probes: one or several of "features" (moments and condition numbers), "intercept" (what a post-gating
-        bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs curvature=).
+    probes: one or several of "features" (moments and condition numbers), "intercept" (what a
+        post-gating bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs
+        curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives. Of parameters that are sharded
         over processes (fully_shard) it is taken by differences of gradients. For Adam, AdamW,
@@ -89,9 +90,10 @@ def attach(
         more of them, take more steps into a window.
     steps: of the whole training where known: the last one is measured too.
     existing: what is done where `run` holds a run. "error" raises one, "new-name" writes RUN-2 and
-        so on. "resume" goes on in the run, and begins one where there is none, so that a loop can be started again with the same words after it was stopped. Series go on
-        at `step`; what the run holds of it and of later steps is written again. The fact "resumed"
-        says so. Windows begin anew: what the one that was open had seen is lost.
+        so on. "resume" goes on in the run, and begins one where there is none, so that a loop can be
+        started again with the same words after it was stopped. Series go on at `step`; what the run
+        holds of it and of later steps is written again. The fact "resumed" says so. Windows begin
+        anew: what the one that was open had seen is lost.
     step: the number of the first update to come, as of the checkpoint that training goes on from.
         None: 0, or the one after the last that a resumed run holds.
     sum_reduced: the loss is a sum over its terms, not a mean.
