@@ -62,6 +62,21 @@ class Watched(Attached):
         with contextlib.redirect_stderr(self.said):
             return kappascope.attach(model, optimizer, self.run_dir(), **{**given, **options})
 
+    def check_loop(
+        self, model: nn.Module, optimizer: Any, forward: Any = None, before_update: Any = None
+    ) -> None:
+        """A loop that tells nothing; the run has its losses."""
+        losses = []
+        with self.attach(model, optimizer) as scope:
+            for tokens in batches(4):
+                loss = loss_of((forward or model)(tokens), tokens)
+                loss.backward()
+                if before_update is not None:
+                    before_update(scope)
+                optimizer.step()
+                losses.append(loss.item())
+        self.check(losses)
+
     def check(self, expected: list[float], source: str = FOUND) -> None:
         run = kappascope.read(self.run_dir())
         self.assertEqual(run.facts["loss"], source)
@@ -76,16 +91,7 @@ class Watched(Attached):
 class Losses(Watched):
     def test_a_loop_that_tells_nothing_has_its_loss(self) -> None:
         model = Model()
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-        losses = []
-        with self.attach(model, optimizer):
-            for tokens in batches(5):
-                loss = loss_of(model(tokens), tokens)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-        self.check(losses)
+        self.check_loop(model, torch.optim.Adam(model.parameters(), lr=1e-2))
 
     def test_a_tuple_with_the_loss(self) -> None:
         model = WithLoss()
@@ -152,30 +158,18 @@ class Losses(Watched):
 
     def test_a_model_that_is_called_by_its_parts(self) -> None:
         model = Model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-        losses = []
-        with self.attach(model, optimizer):
-            for tokens in batches(3):
-                x = model.embedding(tokens)
-                for layer in model.layers:
-                    x = x + layer(x)
-                loss = loss_of(model.head(x), tokens)
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-        self.check(losses)
+
+        def by_parts(tokens: Tensor) -> Tensor:
+            x = model.embedding(tokens)
+            for layer in model.layers:
+                x = x + layer(x)
+            return model.head(x)
+
+        self.check_loop(model, torch.optim.SGD(model.parameters(), lr=1e-2), by_parts)
 
     def test_checkpointing_calls_backward_within_backward(self) -> None:
         model = Model(recompute="reentrant")
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-        losses = []
-        with self.attach(model, optimizer):
-            for tokens in batches(3):
-                loss = loss_of(model(tokens), tokens)
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-        self.check(losses)
+        self.check_loop(model, torch.optim.SGD(model.parameters(), lr=1e-2))
 
     def test_what_is_told_comes_first(self) -> None:
         model = Model()
@@ -255,29 +249,12 @@ class Losses(Watched):
 class Optimizers(Watched):
     def test_one_that_a_library_wraps(self) -> None:
         model = Model()
-        optimizer = Wrapper(torch.optim.SGD(model.parameters(), lr=1e-2))
-        losses = []
-        with self.attach(model, optimizer):
-            for tokens in batches(3):
-                loss = loss_of(model(tokens), tokens)
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
-        self.check(losses)
+        self.check_loop(model, Wrapper(torch.optim.SGD(model.parameters(), lr=1e-2)))
         self.assertEqual(kappascope.read(self.run_dir()).facts["optimizer"], "SGD")
 
     def test_one_that_is_written_by_hand(self) -> None:
         model = Model()
-        optimizer = ByHand(model, 1e-2)
-        losses = []
-        with self.attach(model, optimizer) as scope:
-            for tokens in batches(4):
-                loss = loss_of(model(tokens), tokens)
-                loss.backward()
-                scope.step(1e-2)
-                optimizer.step()
-                losses.append(loss.item())
-        self.check(losses)
+        self.check_loop(model, ByHand(model, 1e-2), before_update=lambda scope: scope.step(1e-2))
         run = kappascope.read(self.run_dir())
         self.assertEqual(run.series("learning_rate")[0].value.tolist(), [1e-2] * 4)
         self.assertEqual(len(run.series("kappa/sigma", "layers.0.down_proj")), 1)
