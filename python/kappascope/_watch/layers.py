@@ -3,13 +3,14 @@
 
 import fnmatch
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import nn
 
 from .._library import Error
 from .experts import Bank, matrices_of
-from .shapes import down_among, is_feed_forward, linear_beside, shape_of
+from .shapes import down_among, is_feed_forward, linear_beside, linear_within, shape_of
 from .shards import Block, block_of
 
 # Names come first, as shapes leave some layers open (as many features as outputs).
@@ -30,11 +31,14 @@ _PLAIN = (
     ("lin2", ("lin1",)),  # DistilBERT
     ("linear2", ("linear1",)),  # torch.nn.TransformerEncoderLayer
     ("down_proj", ("up_proj",)),
+    ("down_proj", ("gate_proj",)),  # TimesFM
+    ("dense2", ("dense1",)),  # Perceiver
+    ("pwconv2", ("pwconv1",)),  # ConvNeXt
+    ("pointwise_conv2", ("pointwise_conv1",)),  # DINOv3's ConvNeXt, SAM 2's fuser
 )
 # The second projection of BERT and its kin stands in a module of its own: output.dense beside
-# intermediate.dense.
-_OUTPUT = "output.dense"
-_INTERMEDIATE = "intermediate.dense"
+# intermediate.dense; BLIP-2 has these for its queries alone.
+_APART = (("output", "intermediate"), ("output_query", "intermediate_query"))
 
 
 @dataclass(frozen=True)
@@ -88,28 +92,28 @@ def _is_packed(first: nn.Module, down: nn.Module) -> bool:
     return before is not None and after is not None and before[1] == 2 * after[0]
 
 
-def _candidates(name: str, parent: nn.Module) -> tuple[str, str] | None:
-    """The name of the down-projection among the children of a module, and its kind."""
+def _candidates(name: str, parent: nn.Module) -> Iterator[tuple[str, str]]:
+    """The names of the down-projections among the children of a module, and their kinds."""
     children = dict(parent.named_children())
     for kind, table in (("gated", _GATED), ("plain", _PLAIN)):
         for down, beside in table:
             if down in children and all(name in children for name in beside):
                 packed = kind == "plain" and _is_packed(children[beside[0]], children[down])
-                return down, "gated" if packed else kind
-    if "intermediate" in children and "output" in children:
-        inner = getattr(children["intermediate"], "dense", None)
-        outer = getattr(children["output"], "dense", None)
-        if isinstance(inner, nn.Module) and isinstance(outer, nn.Module):
-            return _OUTPUT, "plain"
-    return _by_shape(name, parent)
+                yield down, "gated" if packed else kind
+                return
+    apart = [
+        (f"{down}.dense", "plain")
+        for down, up in _APART
+        if all(isinstance(getattr(children.get(x), "dense", None), nn.Module) for x in (down, up))
+    ]
+    yield from apart or _by_shape(name, parent)
 
 
-def _by_shape(name: str, parent: nn.Module) -> tuple[str, str] | None:
+def _by_shape(name: str, parent: nn.Module) -> Iterator[tuple[str, str]]:
     linear = linear_beside(parent)
     found = down_among(linear, matrices_of(parent))
-    if found is None or found.matrix not in linear or not is_feed_forward(name, parent):
-        return None
-    return found.matrix.name, "gated" if found.gated else "plain"
+    if found is not None and found.matrix in linear and is_feed_forward(name, parent):
+        yield found.matrix.name, "gated" if found.gated else "plain"
 
 
 def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> list[Layer]:
@@ -140,12 +144,12 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
                 add(name, module, "named", None)
         return list(found.values())
     for prefix, parent in model.named_modules():
-        candidate = _candidates(prefix, parent)
-        if candidate is None:
-            continue
-        down, kind = candidate
-        name = f"{prefix}.{down}" if prefix else down
-        add(name, parent.get_submodule(down), kind, _dropout_before(parent, down))
+        for down, kind in _candidates(prefix, parent):
+            name, module = f"{prefix}.{down}" if prefix else down, parent.get_submodule(down)
+            dropout = _dropout_before(parent, down)
+            if wrapped := linear_within(module):
+                name, module = f"{name}.{wrapped[0]}", wrapped[1]
+            add(name, module, kind, dropout)
     return list(found.values())
 
 

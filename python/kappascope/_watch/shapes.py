@@ -51,6 +51,16 @@ def shape_of(module: Any) -> tuple[int, int] | None:
     return None
 
 
+def linear_within(module: nn.Module) -> tuple[str, nn.Linear] | None:
+    """The name of the linear layer that is the only child of a module and its matrix, and that layer:
+    Gemma 4 clips what enters and leaves it."""
+    children = list(module.named_children())
+    if shape_of(module) is not None or len(children) != 1 or not isinstance(children[0][1], nn.Linear):
+        return None
+    matrices = [p for p in module._parameters.values() if p is not None and p.dim() > 1]
+    return None if matrices else children[0]
+
+
 def _down_among(matrices: Sequence[Matrix]) -> Down | None:
     """The one that takes in d_ff features and gives d, beside one of d to d_ff (no gate), two of
     these, or one of d to 2 d_ff. Where two could be it, the one with a gate, then the last."""
@@ -83,25 +93,33 @@ def down_among(
 
 def linear_beside(module: nn.Module) -> list[Matrix]:
     """Its linear layers; of one that is called a feed-forward layer, those of its children too,
-    where gate and up-projection may stand in one of their own."""
+    where gate and up-projection may stand in one of their own, and a list of modules is not counted."""
+    return _linear_in(module, "", 1 if _FEED_FORWARD.search(type(module).__name__) else 0)
+
+
+def _linear_in(module: nn.Module, prefix: str, levels: int) -> list[Matrix]:
     found = []
-    deep = _FEED_FORWARD.search(type(module).__name__) is not None
-    for name, child in module.named_children():
-        shape = shape_of(child)
+    for word, child in module.named_children():
+        name, shape = f"{prefix}{word}", shape_of(child)
         if shape is not None:
             found.append(Matrix(name, *shape))
-        elif deep:
-            inner = ((f"{name}.{word}", shape_of(one)) for word, one in child.named_children())
-            found += [Matrix(word, *size) for word, size in inner if size is not None]
+        elif levels > 0:
+            is_list = isinstance(child, nn.ModuleList)
+            found += _linear_in(child, f"{name}.", levels if is_list else levels - 1)
     return found
 
 
 def is_feed_forward(name: str, module: nn.Module) -> bool:
     """It has an activation, is called one, or nothing in it holds a linear layer of its own; one
-    that mixes tokens, by attention or a convolution, is none."""
+    that mixes tokens, by attention or a convolution, is none. In a sequence the convolution may come
+    first, as in ConvNeXt's blocks."""
     called = f"{type(module).__name__} {name.rpartition('.')[2]}"
+    linear = [shape_of(child) is not None for child in module.children()]
     others = [child for child in module.children() if shape_of(child) is None]
-    if _ATTENTION.search(called) or any(isinstance(x, nn.modules.conv._ConvNd) for x in others):
+    mixing = [isinstance(child, nn.modules.conv._ConvNd) for child in module.children()]
+    if isinstance(module, nn.Sequential) and any(linear):
+        mixing = mixing[linear.index(True) :]
+    if _ATTENTION.search(called) or any(mixing):
         return False
     if _FEED_FORWARD.search(called) or any(map(_is_activation, *_attributes(module))):
         return True
