@@ -164,8 +164,13 @@ Result density(const std::optional<at::Tensor>& value,
         out.insert("outliers", outliers);
         out.insert("outlier_count", number(found.outlier_count));
         out.insert("outlier_count_stderr", number(found.outlier_count_stderr));
-        out.insert("negative_mass", number(found.negative_mass.value));
-        out.insert("near_zero_mass", number(found.near_zero_mass.value));
+        const auto share = [&](const std::string& name, const linalg::Share& mass) {
+          out.insert(name, number(mass.value));
+          out.insert(name + "_lower", number(mass.lower));
+          out.insert(name + "_upper", number(mass.upper));
+        };
+        share("negative_mass", found.negative_mass);
+        share("near_zero_mass", found.near_zero_mass);
         out.insert("trace", number(found.trace));
         out.insert("trace_stderr", number(found.trace_stderr));
         out.insert("trace_lower", number(found.trace_lower));

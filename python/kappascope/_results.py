@@ -247,9 +247,13 @@ class Density(Shown):
     weights: Tensor
     """Of the nodes; they sum to 1."""
     negative_mass: float
-    """Share of the spectrum below zero (by more than rounding)."""
+    """Share of the spectrum below zero (by more than rounding), with the band of `cumulative`."""
+    negative_mass_lower: float
+    negative_mass_upper: float
     near_zero_mass: float
-    """Share within 1e-3 of the largest magnitude."""
+    """Share within 1e-3 of the largest magnitude, with the band of `cumulative`."""
+    near_zero_mass_lower: float
+    near_zero_mass_upper: float
     trace: float
     """By the same vectors, with its standard error and 95 % interval, which holds from one on."""
     trace_stderr: float
@@ -288,7 +292,8 @@ class Density(Shown):
     def __repr__(self) -> str:
         return (
             f"Density({self.status}, {_cost(self.products, self.product_kind, self.seconds)}; "
-            f"negative mass {self.negative_mass:.3g}, near zero {self.near_zero_mass:.3g}, "
+            f"negative mass in [{self.negative_mass_lower:.3g}, {self.negative_mass_upper:.3g}], "
+            f"near zero in [{self.near_zero_mass_lower:.3g}, {self.near_zero_mass_upper:.3g}], "
             f"trace {self.trace:.6g} in [{self.trace_lower:.6g}, {self.trace_upper:.6g}] (95 %))"
         )
 

@@ -242,7 +242,32 @@ class DensityAndTrace(unittest.TestCase):
         self.assertGreaterEqual(found.trace_upper, float(self.values.sum()))
         self.assertTrue(bool((found.lower <= found.density).all()))
         self.assertAlmostEqual(float(found.nodes.max()), float(self.values[-1]), delta=1e-9)
-        self.assertIn("negative mass", repr(found))
+
+    def test_the_shares_below_and_near_zero_have_bounds_that_hold(self) -> None:
+        # Of few probes and steps. The band holds for all points at once with 95 %, so that at most
+        # two of ten seeds are missed with 98.8 %; these are fixed.
+        values = self.values.numpy()
+        zero = 1e-3 * abs(values).max()
+        truth = {
+            "negative_mass": (values < 0).mean(),
+            "near_zero_mass": (abs(values) <= zero).mean(),
+        }
+        missed = 0
+        for seed in range(10):
+            found = kappascope.density(
+                self.problem.loss(), self.problem.model, steps=12, probes=2, seed=seed
+            )
+            holds = True
+            for name, share in truth.items():
+                lower, upper = (getattr(found, f"{name}_{end}") for end in ("lower", "upper"))
+                self.assertLessEqual(lower, getattr(found, name))
+                self.assertGreaterEqual(upper, getattr(found, name))
+                self.assertLess(upper - lower, 1)
+                holds = holds and lower <= share <= upper
+            missed += not holds
+            ends = f"[{found.negative_mass_lower:.3g}, {found.negative_mass_upper:.3g}]"
+            self.assertIn(f"negative mass in {ends}", repr(found))
+        self.assertLessEqual(missed, 2)
 
 
 if __name__ == "__main__":
