@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the C++ library with CMake, for the torch of this environment, and packs it.
+"""Builds the C++ library with CMake, for the torch of this environment, and the program that reads
+runs, and packs both.
 
 A source distribution holds the C++ sources in its folder `library`.
 
-KAPPASCOPE_LIBRARY names one that is built already (quickstart's). KAPPASCOPE_TORCH_DIR names the
-folder of another torch. With KAPPASCOPE_WITH_TRAINER=1 the trainer of `torchrun -m kappascope.train`
-is built too; KAPPASCOPE_TRAINER names one that is.
+KAPPASCOPE_LIBRARY and KAPPASCOPE_PROGRAM name what is built already (quickstart's).
+KAPPASCOPE_TORCH_DIR names the folder of another torch. With KAPPASCOPE_WITH_TRAINER=1 the trainer of
+`torchrun -m kappascope.train` is built too; KAPPASCOPE_TRAINER names one that is.
 """
 
 import importlib.util
@@ -21,6 +22,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 from setuptools.dist import Distribution
+from distutils.command.build_scripts import build_scripts  # setuptools' own; it has no other name
 
 HERE = Path(__file__).resolve().parent
 PACKED = HERE / "library"  # in a source distribution
@@ -28,6 +30,7 @@ ROOT = PACKED if PACKED.is_dir() else HERE.parent
 BUILD = ROOT / "build" / "pip"
 LIBRARY = "libkappascope_python.so"
 TRAINER = "libkappascope_train_python.so"
+READER = "kappascope_reader"
 TORCH = ">=2.10,<2.16"
 ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
@@ -81,6 +84,21 @@ def built_libraries() -> list[Path]:
     given = [os.environ.get(name) for name in ("KAPPASCOPE_LIBRARY", "KAPPASCOPE_TRAINER")]
     if given[0]:
         return [Path(one) for one in given if one]
+    libraries = [LIBRARY]
+    if os.environ.get("KAPPASCOPE_WITH_TRAINER") == "1":
+        libraries.append(TRAINER)
+    build([name.removeprefix("lib").removesuffix(".so") for name in libraries])
+    return [BUILD / "lib" / name for name in libraries]
+
+
+def built_program() -> Path:
+    if given := os.environ.get("KAPPASCOPE_PROGRAM"):
+        return Path(given)
+    build([READER])
+    return BUILD / "bin" / READER
+
+
+def build(targets: list[str]) -> None:
     torch = torch_folder()
     plotly = importlib.util.find_spec("plotly")
     if plotly is None or plotly.origin is None:
@@ -93,14 +111,10 @@ def built_libraries() -> list[Path]:
         "-DKAPPASCOPE_UNITY=ON",
         f"-DKAPPASCOPE_TORCH_DIR={torch}",
     ]
-    libraries = [LIBRARY]
-    if os.environ.get("KAPPASCOPE_WITH_TRAINER") == "1":
-        libraries.append(TRAINER)
-    options.append(f"-DKAPPASCOPE_PYTHON_TRAINER={'ON' if TRAINER in libraries else 'OFF'}")
+    with_trainer = os.environ.get("KAPPASCOPE_WITH_TRAINER") == "1"
+    options.append(f"-DKAPPASCOPE_PYTHON_TRAINER={'ON' if with_trainer else 'OFF'}")
     subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, *options], check=True)
-    targets = [name.removeprefix("lib").removesuffix(".so") for name in libraries]
     subprocess.run(["cmake", "--build", BUILD, "--target", *targets], check=True)
-    return [BUILD / "lib" / name for name in libraries]
 
 
 class BuildWithLibrary(build_py):
@@ -109,6 +123,19 @@ class BuildWithLibrary(build_py):
         super().run()
         for library in built_libraries():
             shutil.copy2(library, Path(self.build_lib, "kappascope", library.name))
+
+
+class BuildProgram(build_scripts):
+    """A binary, where setuptools expects a script: its first line is not looked at."""
+
+    def get_source_files(self) -> list[str]:
+        return []
+
+    def run(self) -> None:
+        self.mkpath(self.build_dir)
+        target = Path(self.build_dir, "kappascope")
+        shutil.copy2(built_program(), target)
+        target.chmod(0o755)
 
 
 class SourceWithLibrary(sdist):
@@ -137,7 +164,8 @@ class PlatformDistribution(Distribution):
 setup(
     version=version(),
     install_requires=dependencies(),
-    cmdclass={"build_py": BuildWithLibrary, "sdist": SourceWithLibrary},
+    cmdclass={"build_py": BuildWithLibrary, "build_scripts": BuildProgram, "sdist": SourceWithLibrary},
+    scripts=["kappascope"],
     distclass=PlatformDistribution,
     options={
         "build": {"build_base": str(BUILD / "package")},

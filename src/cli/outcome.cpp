@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/outcome.h"
 
-#include <c10/util/Exception.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -32,30 +30,19 @@ void require_printed() {
     throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
 }
 
-/// LibTorch's message without its stack trace and its place in LibTorch's sources.
-std::string message_of(const c10::Error& error) {
-  std::string text = error.what_without_backtrace();
-  const std::string allocator = "DefaultCPUAllocator: ";
-  if (const auto found = text.find(allocator); found != std::string::npos)
-    text.replace(0, found + allocator.size(), "not enough memory: ");
-  return text;
-}
-
 }  // namespace
 
-int status_of(const std::function<int()>& command) {
+int status_of(const std::function<int()>& command, const MessageOf& message_of) {
   try {
     const int status = command();
     require_printed();
     return status;
   } catch (const UsageError& error) {
     return failed(error.what(), 2);
-  } catch (const c10::Error& error) {
-    return failed(message_of(error), 1);
   } catch (const std::bad_alloc&) {
     return failed("not enough memory", 1);
   } catch (const std::exception& error) {
-    return failed(error.what(), 1);
+    return failed(message_of ? message_of(error) : error.what(), 1);
   }
 }
 

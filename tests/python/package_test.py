@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """pip packs the library that is built, and the package works away from the source tree."""
 
+import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -38,11 +40,13 @@ class Package(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             options = ["--no-index", "--no-deps", "--no-build-isolation", "--target", folder]
             pip = [sys.executable, "-m", "pip", "install", "-q", *options, str(ROOT / "python")]
-            subprocess.run(pip, check=True)
+            reader = str(Path(os.environ["KAPPASCOPE_PROGRAM"]).with_name("kappascope_reader"))
+            subprocess.run(pip, check=True, env={**os.environ, "KAPPASCOPE_PROGRAM": reader})
             self.assertTrue(Path(folder, "kappascope", "py.typed").exists())
             environment = {**os.environ, "PYTHONPATH": folder}
             for name in ("KAPPASCOPE_LIBRARY", "KAPPASCOPE_TRAINER"):
                 del environment[name]
+            self.check_program(Path(folder, "bin/kappascope"), Path(folder))
             out = subprocess.run(
                 [sys.executable, "-B", "-c", PROGRAM],
                 env=environment,
@@ -61,6 +65,32 @@ class Package(unittest.TestCase):
             self.assertIn("kappascope train --config FILE", out)
             (packed,) = Path(folder).glob(f"kappascope-{version[1]}.dist-info")
             self.assertIn(f"Requires-Dist: torch=={built_for()}.*", (packed / "METADATA").read_text())
+
+    def check_program(self, program: Path, folder: Path) -> None:
+        """It reads runs, without LibTorch, and says where to find what trains."""
+
+        def run(*words: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run([program, *words], capture_output=True, text=True, check=False)
+
+        libraries = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
+        self.assertNotIn("torch", libraries.stdout)
+        stored = ROOT / "tests/support/runs/version4.sql"
+        with sqlite3.connect(folder / "run.sqlite") as database:
+            database.executescript(stored.read_text())
+        database.close()
+        listed = run("runs", "--json", str(folder))
+        self.assertEqual((listed.returncode, listed.stderr), (0, ""))
+        self.assertEqual(json.loads(listed.stdout)["run"], str(folder))
+        checked = json.loads(run("check", "--json", str(folder)).stdout)
+        self.assertEqual(checked["damage"], [])
+        self.assertIsNone(checked["checkpoints"])  # not looked at
+        page = folder / "page.html"
+        drawn = run("report", str(folder), "--out", str(page))
+        self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
+        self.assertIn("<html", page.read_text()[:1000])
+        unknown = run("train")
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("./quickstart", unknown.stderr)
 
     @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
     def test_a_torch_outside_the_environments_own_packages_is_found(self) -> None:

@@ -3,17 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <new>
 #include <nlohmann/json.hpp>
 
+#include "cli/checkpoints.h"
 #include "cli/command.h"
 #include "cli/json_line.h"
 #include "cli/say.h"
-#include "kappascope/core/notice.h"
 #include "kappascope/core/printable.h"
-#include "kappascope/train/checkpoint.h"
 
 namespace kappascope::cli {
 namespace {
@@ -23,30 +20,24 @@ using Json = nlohmann::ordered_json;
 
 struct Checked {
   store::StoreCheck store;
-  int checkpoints = 0;      ///< that are whole
-  int old_checkpoints = 0;  ///< of version 0.1, which are not read
-  std::vector<std::string> damage;
+  CheckedCheckpoints checkpoints;
+  std::vector<std::string> damage;  ///< of both
 };
 
 Checked check(const fs::path& run) {
-  Checked found;
-  found.store = store::check_store(run);
+  Checked found{store::check_store(run), check_checkpoints(run), {}};
   found.damage = found.store.damage;
-  for (const auto& file : train::checkpoint_files(run)) {
-    if (train::checkpoint_step(file) < 0) {
-      ++found.old_checkpoints;
-      continue;
-    }
-    try {
-      train::read_checkpoint(file);
-      ++found.checkpoints;
-    } catch (const std::bad_alloc&) {
-      throw;  // says nothing about the checkpoint
-    } catch (const std::exception& error) {
-      found.damage.emplace_back(error.what());
-    }
-  }
+  const auto& of_checkpoints = found.checkpoints.damage;
+  found.damage.insert(found.damage.end(), of_checkpoints.begin(), of_checkpoints.end());
   return found;
+}
+
+std::string checkpoints_text(const CheckedCheckpoints& found) {
+  if (!found.looked) return "checkpoints not looked at";
+  return fmt::format(
+      "{} whole checkpoints{}",
+      found.whole,
+      found.old == 0 ? "" : fmt::format(", {} of version 0.1 that are not read", found.old));
 }
 
 std::string places(std::size_t count) {
@@ -54,15 +45,12 @@ std::string places(std::size_t count) {
 }
 
 void print_text(const std::string& run, const Checked& found) {
-  say("{}: {}; {} rows{}, {} whole checkpoints{}\n",
+  say("{}: {}; {} rows{}, {}\n",
       printable(run),
       found.damage.empty() ? "whole" : "DAMAGED in " + places(found.damage.size()),
       found.store.rows,
       found.store.checksums ? "" : " without checksums (written before version 0.2)",
-      found.checkpoints,
-      found.old_checkpoints == 0
-          ? ""
-          : fmt::format(", {} of version 0.1 that are not read", found.old_checkpoints));
+      checkpoints_text(found.checkpoints));
   for (const auto& what : found.damage) say("  {}\n", printable(what));
 }
 
@@ -93,37 +81,17 @@ int run_check(const Arguments& arguments) {
       print_text(run, found);
       continue;
     }
+    const auto seen = [&](int count) { return found.checkpoints.looked ? Json(count) : Json(); };
     const Json row = {{"run", run},
                       {"whole", found.damage.empty()},
                       {"rows", found.store.rows},
                       {"checksums", found.store.checksums},
-                      {"checkpoints", found.checkpoints},
-                      {"old_checkpoints", found.old_checkpoints},
+                      {"checkpoints", seen(found.checkpoints.whole)},
+                      {"old_checkpoints", seen(found.checkpoints.old)},
                       {"damage", found.damage}};
     print_json(row);
   }
   return damaged ? 1 : 0;
-}
-
-bool warn_of_damage(const std::vector<fs::path>& runs) {
-  constexpr std::size_t kShown = 3;
-  bool any = false;
-  for (const auto& run : runs) {
-    const auto damage = store::check_store(run).damage;
-    if (damage.empty()) continue;
-    any = true;
-    std::string shown;
-    for (std::size_t i = 0; i < std::min(kShown, damage.size()); ++i)
-      shown += (i > 0 ? "; " : "") + damage[i];
-    notice(
-        "kappascope: warning: {} is damaged in {} and read without: {}{}; "
-        "`kappascope check` lists them\n",
-        printable(run.string()),
-        places(damage.size()),
-        printable(shown),
-        damage.size() > kShown ? "; ..." : "");
-  }
-  return any;
 }
 
 }  // namespace kappascope::cli

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/outcome.h"
+#include "cli/torch_errors.h"
 #include "kappascope/tensor/group.h"
 
 namespace kappascope {
@@ -16,9 +17,11 @@ namespace {
 /// `group`: the name of the c10d group of the processes that train together, "": this alone. The
 /// exit status; what went wrong is on stderr.
 int64_t train(const std::vector<std::string>& arguments, const std::string& group) {
-  return cli::status_of([&] {
-    return cli::run_train_in(arguments, group.empty() ? nullptr : tensor::process_group(group));
-  });
+  return cli::status_of(
+      [&] {
+        return cli::run_train_in(arguments, group.empty() ? nullptr : tensor::process_group(group));
+      },
+      cli::torch_message);
 }
 
 }  // namespace
