@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -33,6 +34,20 @@ std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingR
   return name;
 }
 
+/// The budget of all among them, by what each costs.
+void share_out(std::vector<session::ScheduledProbe>& probes) {
+  constexpr double kLeast = 1e-8;  // of a probe that costs nothing
+  const auto part = [](const session::ScheduledProbe& scheduled) {
+    return kLeast + std::max(0.0, scheduled.probe->presumed_cost());
+  };
+  double whole = 0;
+  for (const auto& scheduled : probes) whole += part(scheduled);
+  for (auto& scheduled : probes) {
+    scheduled.budget_part = part(scheduled) / whole;
+    scheduled.schedule.budget *= scheduled.budget_part;
+  }
+}
+
 }  // namespace
 
 std::vector<session::ScheduledProbe> standard_probes(
@@ -50,18 +65,20 @@ std::vector<session::ScheduledProbe> standard_probes(
   if (options.spectrum.top < 1 || !(options.spectrum.tolerance > 0)) {
     throw UsageError("probes.hessian-top must be at least 1 and probes.hessian-tolerance positive");
   }
-  const session::Schedule schedule{
-      options.every, options.window, options.last_step, options.budget};
-  const std::string setting = "probes.budget, in Python budget over its probes";
   std::vector<session::ScheduledProbe> probes;
+  const auto add = [&](std::unique_ptr<session::Probe> probe) {
+    const session::Schedule schedule{
+        options.every, options.window, options.last_step, options.budget};
+    probes.push_back({std::move(probe), schedule, "probes.budget, in Python budget"});
+  };
   if (options.features) {
     linalg::MomentOptions moments;
     moments.sample_rows = options.sample_rows;
-    probes.push_back({std::make_unique<FeatureMoments>(moments), schedule, setting});
+    add(std::make_unique<FeatureMoments>(moments));
   }
-  if (options.intercept) probes.push_back({std::make_unique<Intercept>(), schedule, setting});
-  if (options.gradient_variance)
-    probes.push_back({std::make_unique<GradientVarianceProbe>(), schedule, setting});
+  if (options.intercept) add(std::make_unique<Intercept>());
+  if (options.gradient_variance) add(std::make_unique<GradientVarianceProbe>());
+  share_out(probes);
   if (options.hessian && (options.curvature_loss || options.curvature_operator)) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum
@@ -74,7 +91,7 @@ std::vector<session::ScheduledProbe> standard_probes(
     probes.push_back(
         {std::make_unique<HessianSpectrum>(std::move(make), parameters, options.spectrum),
          {every, 1, options.last_step, options.hessian_budget},
-         "probes.hessian-budget, in Python budget over its probes"});
+         "probes.hessian-budget, in Python half of budget"});
   }
   return probes;
 }

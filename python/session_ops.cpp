@@ -36,11 +36,11 @@ store::Facts facts_of(const Texts& texts) {
   return facts;
 }
 
-/// `rows`: those that a step keeps, as SessionOptions::rows.
+/// What is the session's own goes into `session`.
 probes::ProbeOptions options_of(const NamedNumbers& numbers,
                                 int64_t source,
                                 bool sharded,
-                                int64_t& rows) {
+                                session::SessionOptions& session) {
   probes::ProbeOptions options;
   const auto integer = [](auto& to) {
     return [&to](double value) { to = static_cast<std::remove_reference_t<decltype(to)>>(value); };
@@ -62,7 +62,8 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
       {"gradient_variance", flag(options.gradient_variance)},
       {"hessian", flag(options.hessian)},
       {"density", flag(options.spectrum.density)},
-      {"rows", integer(rows)},
+      {"rows", integer(session.rows)},
+      {"widest", integer(session.widest)},
   };
   for (const auto& item : numbers) {
     const auto found = known.find(item.key());
@@ -119,7 +120,7 @@ class PythonSession final : public torch::CustomClassHolder {
                 bool sharded,
                 const std::string& group) {
     session::SessionOptions session;
-    const auto made = options_of(options, source, sharded, session.rows);
+    const auto made = options_of(options, source, sharded, session);
     auto all = probes::standard_facts(device, parameters);
     for (const auto& fact : facts_of(facts)) all.push_back(fact);
     // Asked for each time: what is held here Python could not let go of.

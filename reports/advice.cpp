@@ -61,7 +61,13 @@ std::string shown(const MeasuredRatio& ratio) {
 }
 
 /// What the interval, not the number, decides.
-std::string verdict_of(const LayerAdvice& layer) {
+std::string verdict_of(const Arm& arm, const LayerAdvice& layer) {
+  if (is_of_the_start(arm, layer.step))
+    return fmt::format(
+        "Not decided: it was measured last at step {} of {}, at the start, which says little of the "
+        "rest. A larger budget, or a smaller interval between windows, would measure it later.",
+        layer.step,
+        arm.last_step);
   if (!layer.mean_costs) {
     return "Not decided: " + layer.kappa_cause +
            ". More rows a window, or a longer window, would tell.";
@@ -114,7 +120,7 @@ Advice advice(const std::filesystem::path& run) {
     layer.bias_changes = told(bias_changes(arm, name));
     layer.variance_at_minus_mean = told(variance_at(arm, name, id::kVarianceBiasMinusMean));
     layer.variance_at_best = told(variance_at(arm, name, id::kVarianceBiasMinimiser));
-    layer.verdict = verdict_of(layer);
+    layer.verdict = verdict_of(arm, layer);
     out.layers.push_back(std::move(layer));
   }
   require(!out.layers.empty(),

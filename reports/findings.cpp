@@ -19,6 +19,7 @@ std::string in_words(const std::string& id) {
       {"damaged", "Damaged values"},
       {"nan_loss", "Loss that is no number"},
       {"probe_skipped", "Skipped probes"},
+      {"nothing_measured", "Runs without a window"},
       {"probe_failed", "Probes that failed"},
       {"hessian_failed", "Hessian spectra that failed"},
       {"hessian_stopped", "Hessian spectra that were stopped"},

@@ -102,6 +102,7 @@ Maybe batch(const Arm& arm) {
   for (const auto& layer : layers_of({arm}, id::kCriticalBatch)) {
     const auto* point = arm.last(id::kCriticalBatch, layer);
     if (point == nullptr || !point->scalar.lower || !(point->scalar.n > 0)) continue;
+    if (is_of_the_start(arm, point->step)) continue;
     if (most == nullptr || *point->scalar.lower > *most->scalar.lower) most = point;
     largest_upper = std::max(largest_upper, point->scalar.upper.value_or(kInfinity));
   }
@@ -137,6 +138,7 @@ Maybe norm(const Arm& arm) {
     const auto* plain = arm.last(id::kKappaWithBias, layer);
     const auto ratio = ratio_of(plain, arm.last(id::kKappaWithBiasScaled, layer));
     if (!ratio || !ratio->lower || *ratio->lower < kSeveral) continue;
+    if (is_of_the_start(arm, plain->step)) continue;
     if (best && *best->lower >= *ratio->lower) continue;
     best = ratio;
     where = layer;
@@ -159,11 +161,12 @@ Maybe norm(const Arm& arm) {
       .unknown = "what the norm does to what the layer can represent"};
 }
 
-Maybe bias(const std::vector<LayerAdvice>& layers) {
+Maybe bias(const Arm& arm, const std::vector<LayerAdvice>& layers) {
   const LayerAdvice* most = nullptr;
   for (const auto& layer : layers) {
     if (layer.has_bias || !layer.mean_costs || layer.mean_costs->lower.value_or(0) < kLeastFactor)
       continue;
+    if (is_of_the_start(arm, layer.step)) continue;
     if (most == nullptr || *layer.mean_costs->lower > *most->mean_costs->lower) most = &layer;
   }
   if (most == nullptr) return std::nullopt;
@@ -183,9 +186,13 @@ Maybe bias(const std::vector<LayerAdvice>& layers) {
 
 }  // namespace
 
+bool is_of_the_start(const Arm& arm, std::int64_t step) {
+  return step < arm.last_step / 10;
+}
+
 std::vector<Suggestion> suggestions(const Arm& arm, const std::vector<LayerAdvice>& layers) {
   std::vector<Suggestion> out;
-  for (auto& found : {precision(arm), rate(arm), batch(arm), norm(arm), bias(layers)})
+  for (auto& found : {precision(arm), rate(arm), batch(arm), norm(arm), bias(arm, layers)})
     if (found) out.push_back(*found);
   return out;
 }

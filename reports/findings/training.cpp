@@ -85,7 +85,8 @@ std::string certainty_of(const std::array<const Arm*, 2>& arms,
 
 /// What probes could not measure, a finding a kind of reason.
 void find_missing_windows(const Arm& arm, Findings& out) {
-  const std::array<std::pair<const char*, const char*>, 5> kinds = {{
+  const std::array<std::pair<const char*, const char*>, 6> kinds = {{
+      {"nothing_measured", "nothing was measured"},
       {"probe_skipped", "a probe was skipped"},
       {"probe_failed", "a probe failed"},
       {"hessian_failed", "the Hessian spectrum could not be computed"},

@@ -255,8 +255,8 @@ OptionGroup probes_group(Settings& s) {
       "probes.window", number(p.window), "steps observed per measurement")(
       "probes.budget",
       number(p.budget),
-      "time limit of each layer probe, as a fraction of training time, and at most twice that over "
-      "any 200 steps (0: none); layers take turns where one window cannot look at all")(
+      "time limit of all layer probes together, as a fraction of training time, and at most twice "
+      "that over any 200 steps (0: none); layers take turns where one window cannot look at all")(
       "probes.rows",
       number(s.kept_rows),
       "rows of a step that are kept of each layer: later micro-batches are counted alone, so that "

@@ -7,9 +7,12 @@
 
 namespace kappascope::session {
 
+double work_of(std::int64_t width) {
+  return static_cast<double>(width) * static_cast<double>(width);
+}
+
 double work_of(const LayerView& layer) {
-  const auto width = static_cast<double>(layer.features.size(-1));
-  return width * width;
+  return work_of(layer.features.size(-1));
 }
 
 void KnownLayers::add(const std::string& name, double work) {

@@ -46,9 +46,10 @@ LayerNames names_in(const std::string& lines) {
 RunningProbe::RunningProbe(ScheduledProbe scheduled, std::function<double()> clock)
     : probe_(std::move(scheduled.probe)),
       budget_setting_(std::move(scheduled.budget_setting)),
+      budget_part_(scheduled.budget_part),
       schedule_(scheduled.schedule),
       clock_(std::move(clock)),
-      budget_(scheduled.schedule.budget),
+      budget_(scheduled.schedule.budget, probe_->presumed_cost()),
       begin_(probe_->state()) {
   require(schedule_.every >= 1 && schedule_.window >= 1 && schedule_.window <= schedule_.every,
           "schedule of probe {}: the window must lie between 1 and the interval, got window {} "
@@ -62,44 +63,42 @@ bool RunningProbe::by_layers() const {
   return probe_->needs().features || probe_->needs().output_gradients;
 }
 
-bool RunningProbe::in_rest(std::int64_t step) const {
-  return rest_ >= 0 && step >= rest_ && step < rest_ + schedule_.window;
-}
-
 bool RunningProbe::opens_window(std::int64_t step) const {
-  return schedule_.opens_window(step) || (rest_ >= 0 && step == rest_);
+  return schedule_.opens_window(step);
 }
 
-double RunningProbe::seconds_ahead(const Progress& progress) const {
+Progress RunningProbe::with_ahead(Progress progress) const {
   const auto ahead = std::max<std::int64_t>(0, schedule_.last - progress.step);
-  return static_cast<double>(ahead) * progress.step_seconds;
+  progress.seconds_ahead = static_cast<double>(ahead) * progress.step_seconds;
+  return progress;
 }
 
-Grant RunningProbe::affordable(const Progress& progress, const KnownLayers& known) const {
+Grant RunningProbe::affordable(const Progress& now, const KnownLayers& known) const {
   Grant grant{.next = next_};
   if (schedule_.budget <= 0) return grant;
+  auto progress = with_ahead(now);
+  progress.step += schedule_.window - 1;  // where it ends, as the others are counted
   if (!by_layers()) {
     grant.open = budget_.grants(progress, 1, probe_->least_seconds());
     return grant;
   }
   const auto& layers = known.all();
-  const bool rest = in_rest(progress.step);
-  const double most = rest ? budget_.beginning(progress.training_seconds, seconds_ahead(progress))
-                           : budget_.window(progress.step_seconds);
+  const double most = budget_.window(progress);
   double work = 0;
   grant.layers.emplace();
-  const auto most_layers = layers.size() - (rest && !layers.empty() ? 1 : 0);  // one is measured
-  for (std::size_t taken = 0; taken < most_layers; ++taken) {
+  for (std::size_t taken = 0; taken < layers.size(); ++taken) {
     const auto& layer = layers[static_cast<std::size_t>(grant.next) % layers.size()];
-    const bool fits = budget_.cost(work + layer.work) <= most;
-    if (!fits && (taken > 0 || rest)) break;
+    if (taken > 0 && budget_.cost(work + layer.work) > most) break;
     work += layer.work;
     grant.layers->insert(layer.name);
     grant.next = (grant.next + 1) % std::ssize(layers);
     if (!budget_.knows_cost()) break;
   }
-  if (layers.empty()) grant.next = 1;
-  grant.open = rest ? work > 0 && budget_.knows_cost() : budget_.grants(progress, work);
+  if (layers.empty()) {
+    grant.next = 1;
+    work = known.presumed();
+  }
+  grant.open = budget_.grants(progress, work);
   if (budget_.knows_cost() && grant.layers->size() == layers.size()) grant.layers.reset();
   return grant;
 }
@@ -109,7 +108,9 @@ std::string RunningProbe::budget_in_words(const Progress& progress,
   double work = by_layers() ? 0 : 1;
   if (by_layers())
     for (const auto& layer : known.all()) work += layer.work;
-  const double known_cost = budget_.knows_cost() ? budget_.cost(work) : budget_.spent();
+  const bool none = by_layers() && known.all().empty();
+  if (none) work = known.presumed();
+  const double known_cost = budget_.knows_cost() || none ? budget_.cost(work) : budget_.spent();
   const double seconds = std::max(known_cost, probe_->least_seconds());
   const double share = seconds / (static_cast<double>(schedule_.every) * progress.step_seconds);
   const auto budget =
@@ -127,11 +128,13 @@ std::string RunningProbe::budget_in_words(const Progress& progress,
       "{}, and a window {}takes about {:.2g} s every {} steps of {:.2g} s; a budget of {:.2g} ({}) "
       "would pay for each, 0 sets no limit",
       budget,
-      by_layers() ? "of all layers " : "",
+      none          ? "of one layer "
+      : by_layers() ? "of all layers "
+                    : "",
       seconds,
       schedule_.every,
       progress.step_seconds,
-      share,
+      share / budget_part_,
       budget_setting_);
 }
 
@@ -146,12 +149,11 @@ void RunningProbe::open(Grant grant) {
 }
 
 bool RunningProbe::observes(std::int64_t step) const {
-  return in_window_ && (in_rest(step) || schedule_.observes(step));
+  return in_window_ && schedule_.observes(step);
 }
 
 bool RunningProbe::emits(std::int64_t step) const {
-  if (!in_window_) return false;
-  return in_rest(step) ? step + 1 == rest_ + schedule_.window : schedule_.emits(step);
+  return in_window_ && schedule_.emits(step);
 }
 
 void RunningProbe::observe(const StepView& view) {
@@ -188,18 +190,7 @@ void RunningProbe::emit(const Progress& progress, tensor::Group* group, store::S
   budget_.close_window(progress.step, failed ? 0 : work);
   in_window_ = false;
   begin_ = {};
-  plan_rest(progress.step);
-}
-
-// The window of the other layers follows the first, unless the schedule's next one is as near. All
-// processes of a group plan alike.
-void RunningProbe::plan_rest(std::int64_t step) {
-  rest_ = -1;
-  const bool first = !std::exchange(began_, true);
-  const auto end = step + schedule_.window;
-  if (first && by_layers() && schedule_.budget > 0 && !schedule_.observes(step + 1) &&
-      !schedule_.observes(end) && (schedule_.last < 0 || end <= schedule_.last))
-    rest_ = step + 1;
+  measured_ = true;
 }
 
 // What it adds to `out` can be stored, or is an event.
@@ -207,7 +198,8 @@ void RunningProbe::measure(const Progress& progress, tensor::Group* group, store
   const bool whole = group != nullptr ? failures_.in_any(*group).empty() : failures_.empty();
   store::Snapshot mine;
   const bool done = whole && failures_.attempt("", [&] {
-    const double seconds = budget_.allowance(progress.training_seconds, seconds_ahead(progress));
+    const double seconds =
+        budget_.allowance(progress.training_seconds, with_ahead(progress).seconds_ahead);
     if (group != nullptr) {
       probe_->emit_with(*group, seconds, mine);
     } else {
@@ -228,7 +220,6 @@ tensor::State RunningProbe::state() const {
   auto out = probe_->state();
   out.set("in_window", std::int64_t{in_window_});
   out.set("next", next_);
-  out.set("rest", rest_);
   if (turn_) out.set("turn_of", lines_of(*turn_));
   return out;
 }
@@ -238,7 +229,6 @@ void RunningProbe::load(const tensor::State& state) {
   in_window_ = state.integer("in_window") != 0;
   if (!state.has("next")) return;  // of a program whose windows looked at all layers or at a part
   next_ = state.integer("next");
-  rest_ = state.integer("rest");
   require(next_ >= 0, "the saved state of probe {} has the turn {}", probe_->name(), next_);
   turn_.reset();
   if (state.has("turn_of")) turn_ = names_in(state.text("turn_of"));

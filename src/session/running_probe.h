@@ -33,9 +33,9 @@ struct Grant {
 };
 
 /// A probe at work: its schedule, its budget, and the window that is open. Within a budget the
-/// first window looks at one layer, which says what a layer costs; one that follows it at once
-/// takes the others as far as the budget of a beginning goes, and from then on the layers take
-/// turns, as many at a time as the budget allows.
+/// first window looks at one layer, once training has paid for what a layer is presumed to cost,
+/// and says what it does cost; from then on the layers take turns, as many at a time as the budget
+/// allows.
 ///
 /// A window that fails, in observe() or in emit(), is left out, in all processes of a group.
 class RunningProbe {
@@ -47,10 +47,10 @@ class RunningProbe {
   [[nodiscard]] Probe& probe() const { return *probe_; }
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
   [[nodiscard]] double spent() const { return budget_.spent(); }
+  /// Whether a window has closed.
+  [[nodiscard]] bool has_measured() const { return measured_; }
 
   [[nodiscard]] bool opens_window(std::int64_t step) const;
-  /// Whether the window that opens now, or is open, is that of the layers beside the first.
-  [[nodiscard]] bool in_rest(std::int64_t step) const;
   /// What may be looked at in the window that opens now.
   [[nodiscard]] Grant affordable(const Progress& progress, const KnownLayers& known) const;
   /// Why a window is left out or takes a part of the layers, and what setting would change it.
@@ -73,12 +73,12 @@ class RunningProbe {
 
  private:
   [[nodiscard]] bool by_layers() const;
-  [[nodiscard]] double seconds_ahead(const Progress& progress) const;
-  void plan_rest(std::int64_t step);
+  [[nodiscard]] Progress with_ahead(Progress progress) const;
   void measure(const Progress& progress, tensor::Group* group, store::Snapshot& out);
 
   std::unique_ptr<Probe> probe_;
   std::string budget_setting_;
+  double budget_part_;
   Schedule schedule_;
   std::function<double()> clock_;
   Budget budget_;
@@ -86,8 +86,7 @@ class RunningProbe {
   std::optional<LayerNames> turn_;       // Grant::layers of the open window
   std::int64_t next_ = 0;                // Grant::next
   std::map<std::string, double> shown_;  // the work of each layer that the open window was shown
-  bool began_ = false;                   // a window has closed
-  std::int64_t rest_ = -1;               // the first step of the window that follows the first
+  bool measured_ = false;                // a window has closed
   tensor::State begin_;                  // of the probe, before the open window
   Failures failures_;                    // of the open window
 };

@@ -5,11 +5,22 @@
 #include <limits>
 
 namespace kappascope::session {
+namespace {
+
+constexpr int64_t kLeastWindows = 4;  // before the first emission within a budget
+
+}  // namespace
 
 int64_t Schedule::next_emission(int64_t step) const {
-  if (step < window) return last >= step ? std::min(last, window - 1) : window - 1;
-  const auto multiple = (step + every - 1) / every * every;
-  return last >= step ? std::min(last, multiple) : multiple;
+  const int64_t least = kLeastWindows * window;
+  int64_t next = (step + every - 1) / every * every;
+  if (budget > 0 && every / 2 >= least) {
+    if (step <= every) next = every;
+    while (step <= every && next / 2 >= std::max(step, least)) next /= 2;
+  } else if (step < window) {
+    next = window - 1;
+  }
+  return last >= step ? std::min(last, next) : next;
 }
 
 bool Schedule::emits(int64_t step) const {
@@ -25,33 +36,38 @@ bool Schedule::opens_window(int64_t step) const {
 }
 
 bool Budget::grants(const Progress& progress, double work, double least_seconds) const {
-  if (share_ <= 0 || spent_ == 0) return true;
+  if (share_ <= 0) return true;
+  if (presumed_ < 0 && spent_ == 0) return true;
   const double needed = std::max(cost(work), least_seconds);
-  if (spent_ + needed > share_ * progress.training_seconds) return false;
+  if (needed > available(progress)) return false;
   double recent = 0;
   for (const auto& window : recent_)
     if (window.step > progress.step - kSpan) recent += window.seconds;
   // A window may cost twice what the last ones did.
-  return recent <= 0 || recent + 2 * needed <= kBurst * share_ * kSpan * progress.step_seconds;
+  return recent + needed <= kFree || recent <= 0 ||
+         recent + 2 * needed <= kBurst * share_ * kSpan * progress.step_seconds;
 }
 
 double Budget::cost(double work) const {
-  return std::max(0.0, expected_) * work;
+  return std::max(0.0, knows_cost() ? expected_ : presumed_) * work;
 }
 
-double Budget::window(double step_seconds) const {
-  return share_ * kSpan * step_seconds;
+double Budget::available(const Progress& progress) const {
+  const double whole = progress.training_seconds + progress.seconds_ahead;
+  const double granted =
+      std::max({share_ * progress.training_seconds, 0.5 * share_ * whole, kFree});
+  return granted - spent_;
 }
 
-double Budget::beginning(double training_seconds, double seconds_ahead) const {
-  const double granted = std::max(kFirstWindow, 0.5 * share_ * (training_seconds + seconds_ahead));
-  return std::max(0.0, granted - spent_);
+double Budget::window(const Progress& progress) const {
+  return std::min(available(progress), std::max(kFree, share_ * kSpan * progress.step_seconds));
 }
 
 double Budget::allowance(double training_seconds, double seconds_ahead) const {
   if (share_ <= 0) return std::numeric_limits<double>::infinity();
-  return knows_cost() ? std::max(0.0, share_ * training_seconds - spent_)
-                      : beginning(training_seconds, seconds_ahead);
+  if (knows_cost()) return std::max(0.0, share_ * training_seconds - spent_);
+  const double whole = training_seconds + seconds_ahead;
+  return std::max(0.0, std::max(kFirstWindow, 0.5 * share_ * whole) - spent_);
 }
 
 void Budget::charge(double seconds) {

@@ -27,7 +27,7 @@ Session::Session(std::optional<store::RunWriter> run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
     : record_(std::make_unique<RunRecord>(std::move(run), monotonic_seconds)),
-      known_(std::make_unique<KnownLayers>()),
+      known_(std::make_unique<KnownLayers>(work_of(options.widest))),
       options_(std::move(options)),
       passes_(std::make_shared<Passes>(options_.rows)),
       alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),
@@ -85,7 +85,7 @@ void Session::grant_windows() {
   }
   for (std::size_t i = 0; i < opening.size(); ++i) {
     const bool open = granted.at(i).open, part = granted[i].layers && !granted[i].layers->empty();
-    if (!opening[i]->in_rest(step_) && (!open || part)) tell_budget(*opening[i], now, open);
+    if (!open || part) tell_budget(*opening[i], now, open);
     opening[i]->open(std::move(granted[i]));
   }
 }
@@ -102,7 +102,29 @@ void Session::tell_budget(const RunningProbe& running, const Progress& progress,
                                 step_.load(),
                                 running.budget_in_words(progress, *known_));
   event(kind, text, step_);
-  notice("kappascope: {}\n", printable(text));
+  // One line: another probe's setting is the same.
+  if (told_.size() == 1) notice("kappascope: {}\n", printable(text));
+}
+
+// Said at the end, as one waits for a window until then.
+void Session::tell_nothing_measured() {
+  const auto measured = [](const RunningProbe& probe) { return probe.has_measured(); };
+  if (!writes() || step_ == first_step_ || probes_.empty() ||
+      std::ranges::any_of(probes_, measured))
+    return;
+  const auto earliest = std::ranges::min_element(
+      probes_, {}, [](const RunningProbe& probe) { return probe.schedule().first(); });
+  const auto first = earliest->schedule().first();
+  const auto text = step_ <= first
+                        ? fmt::format(
+                              "it ended at step {}, before the first window does, "
+                              "at step {}; a smaller interval between windows "
+                              "measures earlier",
+                              step_ - 1,
+                              first)
+                        : earliest->budget_in_words(progress(step_ - first_step_), *known_);
+  event("nothing_measured", "no window of this run was measured: " + text);
+  notice("kappascope: no window of this run was measured: {}\n", printable(text));
 }
 
 // One line for a step.
@@ -313,6 +335,7 @@ void Session::close(const std::string& state) {
     closed_ = true;
     return;
   }
+  if (state == "finished" && first_step_ == 0) tell_nothing_measured();
   if (step_ > first_step_) {
     // The last window may lie far back: what probing cost is known at the end.
     store::Snapshot snapshot{.step = step_ - 1};

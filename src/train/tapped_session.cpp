@@ -5,6 +5,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "kappascope/core/require.h"
@@ -26,13 +27,21 @@ void require_taps(torch::nn::Module& model, const std::vector<session::Scheduled
   }
 }
 
+session::SessionOptions with_widest(torch::nn::Module& model, session::SessionOptions options) {
+  for (const auto& [name, layer] : nn::find_tapped(model))
+    options.widest = std::max(options.widest, layer->weight.size(1));
+  return options;
+}
+
 }  // namespace
 
 TappedSession::TappedSession(torch::nn::Module& model,
                              std::optional<store::RunWriter> run,
                              std::vector<session::ScheduledProbe> probes,
                              session::SessionOptions options)
-    : Session(std::move(run), (require_taps(model, probes), std::move(probes)), std::move(options)),
+    : Session(std::move(run),
+              (require_taps(model, probes), std::move(probes)),
+              with_widest(model, std::move(options))),
       model_(model) {
   TappedSession::listen(needs());
 }

@@ -74,7 +74,7 @@ TEST_CASE(
   CHECK(budget.spent() == 2);
 }
 
-TEST_CASE("the first window may take half of the whole share and later ones what is left of it") {
+TEST_CASE("what a first window of an unknown cost may take") {
   Budget budget(0.01);
   CHECK(budget.allowance(1, 0) == Budget::kFirstWindow);
   CHECK(budget.allowance(1, 9'999) == 50);
@@ -84,6 +84,57 @@ TEST_CASE("the first window may take half of the whole share and later ones what
   CHECK(budget.allowance(5'000, 5'000) == 10);
   CHECK(budget.allowance(1'000, 9'000) == 0);
   CHECK(std::isinf(Budget(0).allowance(1, 0)));
+}
+
+TEST_CASE("a first window whose cost is presumed waits until training has paid for it") {
+  Budget budget(0.01, /*presumed=*/2);
+  const auto at = [](double training, double ahead = 0) {
+    return Progress{
+        .step = 10, .training_seconds = training, .step_seconds = 0.1, .seconds_ahead = ahead};
+  };
+  CHECK_FALSE(budget.grants(at(99), 0.5));
+  CHECK(budget.grants(at(100), 0.5));
+  CHECK(budget.grants(at(0), Budget::kFree / 2));  // nobody notices it
+  // Of a training whose length is known half may be spent before.
+  CHECK(budget.grants(at(1, 199), 0.5));
+  CHECK_FALSE(budget.grants(at(1, 198), 0.5));
+  CHECK(budget.available(at(50, 50)) == 0.5);
+  budget.charge(0.1);
+  CHECK(budget.available(at(50, 50)) == 0.4);
+  budget.close_window(10, 0.5);
+  CHECK(budget.cost(1) == Approx(0.2));  // what it did take counts from then on
+}
+
+TEST_CASE("within a budget the first windows lie at halves of the interval, from its fourth on") {
+  const auto steps = [](const Schedule& schedule, int64_t end) {
+    std::vector<int64_t> found;
+    for (int64_t step = 0; step < end; ++step)
+      if (schedule.emits(step)) found.push_back(step);
+    return found;
+  };
+  using Steps = std::vector<int64_t>;
+  CHECK(steps({200, 4, -1, 0.01}, 601) == Steps{25, 50, 100, 200, 400, 600});
+  CHECK(steps({200, 4, -1, 0}, 601) == Steps{3, 200, 400, 600});
+  CHECK(steps({200, 4, 49, 0.01}, 50) == Steps{25, 49});
+  CHECK(steps({200, 4, 9, 0.01}, 10) == Steps{9});          // a short run, by its length
+  CHECK(steps({31, 4, -1, 0.01}, 63) == Steps{3, 31, 62});  // no room for a half
+  CHECK(steps({32, 4, -1, 0.01}, 65) == Steps{16, 32, 64});
+  CHECK(Schedule{200, 4, -1, 0.01}.first() == 25);
+  CHECK(Schedule{200, 4, 9, 0.01}.first() == 9);
+  for (const int64_t every : {32, 100, 199, 1000})
+    for (const int64_t window : {1, 3, 4}) {
+      const Schedule schedule{every, window, 777, 0.01};
+      int64_t open = -1, emitted = 0;
+      for (int64_t step = 0; step < 778; ++step) {
+        if (schedule.opens_window(step)) open = step;
+        if (!schedule.emits(step)) continue;
+        ++emitted;
+        // Each is a window of its own; the last may begin where another ends.
+        if (step != 777) CHECK(step - open == window - 1);
+        CHECK(schedule.observes(step));
+      }
+      CHECK(emitted >= 777 / every + 1);
+    }
 }
 
 TEST_CASE("a budget waits until what a window is known to need fits") {
@@ -122,7 +173,9 @@ TEST_CASE("work costs what the last windows say, and a window may take the share
   budget.charge(6);
   budget.close_window(3, 12);
   CHECK(budget.cost(4) == 2);
-  CHECK(budget.window(1) == 2);
+  CHECK(budget.window({.training_seconds = 1e6, .step_seconds = 1}) == 2);
+  CHECK(budget.window({.training_seconds = 800, .step_seconds = 1}) ==
+        1);            // 8 less the 7 that are spent
   budget.charge(0.5);  // cheaper: believed by halves
   budget.close_window(300, 4);
   CHECK(budget.cost(4) == 1);
@@ -144,7 +197,7 @@ TEST_CASE("over any 200 steps after the first window a budget takes at most twic
       const Progress progress{step, static_cast<double>(step) * step_seconds, step_seconds};
       int64_t taken = 1;
       while (budget.knows_cost() && taken < layers &&
-             budget.cost(static_cast<double>(taken + 1)) <= budget.window(step_seconds))
+             budget.cost(static_cast<double>(taken + 1)) <= budget.window(progress))
         ++taken;
       const auto work = static_cast<double>(taken);
       if (!budget.grants(progress, work)) continue;

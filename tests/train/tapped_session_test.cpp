@@ -3,6 +3,9 @@
 
 #include <torch/nn/modules/container/sequential.h>
 
+#include <chrono>
+#include <thread>
+
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/temporary_folder.h"
@@ -19,6 +22,7 @@ class Witness final : public session::Probe {
   struct Memory {
     std::vector<int64_t> observed, emitted;
     std::vector<session::LayerView> layers;
+    std::chrono::duration<double> cost{0};  // of a window
   };
   Witness(Memory& memory, session::Needs needs) : memory_(memory), needs_(needs) {}
   [[nodiscard]] std::string_view name() const override { return "witness"; }
@@ -28,7 +32,10 @@ class Witness final : public session::Probe {
     memory_.layers = *view.layers;
     step_ = view.step;
   }
-  void emit(store::Snapshot& /*out*/) override { memory_.emitted.push_back(step_); }
+  void emit(store::Snapshot& /*out*/) override {
+    std::this_thread::sleep_for(memory_.cost);
+    memory_.emitted.push_back(step_);
+  }
   [[nodiscard]] tensor::State state() const override { return {}; }
   void load(const tensor::State& /*state*/) override {}
 
@@ -162,6 +169,7 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
   Witness::Memory memory;
   session::Schedule schedule{2, 1};
   schedule.budget = 1e-12;
+  memory.cost = std::chrono::duration<double>(2 * session::Budget::kFree);
   train::TappedSession session(*layer,
                                store::RunWriter::create(folder.path() / "run", {}),
                                one(memory, {.features = true}, schedule));
@@ -191,14 +199,37 @@ TEST_CASE("within a budget the first window looks at one layer, the next at the 
                                store::RunWriter::create(folder.path() / "run", {}),
                                one(memory, {.features = true}, schedule));
   std::vector<std::size_t> seen;
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < 21; ++step) {
     model->forward(torch::randn({4, 3})).mean().backward();
-    session.step(1);
-    seen.push_back(memory.layers.size());
+    if (session.step(1)) seen.push_back(memory.layers.size());
   }
-  CHECK(memory.observed == std::vector<int64_t>{0, 1, 2, 3});
-  CHECK(memory.emitted == std::vector<int64_t>{1, 3});
-  CHECK(seen == std::vector<std::size_t>{1, 1, 2, 2});
+  CHECK(memory.observed == std::vector<int64_t>{9, 10, 19, 20});
+  CHECK(memory.emitted == std::vector<int64_t>{10, 20});
+  CHECK(seen == std::vector<std::size_t>{1, 3});
+}
+
+TEST_CASE("a run that ends before its first window says so, and when it would have been") {
+  const TemporaryFolder folder;
+  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
+  Witness::Memory memory;
+  session::Schedule schedule{200, 4};
+  schedule.budget = 0.01;
+  for (const auto* const state : {"finished", "interrupted"}) {
+    const auto run = folder.path() / state;
+    train::TappedSession session(
+        *layer, store::RunWriter::create(run, {}), one(memory, {.features = true}, schedule));
+    for (int step = 0; step < 9; ++step) session.step(1);
+    session.close(state);
+    const auto events = store::RunReader(run).events();
+    if (std::string(state) != "finished") {
+      CHECK(events.empty());  // it may go on
+      continue;
+    }
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].event.kind == "nothing_measured");
+    CHECK_THAT(events[0].event.message,
+               Catch::Contains("ended at step 8") && Catch::Contains("at step 25"));
+  }
 }
 
 TEST_CASE("a norm of the gradients is written when it is given, also when it is no number") {

@@ -21,13 +21,12 @@ enum class ExistingRun {
   kNewName,  ///< writes DIR-2, or the next number that is free
 };
 
-/// Which probes run, and when. Each probe has a time budget, a share of the training time. The
-/// first window of a layer probe always runs, on one layer, and says what a layer costs; a window
-/// that follows at once takes the others while 2 s last, or half of what the whole training pays
-/// for; then the layers take turns, so a short run costs more (benchmarks/RESULTS.md has the
-/// measurements). Windows that are left out are an event, and a line on stderr with the budget that
-/// would pay for them. A Hessian window is bounded from the first on: products are cut to the
-/// budget, or the window is put off. A window that fails is an event, and never ends training.
+/// Which probes run, and when, within shares of the training time. Within a budget a layer probe
+/// begins with one layer, once training has paid for what that is presumed to cost; from then on
+/// the layers take turns, as many at a time as the budget pays for. What the budget changes is an
+/// event, and a line on stderr with the budget that would pay for all. A Hessian's products are cut
+/// to its budget, or its window is put off. A window that fails is an event, and never ends
+/// training.
 struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed
@@ -37,9 +36,9 @@ struct ProbeOptions {
   int64_t window = 4;         ///< steps observed for each
   int64_t hessian_every = 0;  ///< steps between spectra; 0 = ten times `every`
   int64_t last_step = -1;     ///< the last step of training when known: measured too
-  /// Share of the training time each probe but the Hessian may use; a window beyond it is left
-  /// out. 0 = no limit: then what is probed depends on step numbers alone.
-  double budget = 0.005;
+  /// Share of the training time that all probes but the Hessian may use together; each has a part
+  /// by what it costs. 0 = no limit: then what is probed depends on step numbers alone.
+  double budget = 0.01;
   double hessian_budget = 0.005;
   int64_t sample_rows = 512;  ///< rows kept a layer, for the tails
   HessianSpectrumOptions spectrum;

@@ -66,6 +66,9 @@ class Probe {
   /// What the next window needs at least, in seconds; 0: the probe cannot tell, and the last
   /// window is what the budget goes by.
   [[nodiscard]] virtual double least_seconds() const { return 0; }
+  /// Seconds that a window is presumed to take for a layer of one feature, before one was timed; it
+  /// grows as the square of their number. -1: nothing is known.
+  [[nodiscard]] virtual double presumed_cost() const { return -1; }
   /// The accumulators, so that a resumed run gives the same bits as an uninterrupted one.
   [[nodiscard]] virtual tensor::State state() const = 0;
   /// Takes them over. Throws Error where the state is not one of such a probe, and may then be left

@@ -29,7 +29,8 @@ class RunRecord;
 struct ScheduledProbe {
   std::unique_ptr<Probe> probe;
   Schedule schedule;
-  std::string budget_setting = "budget";  ///< what a user calls schedule.budget
+  std::string budget_setting = "budget";  ///< what a user calls the budget
+  double budget_part = 1;                 ///< of that setting, which schedule.budget is
 };
 
 /// How the training loss combines its terms (one a token): needed to scale the gradient at a
@@ -42,6 +43,8 @@ struct SessionOptions {
   /// Rows of features that a step keeps of each layer, in whole passes of gradient accumulation;
   /// the first is always kept, and 0 keeps all. Rows of a shuffled batch are a sample of it.
   int64_t rows = 0;
+  /// Features of the widest layer, by which the first window is presumed to cost; 0: not known.
+  int64_t widest = 0;
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;
   /// Rules over what is written: an alarm is an event of the run, and a line on stderr or a call of
@@ -148,6 +151,7 @@ class Session {
   [[nodiscard]] Progress progress(std::int64_t steps) const;
   void grant_windows();
   void tell_budget(const RunningProbe& running, const Progress& progress, bool open);
+  void tell_nothing_measured();
   void tell_failures(const store::Snapshot& snapshot) const;
   void observe(double terms);
   bool emit(store::Snapshot& snapshot, const Progress& progress);

@@ -22,7 +22,6 @@ from .scope import Scope, open_scopes
 from .together import Meeting, all_agree
 from .watched import Watched
 
-# They share the budget.
 _PROBES = ("features", "intercept", "gradient_variance", "hessian")
 
 
@@ -133,8 +132,9 @@ def attach(
             )
         if step is not None and step < 0:
             raise ValueError(f"step must not be negative, got {step}")
-        # The Hessian is measured where there is a loss for it.
-        share = budget / max(1, len(wanted if curvature is not None else wanted - {"hessian"}))
+        # Half of it for the Hessian, which is measured where there is a loss for it.
+        halves = curvature is not None and "hessian" in wanted and len(wanted) > 1
+        share = budget / 2 if halves else budget
         numbers = {
             "every": float(every),
             "window": float(window),
@@ -173,6 +173,7 @@ def attach(
         "packages": packages(),
         **(facts or {}),
     }
+    widest = max((one.width for one in (*watched.layers, *watched.banks)), default=0)
     trained = [p for p in watched.model.parameters() if p.requires_grad]
     try:
         session = torch.classes.kappascope.Session(
@@ -182,7 +183,7 @@ def attach(
             told,
             ", ".join(sorted({str(p.device) for p in trained})),
             sum(p.numel() for p in trained),
-            watched.numbers,
+            {**watched.numbers, "widest": float(widest)},
             "sum" if sum_reduced else "mean",
             list(watched.named),
             watched.source,

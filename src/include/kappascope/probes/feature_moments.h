@@ -26,6 +26,8 @@ class FeatureMoments final : public session::Probe {
 
   [[nodiscard]] std::string_view name() const override { return "features"; }
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
+  /// On one core of 2024: 0.25 s for 512 features, 6 s for 3,072.
+  [[nodiscard]] double presumed_cost() const override { return 1e-6; }
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;

@@ -18,6 +18,7 @@ class Intercept final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "intercept"; }
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
+  [[nodiscard]] double presumed_cost() const override { return 0; }
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;
