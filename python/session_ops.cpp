@@ -63,7 +63,6 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
       {"hessian", flag(options.hessian)},
       {"density", flag(options.spectrum.density)},
       {"rows", integer(session.rows)},
-      {"widest", integer(session.widest)},
   };
   for (const auto& item : numbers) {
     const auto found = known.find(item.key());
@@ -106,7 +105,8 @@ class PythonSession final : public torch::CustomClassHolder {
   /// "resume". `step`: the first to come; -1: 0, or after the last that a resumed run holds.
   /// `names`: of the parameters whose Hessian is taken of the loss, which are both asked for under
   /// the number `source` (-1: none); `sharded`: over the processes. `group`: the name of the c10d
-  /// group of the processes that train together; "": this alone.
+  /// group of the processes that train together; "": this alone. `widths`: of the features of each
+  /// layer.
   PythonSession(const std::string& dir,
                 const std::string& existing,
                 int64_t step,
@@ -118,8 +118,10 @@ class PythonSession final : public torch::CustomClassHolder {
                 const std::vector<std::string>& names,
                 int64_t source,
                 bool sharded,
-                const std::string& group) {
+                const std::string& group,
+                const std::vector<int64_t>& widths) {
     session::SessionOptions session;
+    session.widths = widths;
     const auto made = options_of(options, source, sharded, session);
     auto all = probes::standard_facts(device, parameters);
     for (const auto& fact : facts_of(facts)) all.push_back(fact);
@@ -274,7 +276,8 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
                        std::vector<std::string>,
                        int64_t,
                        bool,
-                       std::string>())
+                       std::string,
+                       std::vector<int64_t>>())
       .def("needs", [](const c10::intrusive_ptr<Session>& self) { return self->needs(); })
       .def("forward", &Session::forward)
       .def("backward", &Session::backward)

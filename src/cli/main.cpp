@@ -23,10 +23,11 @@ CommandGroup laboratory_commands() {
 }  // namespace kappascope::cli
 
 int main(int argc, char** argv) {
-  using namespace kappascope::cli;
-  return status_of(
+  namespace cli = kappascope::cli;
+  return cli::status_of(
       [&] {
-        return run_program({argv + 1, argv + argc}, {reading_commands(), laboratory_commands()});
+        return cli::run_program({argv + 1, argv + argc},
+                                {cli::reading_commands(), cli::laboratory_commands()});
       },
-      torch_message);
+      cli::torch_message);
 }

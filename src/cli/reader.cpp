@@ -16,10 +16,11 @@ CheckedCheckpoints check_checkpoints(const std::filesystem::path& /*run*/) {
 }  // namespace kappascope::cli
 
 int main(int argc, char** argv) {
-  using namespace kappascope::cli;
-  return status_of([&] {
-    return run_program({argv + 1, argv + argc},
-                       {reading_commands()},
-                       " (`./quickstart` builds the program that trains and decides claims too)");
+  namespace cli = kappascope::cli;
+  return cli::status_of([&] {
+    return cli::run_program(
+        {argv + 1, argv + argc},
+        {cli::reading_commands()},
+        " (`./quickstart` builds the program that trains and decides claims too)");
   });
 }

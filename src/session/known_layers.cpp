@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace kappascope::session {
@@ -13,6 +14,13 @@ double work_of(std::int64_t width) {
 
 double work_of(const LayerView& layer) {
   return work_of(layer.features.size(-1));
+}
+
+KnownLayers::KnownLayers(const std::vector<std::int64_t>& widths) {
+  for (const auto width : widths) {
+    presumed_ += work_of(width);
+    presumed_widest_ = std::max(presumed_widest_, work_of(width));
+  }
 }
 
 void KnownLayers::add(const std::string& name, double work) {

@@ -22,10 +22,12 @@ class KnownLayers {
     std::string name;
     double work;
   };
-  /// `presumed`: the work with a layer, as long as none has passed.
-  explicit KnownLayers(double presumed = 0) : presumed_(presumed) {}
+  /// `widths`: of those that are to come.
+  explicit KnownLayers(const std::vector<std::int64_t>& widths = {});
   void add(const std::string& name, double work);
+  /// The work with all that are to come, and with the widest of them.
   [[nodiscard]] double presumed() const { return presumed_; }
+  [[nodiscard]] double presumed_widest() const { return presumed_widest_; }
   [[nodiscard]] const std::vector<Layer>& all() const { return layers_; }
 
   /// On its way to process 0, and there.
@@ -33,7 +35,7 @@ class KnownLayers {
   void add(const tensor::State& state);
 
  private:
-  double presumed_;
+  double presumed_ = 0, presumed_widest_ = 0;
   std::vector<Layer> layers_;
   std::set<std::string> names_;
 };

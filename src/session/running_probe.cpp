@@ -95,8 +95,12 @@ Grant RunningProbe::affordable(const Progress& now, const KnownLayers& known) co
     if (!budget_.knows_cost()) break;
   }
   if (layers.empty()) {
+    const double all = known.presumed();
+    if (all > 0 && probe_->presumed_cost() >= 0 && budget_.cost(all) <= most &&
+        budget_.grants(progress, all))
+      return {.next = next_};
     grant.next = 1;
-    work = known.presumed();
+    work = known.presumed_widest();
   }
   grant.open = budget_.grants(progress, work);
   if (budget_.knows_cost() && grant.layers->size() == layers.size()) grant.layers.reset();
@@ -109,7 +113,7 @@ std::string RunningProbe::budget_in_words(const Progress& progress,
   if (by_layers())
     for (const auto& layer : known.all()) work += layer.work;
   const bool none = by_layers() && known.all().empty();
-  if (none) work = known.presumed();
+  if (none) work = known.presumed_widest();
   const double known_cost = budget_.knows_cost() || none ? budget_.cost(work) : budget_.spent();
   const double seconds = std::max(known_cost, probe_->least_seconds());
   const double share = seconds / (static_cast<double>(schedule_.every) * progress.step_seconds);

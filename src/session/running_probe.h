@@ -33,9 +33,9 @@ struct Grant {
 };
 
 /// A probe at work: its schedule, its budget, and the window that is open. Within a budget the
-/// first window looks at one layer, once training has paid for what a layer is presumed to cost,
-/// and says what it does cost; from then on the layers take turns, as many at a time as the budget
-/// allows.
+/// first window looks at one layer, or at all where that is presumed to be paid for, and says what
+/// a layer does cost; from then on the layers take turns, as many at a time as the budget allows.
+/// No window opens before training has paid for what it is presumed to cost.
 ///
 /// A window that fails, in observe() or in emit(), is left out, in all processes of a group.
 class RunningProbe {

@@ -27,7 +27,7 @@ Session::Session(std::optional<store::RunWriter> run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
     : record_(std::make_unique<RunRecord>(std::move(run), monotonic_seconds)),
-      known_(std::make_unique<KnownLayers>(work_of(options.widest))),
+      known_(std::make_unique<KnownLayers>(options.widths)),
       options_(std::move(options)),
       passes_(std::make_shared<Passes>(options_.rows)),
       alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),

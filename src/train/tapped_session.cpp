@@ -5,7 +5,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "kappascope/core/require.h"
@@ -27,9 +26,9 @@ void require_taps(torch::nn::Module& model, const std::vector<session::Scheduled
   }
 }
 
-session::SessionOptions with_widest(torch::nn::Module& model, session::SessionOptions options) {
+session::SessionOptions with_widths(torch::nn::Module& model, session::SessionOptions options) {
   for (const auto& [name, layer] : nn::find_tapped(model))
-    options.widest = std::max(options.widest, layer->weight.size(1));
+    options.widths.push_back(layer->weight.size(1));
   return options;
 }
 
@@ -41,7 +40,7 @@ TappedSession::TappedSession(torch::nn::Module& model,
                              session::SessionOptions options)
     : Session(std::move(run),
               (require_taps(model, probes), std::move(probes)),
-              with_widest(model, std::move(options))),
+              with_widths(model, std::move(options))),
       model_(model) {
   TappedSession::listen(needs());
 }

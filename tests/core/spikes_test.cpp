@@ -103,6 +103,18 @@ TEST_CASE("a series that stands still has no spikes, and short ones none that ca
   CHECK(find_spikes(loss).empty());
 }
 
+TEST_CASE("five values are enough to tell a spike by, and four are refused") {
+  std::vector<double> loss(20, 1.0);
+  for (std::size_t i = 0; i < loss.size(); ++i) loss[i] += 0.01 * static_cast<double>(i % 3);
+  loss[12] = 9;
+  SpikeOptions options;
+  options.window = 5;
+  REQUIRE(find_spikes(loss, options).size() == 1);
+  CHECK(find_spikes(loss, options).front().begin == 12);
+  options.window = 4;
+  CHECK_THROWS(find_spikes(loss, options));
+}
+
 TEST_CASE("the share above a multiple of the median before it") {
   std::vector<double> norms(150, 2.0);
   norms[10] = 100;  // before the first window is whole

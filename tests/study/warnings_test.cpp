@@ -81,6 +81,15 @@ TEST_CASE("a rule that comes later than the plain one, or after the spike, does 
   CHECK_FALSE(leads(follows, records, options.plain));
 }
 
+TEST_CASE("a plain rule that spoke long before the horizon does not take the lead away") {
+  const WarningOptions options{.horizon = 50, .plain = {"plain"}};
+  auto trainings = trainings_of(20);
+  for (auto& training : trainings) training.alarms["plain"] = {100};
+  const auto records = judge_warnings(trainings, options);
+  CHECK(of(records, "plain").warned.value == 0);
+  CHECK(of(records, "early").ahead.value == 1);
+}
+
 TEST_CASE("alarms at random have no lead: chance takes it away") {
   // 400 spikes, at a fixed seed: each interval holds zero but for a false alarm of 5 %.
   const WarningOptions options{.horizon = 50, .plain = {"plain"}, .resamples = 400};

@@ -46,7 +46,7 @@ class Budget {
   /// What the first window of an unknown cost may take, in seconds.
   static constexpr double kFirstWindow = 2;
   /// What windows of a known cost may always take together, in seconds: nobody notices it.
-  static constexpr double kFree = 0.02;
+  static constexpr double kFree = 0.05;
   /// Over any kSpan steps windows take at most kBurst times the share of these steps' time, unless
   /// a single window of one layer takes more.
   static constexpr int64_t kSpan = 200;

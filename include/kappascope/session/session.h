@@ -43,8 +43,9 @@ struct SessionOptions {
   /// Rows of features that a step keeps of each layer, in whole passes of gradient accumulation;
   /// the first is always kept, and 0 keeps all. Rows of a shuffled batch are a sample of it.
   int64_t rows = 0;
-  /// Features of the widest layer, by which the first window is presumed to cost; 0: not known.
-  int64_t widest = 0;
+  /// Features of each layer that is to come, by which the first window is presumed to cost; empty:
+  /// not known.
+  std::vector<int64_t> widths = {};
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;
   /// Rules over what is written: an alarm is an event of the run, and a line on stderr or a call of

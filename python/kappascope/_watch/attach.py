@@ -173,7 +173,8 @@ def attach(
         "packages": packages(),
         **(facts or {}),
     }
-    widest = max((one.width for one in (*watched.layers, *watched.banks)), default=0)
+    widths = [layer.width for layer in watched.layers]
+    widths += [bank.width for bank in watched.banks for _ in bank.names()]
     trained = [p for p in watched.model.parameters() if p.requires_grad]
     try:
         session = torch.classes.kappascope.Session(
@@ -183,12 +184,13 @@ def attach(
             told,
             ", ".join(sorted({str(p.device) for p in trained})),
             sum(p.numel() for p in trained),
-            {**watched.numbers, "widest": float(widest)},
+            watched.numbers,
             "sum" if sum_reduced else "mean",
             list(watched.named),
             watched.source,
             watched.sharded,
             name_of(own),
+            widths,
         )
     except RuntimeError as error:
         raise Error(one_line(error)) from None

@@ -125,6 +125,16 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.directory!r})"
 
+    def __str__(self) -> str:
+        """How far it came, and the last κ(Σ) of each layer."""
+        lines = [f"{self.directory}: {self.facts.get('state', 'unknown')}"]
+        for loss in self.series("loss/train"):
+            lines[0] += f" after {len(loss.step)} steps, loss {loss.value[-1]:.4g}"
+        for kappa in self.series("kappa/sigma"):
+            last = f"{kappa.value[-1]:.4g} in [{kappa.lower[-1]:.4g}, {kappa.upper[-1]:.4g}]"
+            lines.append(f"  {kappa.layer}: κ(Σ) {last}, {kappa.status[-1]}, at step {kappa.step[-1]}")
+        return "\n".join(lines)
+
 
 def read(directory: str | os.PathLike[str]) -> Run:
     """A run by its directory. Raises Error where there is none."""

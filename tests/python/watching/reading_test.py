@@ -31,6 +31,17 @@ class Damage(Attached):
             kappascope.report(self.run_dir())
             kappascope.advise(self.run_dir())
 
+    def test_a_run_in_words_says_how_far_it_came_and_what_each_layer_had_last(self) -> None:
+        run = kappascope.read(self.run_dir())
+        first, *layers = str(run).splitlines()
+        steps = len(run.series("loss/train")[0].step)
+        self.assertIn(f"{run.facts['state']} after {steps} steps", first)
+        measured = run.series("kappa/sigma")
+        self.assertEqual(len(layers), len(measured))
+        for line, series in zip(layers, measured, strict=True):
+            self.assertIn(f"{series.layer}: κ(Σ) {series.value[-1]:.4g} in [", line)
+            self.assertIn(f"at step {series.step[-1]}", line)
+
     def test_a_changed_row_is_left_out_with_a_warning(self) -> None:
         self.change("UPDATE scalars SET value = 7 WHERE name = 'loss/train' AND step = 3")
         run = kappascope.read(self.run_dir())
