@@ -10,7 +10,8 @@ using Catch::Contains;
 
 TEST_CASE("an INI file gives its settings in order, with sections in front of the names") {
   const auto settings = parse_ini(
-      "label = my run  # a comment\n\n# another\n[train]\n\t steps=12 \t\nsteps = 13\n[a.b]\nc =\n"
+      "label = my run  # a comment\n\n# another\n[train]\n\t steps = 12 \t\nsteps = 13\n  [a.b] "
+      "\nc =\n"
       "d = x = y\n",
       "file.ini");
   const Settings expected = {{"label", "my run"},
