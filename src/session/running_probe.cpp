@@ -119,6 +119,15 @@ std::string RunningProbe::budget_in_words(const Progress& progress,
   const double share = seconds / (static_cast<double>(schedule_.every) * progress.step_seconds);
   const auto budget =
       fmt::format("its budget is {:.3g} % of the training time", 100 * schedule_.budget);
+  if (none && share <= schedule_.budget)
+    return fmt::format(
+        "{}, and the first window is presumed to take {:.2g} s, which {:.2g} s of training have "
+        "not "
+        "paid for yet; 0 ({}) sets no limit",
+        budget,
+        seconds,
+        progress.training_seconds,
+        budget_setting_);
   // What the first windows took is more than the share of a short training.
   if (share <= schedule_.budget)
     return fmt::format(
