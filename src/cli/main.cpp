@@ -16,7 +16,8 @@ CommandGroup laboratory_commands() {
        {"compare", "differences between arms, paired by seed, with intervals", run_compare},
        {"results", "what studies found: verdicts of their claims, as a page", run_results},
        {"alarms", "what the alarms are worth as warnings, on stored runs", run_alarms},
-       {"verify", "decide the claims of the documents by computation", run_verify}}};
+       {"verify", "decide the claims of the documents by computation", run_verify}},
+      ",\n3 unexpected verdict (verify --expect)"};
 }
 
 }  // namespace

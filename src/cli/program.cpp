@@ -20,8 +20,9 @@ void print_help(const std::vector<CommandGroup>& groups) {
     for (const auto& command : group.commands) say("  {:<10}{}\n", command.name, command.summary);
   }
   say("\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
-      "stderr. Exit status: 0 success, 1 error, 2 wrong usage, 3 unexpected verdict (verify\n"
-      "--expect), 130 interrupted.\n");
+      "stderr. Exit status: 0 success, 1 error, 2 wrong usage, 130 interrupted");
+  for (const auto& group : groups) say("{}", group.statuses);
+  say(".\n");
 }
 
 }  // namespace

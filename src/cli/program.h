@@ -19,6 +19,7 @@ struct Command {
 struct CommandGroup {
   const char* about;  ///< what they do, over their names in --help
   std::vector<Command> commands;
+  const char* statuses = "";  ///< exit statuses that they alone have, for --help
 };
 
 /// The commands that read runs; they need no LibTorch.

@@ -17,6 +17,7 @@ struct Known {
   double second_moment = 100, sigma = 100, error = 0.01, with_bias = 0;
   double paired_error = 0;  // of kappa/mean_costs; 0: the run has none
   store::Status status = store::Status::kResolved;
+  std::int64_t last_step = 7;  // of the run; the layer was measured at 7
 };
 
 LayerAdvice advice_on(const Known& known) {
@@ -41,10 +42,17 @@ LayerAdvice advice_on(const Known& known) {
     snapshot.scalars.push_back(sample::scalar("gradvar/b_zero", "a", 4, 0.1));
     snapshot.scalars.push_back(sample::scalar("gradvar/b_minus_mean", "a", 2, 0.1));
     run.write(snapshot);
+    if (known.last_step > 7) {
+      store::Snapshot last{.step = known.last_step};
+      last.scalars.push_back(sample::plain("loss/train", "", 1));
+      run.write(last);
+    }
     run.set_state("finished");
   }
   const auto found = advice(folder / "run");
   REQUIRE(found.layers.size() == 1);
+  CHECK(found.suggestions.empty() ==
+        (found.layers[0].verdict.find("worth a trial") == std::string::npos));
   CHECK(found.limits.size() == 4);
   CHECK_THAT(to_text(found), Contains(found.layers[0].verdict.substr(0, 40)));
   const auto json = nlohmann::json::parse(to_json(found));
@@ -67,6 +75,12 @@ TEST_CASE("the interval decides what a bias is worth") {
   CHECK_THAT(advice_on({}).verdict, Contains("Nothing to gain"));
   CHECK_THAT(advice_on({.second_moment = 50}).verdict, Contains("The mean helps here"));
   CHECK_THAT(advice_on({.second_moment = 120, .error = 0.3}).verdict, Contains("Not decided"));
+}
+
+TEST_CASE("what was measured in the first tenth of a run alone decides nothing") {
+  CHECK_THAT(advice_on({.second_moment = 400, .last_step = 79}).verdict, Contains("worth a trial"));
+  CHECK_THAT(advice_on({.second_moment = 400, .last_step = 80}).verdict,
+             Contains("Not decided") && Contains("step 7 of 80"));
 }
 
 TEST_CASE("differences row by row decide where two separate intervals do not") {

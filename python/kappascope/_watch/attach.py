@@ -78,11 +78,13 @@ def attach(
         with attention by the kernel that has second derivatives. Of parameters that are sharded
         over processes (fully_shard) it is taken by differences of gradients. For Adam, AdamW,
         RMSprop and SGD of torch.optim also as the optimizer sees it, beside its limit of stability.
-    every, window: steps between measurements, and steps that each looks at.
+    every, window: steps between measurements, and steps that each looks at. Within a budget the
+        first are at every/2, every/4 and so on, down to four windows.
     budget: share of the training time that all probes may take together, and at most twice that of
-        any 200 steps after the first window: where a window of all layers would take more, layers
-        take turns. (A single layer and a Hessian are measured in one piece, at most one in 200
-        steps then.) 0: no limit, and what is measured depends on step numbers alone.
+        any 200 steps: a first window waits until training has paid for it, and where a window of all
+        layers would take more, layers take turns. (A single layer and a Hessian are measured in one
+        piece, at most one in 200 steps then.) 0: no limit, and what is measured depends on step
+        numbers alone.
     rows: of features that a step keeps of each layer, in whole passes of gradient accumulation: the
         first is always kept, and a later one while there are fewer, so that memory does not grow
         with the number of passes. 0 keeps all. Rows of a shuffled batch are a sample of it; for

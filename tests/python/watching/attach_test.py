@@ -220,6 +220,23 @@ class Words(Attached):
             total = sum(float(share) for share in shares if share is not None)
             self.assertAlmostEqual(total, 0.02, places=6, msg=f"{name}: {costs}")
 
+    def test_a_wide_layer_waits_until_training_has_paid_for_it(self) -> None:
+        # 2,048 features are presumed to take four seconds, of which a short training pays for none.
+        for width, kinds in ((2048, {"probe_skipped", "nothing_measured"}), (16, set())):
+            children = {"fc1": nn.Linear(4, width), "act": nn.ReLU(), "fc2": nn.Linear(width, 4)}
+            model = nn.Sequential()
+            for name, child in children.items():
+                model.add_module(name, child)
+            optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+            run = self.run_dir(f"{width}")
+            with kappascope.attach(model, optimizer, run, probes="features"):
+                for _ in range(30):
+                    model(torch.randn(8, 4)).square().mean().backward()
+                    optimizer.step()
+            found = kappascope.read(run)
+            self.assertEqual({kind for _, kind, _ in found.events}, kinds)
+            self.assertEqual(len(found.series("kappa/sigma")), 0 if kinds else 1)
+
     def test_an_exception_ends_the_run_as_failed_and_the_hooks_are_gone(self) -> None:
         model = Model()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
