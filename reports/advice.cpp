@@ -64,7 +64,8 @@ std::string shown(const MeasuredRatio& ratio) {
 std::string verdict_of(const Arm& arm, const LayerAdvice& layer) {
   if (is_of_the_start(arm, layer.step))
     return fmt::format(
-        "Not decided: it was measured last at step {} of {}, at the start, which says little of the "
+        "Not decided: it was measured last at step {} of {}, at the start, which says little of "
+        "the "
         "rest. A larger budget, or a smaller interval between windows, would measure it later.",
         layer.step,
         arm.last_step);

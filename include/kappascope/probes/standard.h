@@ -23,9 +23,9 @@ enum class ExistingRun {
 
 /// Which probes run, and when, within shares of the training time. Within a budget a layer probe
 /// begins once training has paid for what it is presumed to cost, with one layer or with all; from
-/// then on the layers take turns, as many at a time as the budget pays for. What the budget changes is an
-/// event, and a line on stderr with the budget that would pay for all. A Hessian's products are cut
-/// to its budget, or its window is put off. A window that fails is an event, and never ends
+/// then on the layers take turns, as many at a time as the budget pays for. What the budget changes
+/// is an event, and a line on stderr with the budget that would pay for all. A Hessian's products
+/// are cut to its budget, or its window is put off. A window that fails is an event, and never ends
 /// training.
 struct ProbeOptions {
   bool features = true;           ///< moments and condition numbers
