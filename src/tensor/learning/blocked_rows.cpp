@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/types.h>
+
+#include <utility>
+
+#include "tensor/learning/half_lanczos.h"
+
+namespace kappascope::tensor {
+
+BlockedRows::BlockedRows(at::Tensor rows, linalg::Blocks blocks)
+    : rows_(std::move(rows)),
+      blocks_(std::move(blocks)),
+      type_(rows_.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat) {
+  for (Eigen::Index b = 0; b < blocks_.count(); ++b)
+    sums_.push_back(block(b).sum(0, false, torch::kDouble));
+}
+
+at::Tensor BlockedRows::block(Eigen::Index b) const {
+  return rows_.narrow(0, blocks_.begin(b), blocks_.rows(b)).to(type_);
+}
+
+at::Tensor BlockedRows::mean(Eigen::Index half, Eigen::Index left_out) const {
+  auto total = torch::zeros_like(sums_.front());
+  for (Eigen::Index b = half; b < blocks_.count(); b += 2)
+    if (b != left_out) total += sum(b);
+  return total / rows(half, left_out);
+}
+
+double BlockedRows::rows(Eigen::Index half, Eigen::Index left_out) const {
+  Eigen::Index count = 0;
+  for (Eigen::Index b = half; b < blocks_.count(); b += 2)
+    if (b != left_out) count += blocks_.rows(b);
+  return static_cast<double>(count);
+}
+
+at::Tensor BlockedRows::mean() const {
+  return (mean(0) * rows(0) + mean(1) * rows(1)) / (rows(0) + rows(1));
+}
+
+at::Tensor BlockedRows::variance() const {
+  auto total = torch::zeros_like(sums_.front());
+  const auto centre = mean().to(type_);
+  for (Eigen::Index b = 0; b < blocks_.count(); ++b)
+    total += (block(b) - centre).square_().sum(0, false, torch::kDouble);
+  return total / (rows(0) + rows(1));
+}
+
+}  // namespace kappascope::tensor
