@@ -40,18 +40,6 @@ void add_kappa(store::Snapshot& out,
   out.scalars.push_back(scalar);
 }
 
-void add_ratio(store::Snapshot& out,
-               const std::string& name,
-               const std::string& layer,
-               const linalg::PairedRatio& ratio) {
-  if (std::isnan(ratio.value)) return;
-  if (std::isnan(ratio.lower)) {
-    add_scalar(out, name, layer, ratio.value);
-  } else {
-    add_scalar(out, name, layer, ratio.value, ratio.lower, ratio.upper);
-  }
-}
-
 void add_shape(store::Snapshot& out,
                const std::string& name,
                const std::string& layer,

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "kappascope/core/place.h"
@@ -17,6 +18,7 @@
 #include "kappascope/probes/feature_moments.h"
 #include "kappascope/probes/gradient_variance.h"
 #include "kappascope/probes/intercept.h"
+#include "kappascope/probes/learning_time.h"
 
 namespace kappascope::probes {
 namespace {
@@ -34,8 +36,8 @@ std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingR
   return name;
 }
 
-/// The budget of all among them, by what each costs.
-void share_out(std::vector<session::ScheduledProbe>& probes) {
+/// A part of the budget among probes, by what each costs.
+void share_out(std::span<session::ScheduledProbe> probes, double of_all) {
   constexpr double kLeast = 1e-8;  // of a probe that costs nothing
   const auto part = [](const session::ScheduledProbe& scheduled) {
     return kLeast + std::max(0.0, scheduled.probe->presumed_cost());
@@ -43,7 +45,7 @@ void share_out(std::vector<session::ScheduledProbe>& probes) {
   double whole = 0;
   for (const auto& scheduled : probes) whole += part(scheduled);
   for (auto& scheduled : probes) {
-    scheduled.budget_part = part(scheduled) / whole;
+    scheduled.budget_part = of_all * part(scheduled) / whole;
     scheduled.schedule.budget *= scheduled.budget_part;
   }
 }
@@ -71,6 +73,7 @@ std::vector<session::ScheduledProbe> standard_probes(
         options.every, options.window, options.last_step, options.budget};
     probes.push_back({std::move(probe), schedule, "probes.budget, in Python budget"});
   };
+  if (options.learning) add(std::make_unique<LearningTime>());
   if (options.features) {
     linalg::MomentOptions moments;
     moments.sample_rows = options.sample_rows;
@@ -78,7 +81,11 @@ std::vector<session::ScheduledProbe> standard_probes(
   }
   if (options.intercept) add(std::make_unique<Intercept>());
   if (options.gradient_variance) add(std::make_unique<GradientVarianceProbe>());
-  share_out(probes);
+  // Learning times are what a report answers first: half of the budget is theirs.
+  const std::size_t first = options.learning ? 1 : 0;
+  const double half = first == 1 && probes.size() > 1 ? 0.5 : 1;
+  share_out(std::span(probes).first(first), half);
+  share_out(std::span(probes).subspan(first), first == 1 ? 1 - half : 1);
   if (options.hessian && (options.curvature_loss || options.curvature_operator)) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.ops.kappascope.kappa: features go in, condition numbers come out. Python's side of it is
-// kappascope/_features.py.
+// torch.ops.kappascope.kappa and learning: features go in, condition numbers or learning times come
+// out. Python's side of them is kappascope/_features.py and _learning.py.
 #include <torch/library.h>
 #include <torch/types.h>
 
@@ -13,6 +13,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/kappa.h"
+#include "kappascope/tensor/learning.h"
 
 namespace kappascope {
 namespace {
@@ -87,6 +88,49 @@ KappaFields kappa(const at::Tensor& rows,
   return {numbers, statuses, reasons, linalg::to_string(found.route)};
 }
 
+/// Numbers by the name of their field, double and on the host: value, lower and upper [9] of steps
+/// to 50, 90 and 99 % with Σ, with Σ+μμᵀ and with Σ+(μ+b)(μ+b)ᵀ, "ratios" [3, 3] those of what the
+/// mean costs, what the bias leaves of it and what it changes, the others scalars; status and
+/// reason of each of the nine.
+using LearningFields = std::
+    tuple<c10::Dict<std::string, at::Tensor>, std::vector<std::string>, std::vector<std::string>>;
+
+LearningFields learning(const at::Tensor& rows,
+                        const std::optional<at::Tensor>& bias,
+                        int64_t rows_per_group,
+                        double confidence,
+                        bool scaled,
+                        int64_t seed) {
+  tensor::LearningOptions options;
+  options.confidence = confidence;
+  options.rows_per_group = rows_per_group;
+  options.scaled = scaled;
+  options.seed = static_cast<std::uint64_t>(seed);
+  const auto found = tensor::learning(rows, bias.value_or(at::Tensor()), options);
+  std::vector<double> value, lower, upper, ratios;
+  std::vector<std::string> statuses, reasons;
+  for (const auto* time : {&found.sigma, &found.second_moment, &found.with_bias})
+    for (const auto* steps : {&time->half, &time->ninety, &time->ninety_nine}) {
+      value.push_back(steps->value);
+      lower.push_back(steps->lower);
+      upper.push_back(steps->upper);
+      statuses.emplace_back(linalg::to_string(steps->resolution));
+      reasons.push_back(steps->reason);
+    }
+  for (const auto* ratio : {&found.mean_costs, &found.bias_leaves, &found.bias_changes})
+    for (const double number : {ratio->value, ratio->lower, ratio->upper}) ratios.push_back(number);
+  c10::Dict<std::string, at::Tensor> numbers;
+  numbers.insert("value", torch::tensor(value, torch::kDouble));
+  numbers.insert("lower", torch::tensor(lower, torch::kDouble));
+  numbers.insert("upper", torch::tensor(upper, torch::kDouble));
+  numbers.insert("ratios", torch::tensor(ratios, torch::kDouble).view({3, 3}));
+  for (const auto& [name, count] : {std::pair("rows", found.rows),
+                                    std::pair("groups", found.groups),
+                                    std::pair("nonfinite_rows", found.nonfinite_rows)})
+    numbers.insert(name, torch::scalar_tensor(static_cast<double>(count), torch::kDouble));
+  return {numbers, statuses, reasons};
+}
+
 }  // namespace
 }  // namespace kappascope
 
@@ -95,4 +139,8 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       "kappa(Tensor rows, Tensor? bias, *, int rows_per_group, float confidence, int sample_rows, "
       "int seed) -> (Dict(str, Tensor) numbers, str[] statuses, str[] reasons, str route)",
       &kappascope::kappa);
+  library.def(
+      "learning(Tensor rows, Tensor? bias, *, int rows_per_group, float confidence, bool scaled, "
+      "int seed) -> (Dict(str, Tensor) numbers, str[] statuses, str[] reasons)",
+      &kappascope::learning);
 }

@@ -188,6 +188,8 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   std::vector<Figure> figures = {loss_and_kappa(arms)};
   // Most runs have no images to be right about: nothing is missing there.
   if (auto figure = accuracies(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  if (auto figure = learning_layers(arms); !figure.panels.empty())
+    figures.push_back(std::move(figure));
   if (auto figure = kappa_map(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   if (auto figure = kappa_layers(arms); figure.panels.size() > 1)
     figures.push_back(std::move(figure));

@@ -29,6 +29,8 @@ std::string in_words(const std::string& id) {
       {"spikes", "Spikes of the loss"},
       {"alarm", "Alarms"},
       {"arm_kappa", "κ against the first arm"},
+      {"learning_mean", "What the mean costs, in steps"},
+      {"learning_left", "What the bias leaves, in steps"},
       {"kappa_ratio", "What the mean costs"},
       {"kappa_left", "What the bias leaves"},
       {"absorption", "What the bias absorbed"},
@@ -52,10 +54,11 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 15> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 16> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Loss", find_spike_findings},
                                                    {"Alarms", find_alarms},
+                                                   {"Conditioning", find_learning},
                                                    {"Conditioning", find_arm_kappas},
                                                    {"Conditioning", find_kappa_ratio},
                                                    {"Conditioning", find_kappa_left},

@@ -104,11 +104,14 @@ at::Tensor spectrum(const std::string& name, int64_t d) {
   return outlier;
 }
 
-/// log of the steps until a tenth remains, at least 0, of a matrix with these eigenvalues.
-double log_steps(const at::Tensor& values) {
-  const auto x = (values / values.max()).clamp_max(1 - 1e-15);
+/// log of the steps until a tenth of tr[Σ (1 - M/λmax)^{2T}] / tr Σ remains, at least 0, for Σ
+/// diagonal and M = Σ + ccᵀ.
+double log_steps(const at::Tensor& variances, const at::Tensor& c) {
+  const auto [values, vectors] = torch::linalg_eigh(torch::diag(variances) + torch::outer(c, c));
+  const auto shares = vectors.square().t().mv(variances) / variances.sum();
+  const auto rates = 2 * torch::log1p(-(values / values.max()).clamp(0, 1 - 1e-15));
   const auto remains = [&](double steps) {
-    return ((values * (torch::log1p(-x) * (2 * steps)).exp()).sum() / values.sum()).item<double>();
+    return (shares * (rates * steps).exp()).sum().item<double>();
   };
   double low = 0, high = 30;
   if (remains(1) <= 0.1) return 0;
@@ -144,11 +147,10 @@ int main(int argc, char** argv) {
   fmt::print("|---|---|---|---|---|---|---|---|---|---|\n");
   for (const std::string name : {"flat", "i^-1", "i^-2", "outlier"}) {
     const auto values = spectrum(name, d);
-    const double truth = log_steps(values);
+    const double truth = log_steps(values, torch::zeros_like(values));
     // A mean along all features alike, of the length that all variances together have.
     const auto mean = (values.sum() / d).sqrt() * torch::ones({d}, torch::kDouble);
-    const double with_mean = log_steps(
-        torch::linalg_eigvalsh(torch::diag(values) + torch::outer(mean, mean)).clamp_min(0));
+    const double with_mean = log_steps(values, mean);
     for (const auto& kind : kKinds) {
       for (const double ratio : ratios) {
         const auto n =

@@ -3,7 +3,8 @@
 
     found = kappascope.spectrum(loss, model)      # loss: a scalar tensor with its graph
     print(found)                              # the values, and in words what they are worth
-    kappascope.kappa(features, bias)          # condition numbers of features [n, d], with intervals
+    kappascope.learning(features, bias)       # steps until a layer with features [n, d] has learned
+    kappascope.kappa(features, bias)          # condition numbers of the same, with intervals
     scope = kappascope.attach(model, optimizer, run="runs/mine")   # watch a training loop
 
 The mathematics runs in C++ (torch.ops.kappascope.*). Nothing is changed: neither parameters, nor
@@ -15,6 +16,7 @@ from typing import Any
 
 from ._curvature import density, spectrum, trace
 from ._features import Conditioning, Kappa, SpectralEstimate, kappa
+from ._learning import Learning, LearningTime, Ratio, Steps, learning
 from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
@@ -43,13 +45,17 @@ __all__ = [
     "Density",
     "Error",
     "Kappa",
+    "Learning",
+    "LearningTime",
     "Outputs",
+    "Ratio",
     "RitzValue",
     "Run",
     "Scope",
     "Series",
     "SpectralEstimate",
     "Spectrum",
+    "Steps",
     "Trace",
     "add_output_bias",
     "add_post_gating_bias",
@@ -58,6 +64,7 @@ __all__ = [
     "density",
     "fold_post_gating_bias",
     "kappa",
+    "learning",
     "read",
     "report",
     "spectrum",

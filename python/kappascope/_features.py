@@ -163,6 +163,24 @@ class Conditioning(Shown):
         return "\n".join(lines)
 
 
+def check_features(X: Tensor, bias: Tensor | None, rows_per_group: int | None) -> None:
+    """Raises ValueError for arguments that cannot be features, their bias and their sequences."""
+    for name, tensor in (("X", X), ("bias", bias)):
+        if tensor is None and name == "bias":
+            continue
+        if not isinstance(tensor, Tensor):
+            hint = ": torch.as_tensor() makes one" if hasattr(tensor, "__array__") else ""
+            raise ValueError(f"{name} must be a tensor, got a {type(tensor).__name__}{hint}")
+        if not tensor.is_floating_point():
+            raise ValueError(f"{name} must be of a floating-point type, got {tensor.dtype}")
+    if X.dim() not in (2, 3):
+        raise ValueError(f"X must be [rows, d] or [sequences, tokens, d], got {list(X.shape)}")
+    if bias is not None and bias.shape != X.shape[-1:]:
+        raise ValueError(f"bias must be [{X.shape[-1]}] for {list(X.shape)}, got {list(bias.shape)}")
+    if rows_per_group is not None and rows_per_group < 1:
+        raise ValueError(f"rows_per_group must be at least 1, got {rows_per_group}")
+
+
 def kappa(
     X: Tensor,
     bias: Tensor | None = None,
@@ -186,20 +204,7 @@ def kappa(
     What the numbers are worth is in their status and reason. Cost: a product XᵀX and, for d below
     1,024, an eigendecomposition; from there on one Cholesky factor and a few hundred products.
     """
-    for name, tensor in (("X", X), ("bias", bias)):
-        if tensor is None and name == "bias":
-            continue
-        if not isinstance(tensor, Tensor):
-            hint = ": torch.as_tensor() makes one" if hasattr(tensor, "__array__") else ""
-            raise ValueError(f"{name} must be a tensor, got a {type(tensor).__name__}{hint}")
-        if not tensor.is_floating_point():
-            raise ValueError(f"{name} must be of a floating-point type, got {tensor.dtype}")
-    if X.dim() not in (2, 3):
-        raise ValueError(f"X must be [rows, d] or [sequences, tokens, d], got {list(X.shape)}")
-    if bias is not None and bias.shape != X.shape[-1:]:
-        raise ValueError(f"bias must be [{X.shape[-1]}] for {list(X.shape)}, got {list(bias.shape)}")
-    if rows_per_group is not None and rows_per_group < 1:
-        raise ValueError(f"rows_per_group must be at least 1, got {rows_per_group}")
+    check_features(X, bias, rows_per_group)
     if sample_rows < 0:
         raise ValueError(f"sample_rows must not be negative, got {sample_rows}")
     began = time.perf_counter()

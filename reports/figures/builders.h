@@ -13,6 +13,8 @@ namespace kappascope::reports {
 // One function a figure; build_figures() lists them in the order of the page.
 Figure loss_and_kappa(const std::vector<Arm>& arms);
 /// Small multiples, a panel a layer; empty without one.
+/// Steps of gradient descent to learn 90 %, a panel a layer; empty where nobody measured them.
+Figure learning_layers(const std::vector<Arm>& arms);
 Figure kappa_layers(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.
 Figure kappa_map(const std::vector<Arm>& arms);
@@ -65,9 +67,13 @@ bool add_series(Figure& figure,
 /// b = 0.
 std::string block_kappa(const Arm& arm, const std::string& layer);
 
+/// Steps to 90 % of the same matrix.
+std::string block_steps(const Arm& arm, const std::string& layer);
+
 /// More layers than this are a map first, and small multiples of those that are picked.
 inline constexpr std::size_t kManyLayers = 6;
 
+inline constexpr const char* kBlockStepsTitle = "steps to learn 90 %";
 inline constexpr const char* kBlockKappaTitle = "κ of the W_d block";
 
 }  // namespace kappascope::reports

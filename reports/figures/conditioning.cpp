@@ -29,6 +29,22 @@ std::string worst_of(const std::vector<Arm>& arms) {
   return layer;
 }
 
+/// The slowest layer of the arm that is slowest.
+std::string slowest_of(const std::vector<Arm>& arms) {
+  std::string layer;
+  double most = -1;
+  for (const Arm& arm : arms) {
+    const auto slowest = slowest_layer_of(arm);
+    if (slowest.point == nullptr) continue;
+    const auto& steps = slowest.point->scalar;
+    const double needed = is_resolved(steps) ? steps.value : steps.lower.value_or(1);
+    if (!(needed > most)) continue;
+    most = needed;
+    layer = slowest.layer;
+  }
+  return layer;
+}
+
 void add_block_kappas(Figure& figure,
                       std::size_t panel,
                       const std::vector<Arm>& arms,
@@ -56,6 +72,23 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
         add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
     any_loss |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
   }
+  if (const std::string slowest = slowest_of(arms); !slowest.empty()) {
+    figure.title = "Loss, and how long the slowest layer takes to learn";
+    figure.panels.push_back({.title = std::string(kBlockStepsTitle) + ", " + slowest,
+                             .y = {.title = "steps", .log = true}});
+    for (std::size_t a = 0; a < arms.size(); ++a)
+      add_series(
+          figure, 1, series_of(arms, a, block_steps(arms[a], slowest), slowest, kBlockStepsTitle));
+    figure.caption =
+        "Loss, and below it on the same steps how many steps of plain gradient descent the slowest "
+        "down-projection W_d would need to learn 90 % of what its features can represent; lower is "
+        "easier.";
+    figure.marks = alarm_marks(arms);
+    if (!figure.marks.empty())
+      figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
+                                    figure.marks.size());
+    return figure;
+  }
   const std::string layer = worst_of(arms);
   if (!layer.empty()) {
     figure.panels.push_back(
@@ -76,6 +109,46 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
   } else if (layer.empty()) {
     figure.caption += " No condition number was recorded: the features probe did not run.";
   }
+  return figure;
+}
+
+std::string block_steps(const Arm& arm, const std::string& layer) {
+  return arm.series(id::kLearningWithBias, layer).empty() ? id::kLearningSecondMoment
+                                                          : id::kLearningWithBias;
+}
+
+Figure learning_layers(const std::vector<Arm>& arms) {
+  Figure figure{.id = "learning_layers", .title = "How long every layer takes to learn"};
+  figure.x.title = "step";
+  figure.share_panels = true;
+  const auto layers = layers_of(arms, id::kLearning);
+  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
+  for (const auto& layer : layers) {
+    figure.panels.push_back(
+        {.title = layer, .layer = layer, .y = {.title = "steps to 90 %", .log = true}});
+    const std::size_t panel = figure.panels.size() - 1;
+    for (std::size_t a = 0; a < arms.size(); ++a) {
+      const auto block = block_steps(arms[a], layer);
+      add_series(figure, panel, series_of(arms, a, block, layer, kBlockStepsTitle));
+      add_series(figure,
+                 panel,
+                 series_of(arms, a, id::kLearningSigma, layer, "without the mean"),
+                 Dash::kDash);
+      if (block == id::kLearningSecondMoment) continue;
+      add_series(figure,
+                 panel,
+                 series_of(arms, a, id::kLearningSecondMoment, layer, "without b"),
+                 Dash::kDot);
+    }
+  }
+  figure.caption =
+      "Steps of plain gradient descent, at the rate 1/λmax, until 90 % of what the variation of "
+      "the "
+      "layer's features can explain is learned: tr[Σ(1 − M/λmax)^2T] / tr Σ = 0.1, with M = "
+      "Σ+(μ+b)(μ+b)ᵀ where the layer has a post-gating bias b, M = Σ+μμᵀ where it has none. "
+      "Dashed: "
+      "M = Σ, without the mean. Dotted: M = Σ+μμᵀ, without b. Lower is easier. All panels share a "
+      "scale.";
   return figure;
 }
 

@@ -75,6 +75,20 @@ std::optional<Ratio> paired(const Arm& arm,
   return ratio;
 }
 
+/// A quotient that the run has measured itself.
+std::optional<Ratio> measured(const Arm& arm, const std::string& layer, const std::string& name) {
+  if (!arm.runs.empty())
+    return over_seeds(arm, [&](const Arm& run) { return measured(run, layer, name); });
+  const auto* point = arm.last(name, layer);
+  if (point == nullptr || !std::isfinite(point->scalar.value)) return std::nullopt;
+  return Ratio{.value = point->scalar.value,
+               .lower = point->scalar.lower,
+               .upper = point->scalar.upper,
+               .step = point->step,
+               .layer = layer,
+               .paired = true};
+}
+
 }  // namespace
 
 std::string Ratio::certainty() const {
@@ -119,6 +133,18 @@ std::optional<Ratio> bias_leaves(const Arm& arm, const std::string& layer) {
 std::optional<Ratio> bias_changes(const Arm& arm, const std::string& layer) {
   if (!has_bias(arm, layer)) return std::nullopt;
   return newest_ratio(arm, layer, id::kKappaWithBias, id::kKappaSecondMoment);
+}
+
+std::optional<Ratio> steps_mean_costs(const Arm& arm, const std::string& layer) {
+  return measured(arm, layer, id::kLearningMeanCosts);
+}
+
+std::optional<Ratio> steps_bias_leaves(const Arm& arm, const std::string& layer) {
+  return measured(arm, layer, id::kLearningBiasLeaves);
+}
+
+std::optional<Ratio> steps_bias_changes(const Arm& arm, const std::string& layer) {
+  return measured(arm, layer, id::kLearningBiasChanges);
 }
 
 std::optional<Ratio> variance_at(const Arm& arm, const std::string& layer, store::SeriesId choice) {

@@ -36,6 +36,11 @@ std::optional<Ratio> bias_leaves(const Arm& arm, const std::string& layer);
 /// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ+μμᵀ): what b makes of the κ that W_d would have without it. Nothing
 /// without b.
 std::optional<Ratio> bias_changes(const Arm& arm, const std::string& layer);
+/// What the mean costs in steps to 90 %, as the run measured it; what b leaves of it; and what b
+/// makes of the steps that W_d would need without it.
+std::optional<Ratio> steps_mean_costs(const Arm& arm, const std::string& layer);
+std::optional<Ratio> steps_bias_leaves(const Arm& arm, const std::string& layer);
+std::optional<Ratio> steps_bias_changes(const Arm& arm, const std::string& layer);
 /// The gradient's variance at one choice of b over that at b = 0, all else frozen.
 std::optional<Ratio> variance_at(const Arm& arm, const std::string& layer, store::SeriesId choice);
 

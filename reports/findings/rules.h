@@ -16,6 +16,7 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out);
 void find_alarms(const std::vector<Arm>& arms, Findings& out);
 void find_loss(const std::vector<Arm>& arms, Findings& out);
 void find_spike_findings(const std::vector<Arm>& arms, Findings& out);
+void find_learning(const std::vector<Arm>& arms, Findings& out);
 void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out);
 void find_kappa_left(const std::vector<Arm>& arms, Findings& out);
 void find_absorption(const std::vector<Arm>& arms, Findings& out);

@@ -13,7 +13,7 @@ namespace kappascope::reports {
 namespace {
 
 /// Runs that are told one by one.
-constexpr std::size_t kFew = 4;
+constexpr std::size_t kFewNames = 4;
 
 std::string last_step(const Arm& arm) {
   return arm.last_step < 0 ? "no step yet" : "step " + grouped(static_cast<double>(arm.last_step));
@@ -56,16 +56,16 @@ std::string activity(const Arm& arm) {
 
 std::string note_html(const std::vector<Arm>& arms, const std::vector<std::string>& problems) {
   std::vector<std::string> parts;
-  if (arms.size() <= kFew) {
+  if (arms.size() <= kFewNames) {
     for (const Arm& arm : arms) parts.push_back(run_html(arm));
   } else {
     const auto newest = std::ranges::max_element(arms, {}, &Arm::last_written);
     parts.push_back(counted_states(arms) + "; the last row" + time_html(newest->last_written));
     std::size_t dead = 0;
     for (const Arm& arm : arms) {
-      if (arm.state == "dead" && ++dead <= kFew) parts.push_back(run_html(arm));
+      if (arm.state == "dead" && ++dead <= kFewNames) parts.push_back(run_html(arm));
     }
-    if (dead > kFew) parts.push_back(fmt::format("and {} more that died", dead - kFew));
+    if (dead > kFewNames) parts.push_back(fmt::format("and {} more that died", dead - kFewNames));
   }
   for (const auto& problem : problems)
     parts.push_back("<span class=\"activity bad\">" + escape_html(problem) + "</span>");

@@ -191,6 +191,15 @@ std::vector<std::string> layers_of(const Arm& arm, const std::string& prefix) {
   return layers_of(std::span(&arm, 1), prefix);
 }
 
+std::vector<std::string> measured_layers(std::span<const Arm> arms) {
+  std::set<std::string> layers;
+  for (const auto* prefix : {&id::kKappas, &id::kLearning})
+    for (auto& layer : layers_of(arms, *prefix)) layers.insert(std::move(layer));
+  std::vector<std::string> sorted(layers.begin(), layers.end());
+  std::sort(sorted.begin(), sorted.end(), natural_less);
+  return sorted;
+}
+
 std::vector<std::string> layers_of(std::span<const Arm> arms, const std::string& prefix) {
   std::set<std::string> layers;
   for (const Arm& arm : arms) {

@@ -86,6 +86,8 @@ std::string status_text(const store::Scalar& scalar);
 
 /// Layers that have a series beginning with `prefix` in any arm, in natural order.
 std::vector<std::string> layers_of(std::span<const Arm> arms, const std::string& prefix);
+/// Layers whose features were measured, by their condition numbers or their learning times.
+std::vector<std::string> measured_layers(std::span<const Arm> arms);
 /// Of one arm, without a copy of it.
 std::vector<std::string> layers_of(const Arm& arm, const std::string& prefix);
 

@@ -20,7 +20,7 @@ std::size_t common(const Names& names) {
 
 }  // namespace
 
-LayerNames::LayerNames(const std::vector<Arm>& arms) : LayerNames(layers_of(arms, id::kKappas)) {}
+LayerNames::LayerNames(const std::vector<Arm>& arms) : LayerNames(measured_layers(arms)) {}
 
 LayerNames::LayerNames(const std::vector<std::string>& layers) {
   if (layers.size() < 2) return;

@@ -12,6 +12,23 @@
 namespace kappascope::reports {
 namespace {
 
+/// In which numbers an answer is given: steps to learn 90 % where a run measured them, else κ.
+struct Terms {
+  bool steps = false;
+
+  explicit Terms(const std::vector<Arm>& arms)
+      : steps(std::ranges::any_of(arms, [](const Arm& arm) { return arm.has(id::kLearning); })) {}
+  [[nodiscard]] std::vector<std::string> layers(const Arm& arm) const {
+    return layers_of(arm, steps ? std::string(id::kLearning) : std::string(id::kKappas));
+  }
+  [[nodiscard]] std::optional<Ratio> changes(const Arm& arm, const std::string& layer) const {
+    return steps ? steps_bias_changes(arm, layer) : bias_changes(arm, layer);
+  }
+  [[nodiscard]] std::optional<Ratio> costs(const Arm& arm, const std::string& layer) const {
+    return steps ? steps_mean_costs(arm, layer) : mean_costs(arm, layer);
+  }
+};
+
 struct Effect {
   std::size_t better = 0, worse = 0, even = 0, open = 0;  ///< layers, as the intervals decide
   std::optional<Ratio> largest;  ///< κ with the bias over κ without, where it changes most
@@ -20,11 +37,11 @@ struct Effect {
 };
 
 /// Both sides are of the same rows; the interval takes them as dependent in the worst way.
-Effect effect_of(const Arm& arm) {
+Effect effect_of(const Arm& arm, const Terms& terms) {
   Effect effect;
-  for (const auto& layer : layers_of(arm, id::kKappas)) {
-    if (!has_bias(arm, layer)) continue;
-    const auto ratio = bias_changes(arm, layer);
+  for (const auto& layer : terms.layers(arm)) {
+    if (!has_bias(arm, layer) && arm.series(id::kLearningWithBias, layer).empty()) continue;
+    const auto ratio = terms.changes(arm, layer);
     if (!ratio || !ratio->lower) {
       ++effect.open;
       continue;
@@ -56,29 +73,34 @@ std::string layers_text(const Effect& effect) {
 }
 
 /// What the mean costs where no arm has a bias: what one could gain.
-Answer without_bias(const std::vector<Arm>& arms, Answer out) {
+Answer without_bias(const std::vector<Arm>& arms, const Terms& terms, Answer out) {
   out.answer = "no arm has one";
   const LayerNames short_name(arms);
   const Ratio* most = nullptr;
   std::vector<std::pair<std::size_t, Ratio>> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {
     std::optional<Ratio> worst;
-    for (const auto& layer : layers_of(arms[a], id::kKappas)) {
-      auto ratio = mean_costs(arms[a], layer);
+    for (const auto& layer : terms.layers(arms[a])) {
+      auto ratio = terms.costs(arms[a], layer);
       if (ratio && (!worst || ratio->value > worst->value)) worst = std::move(ratio);
     }
     if (worst) found.emplace_back(a, *worst);
   }
   for (const auto& [a, ratio] : found) {
-    out.readings.push_back(
-        {a,
-         fmt::format("the mean costs {}× in {}", words(ratio.value), short_name(ratio.layer)),
-         ratio.lower ? fmt::format("{}–{}×", words(*ratio.lower), words(*ratio.upper))
-                     : "no interval"});
+    out.readings.push_back({a,
+                            fmt::format("the mean costs {}× {}in {}",
+                                        words(ratio.value),
+                                        terms.steps ? "the steps " : "",
+                                        short_name(ratio.layer)),
+                            ratio.lower
+                                ? fmt::format("{}–{}×", words(*ratio.lower), words(*ratio.upper))
+                                : "no interval"});
     if (most == nullptr || ratio.value > most->value) most = &ratio;
   }
-  out.why = most == nullptr
-                ? "What the mean of the features costs is not resolved in any layer."
+  out.why = most == nullptr ? "What the mean of the features costs is not resolved in any layer."
+            : terms.steps
+                ? "Steps to learn 90 % with the mean over those without it: what a bias could take "
+                  "up at best; `kappascope advise` says more."
                 : "κ(Σ+μμᵀ)/κ(Σ) is what a bias could take up at best; `kappascope advise` says "
                   "more.";
   return out;
@@ -90,27 +112,34 @@ Answer bias(const std::vector<Arm>& arms) {
   Answer out{
       .id = "bias", .question = "Did the post-gating bias help?", .figure = "intercept_absorption"};
   const LayerNames short_name(arms);
+  const Terms terms(arms);
   std::size_t better = 0;
   std::size_t worse = 0;
   std::size_t layers = 0;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    const Effect effect = effect_of(arms[a]);
+    const Effect effect = effect_of(arms[a], terms);
     if (effect.layers() == 0) continue;
     better += effect.better;
     worse += effect.worse;
     layers += effect.layers();
-    Reading reading{a, "κ with the bias over κ without it is not resolved in any layer", ""};
+    Reading reading{a,
+                    fmt::format("{} with the bias over {} without it is not resolved in any layer",
+                                terms.steps ? "steps" : "κ",
+                                terms.steps ? "steps" : "κ"),
+                    ""};
     if (effect.largest) {
       const Ratio& ratio = *effect.largest;
-      reading.number = fmt::format("it changes κ(Σ+μμᵀ) most in {}: to {}× of it",
+      reading.number = fmt::format("it changes {} most in {}: to {}× of {}",
+                                   terms.steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
                                    short_name(ratio.layer),
-                                   words(ratio.value));
+                                   words(ratio.value),
+                                   terms.steps ? "those" : "it");
       reading.interval =
           fmt::format("{}–{}×; {}", words(*ratio.lower), words(*ratio.upper), layers_text(effect));
     }
     out.readings.push_back(std::move(reading));
   }
-  if (layers == 0) return without_bias(arms, std::move(out));
+  if (layers == 0) return without_bias(arms, terms, std::move(out));
   out.answer = better > 0 && worse == 0   ? better == layers ? "yes" : "yes, in part"
                : better == 0 && worse > 0 ? "no"
                : better > 0               ? "mixed"
@@ -120,9 +149,11 @@ Answer bias(const std::vector<Arm>& arms) {
               : better > 0               ? Grade::kWatch
                                          : Grade::kOpen;
   out.why = fmt::format(
-      "Within a run: κ of the W_d block with the learned bias over κ without it, on the same "
+      "Within a run: {} of the W_d block with the learned bias over {} without it, on the same "
       "features; lower in {} of {} layers. The loss need not follow, and a difference between "
       "arms may be luck of their seeds.",
+      terms.steps ? "steps to learn 90 %" : "κ",
+      terms.steps ? "those" : "κ",
       better,
       layers);
   return out;

@@ -9,17 +9,33 @@
 
 namespace kappascope::reports {
 
+namespace {
+
+bool is_kappa(const std::string& name) {
+  return id::kKappas.contains(name) && name != id::kKappaMeanCosts && name != id::kKappaBiasLeaves;
+}
+
+bool is_steps(const std::string& name) {
+  return id::kLearning.contains(name) && name != id::kLearningMeanCosts &&
+         name != id::kLearningBiasLeaves && name != id::kLearningBiasChanges;
+}
+
+}  // namespace
+
 Answer trust(const std::vector<Arm>& arms) {
   Answer out{.id = "trust", .question = "How far to trust this", .figure = "estimates"};
+  // By what the other answers rest on: learning times where there are any.
+  const bool by_steps =
+      std::ranges::any_of(arms, [](const Arm& arm) { return arm.has(id::kLearning); });
   std::size_t all = 0;
   std::size_t resolved = 0;
   std::size_t damaged = 0;
   for (const Arm& arm : arms) {
     damaged += arm.damaged.size();
     for (const auto& [key, points] : arm.scalars) {
-      if (!id::kKappas.contains(key.name)) continue;
-      if (key.name == id::kKappaMeanCosts || key.name == id::kKappaBiasLeaves) continue;
-      const auto* point = arm.last(key.name, key.layer);
+      if (by_steps ? !is_steps(key.name) : !is_kappa(key.name)) continue;
+      // A learning time that is not known has no number, and counts all the same.
+      const auto* point = by_steps ? &points.back() : arm.last(key.name, key.layer);
       if (point == nullptr) continue;
       ++all;
       resolved += is_resolved(point->scalar) ? 1U : 0U;
@@ -30,9 +46,10 @@ Answer trust(const std::vector<Arm>& arms) {
               : share < 0.9 || damaged > 0 ? Grade::kWatch
                                            : Grade::kGood;
   if (all > 0) {
-    out.why = fmt::format("{} of {} condition numbers at the end are resolved{}. ",
+    out.why = fmt::format("{} of {} {} at the end are resolved{}. ",
                           resolved,
                           all,
+                          by_steps ? "learning times" : "condition numbers",
                           resolved < all ? "; the others are drawn hollow" : "");
   }
   if (damaged > 0) {
@@ -48,7 +65,7 @@ Answer trust(const std::vector<Arm>& arms) {
         seeds ? "not by their medians alone" : "not at all, as one run an arm may be luck",
         how_to_be_surer(arms));
   }
-  out.answer = all == 0                     ? "no condition number yet"
+  out.answer = all == 0                     ? "nothing measured yet"
                : out.grade == Grade::kGood  ? "as far as the intervals say"
                : out.grade == Grade::kWatch ? "some numbers not at all"
                                             : "most numbers not at all";

@@ -76,6 +76,7 @@ WorstLayer worst_layer_of(const Arm& arm) {
 }
 
 Answer worst_layer(const std::vector<Arm>& arms) {
+  if (auto by_steps = slowest_layer(arms)) return *by_steps;
   Answer out{.id = "worst_layer",
              .question = "Which layer is worst conditioned?",
              .answer = "not measured",

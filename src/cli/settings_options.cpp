@@ -244,6 +244,9 @@ OptionGroup probes_group(Settings& s) {
   auto made = group("probes", "what is measured, how often, and at what cost");
   made.options.add_options()(
       "probes.features", flag(p.features), "measure feature moments and condition numbers")(
+      "probes.learning",
+      flag(p.learning),
+      "measure how many steps of gradient descent a layer needs to learn")(
       "probes.intercept",
       flag(p.intercept),
       "measure how far the post-gating bias cancels the mean")(

@@ -14,15 +14,17 @@
 /// Σ+μμᵀ without a bias, Σ+(μ+b)(μ+b)ᵀ with a post-gating bias b. On a squared loss, full batch,
 /// gradient descent with weights that start at zero and the rate 1/λmax leaves after T steps
 /// (1 - λ/λmax)^T of the weights' error along an eigenvector of M with eigenvalue λ, and λ times
-/// the square of that of the loss. A target with no preferred direction, W* of independent entries,
-/// has error λ there at the start. So of the loss there remains the share
+/// the square of that of the loss. For a target with no preferred direction, W* of independent
+/// entries, there remains of what the features' variation can explain the share
 ///
-///   R(T) = Σ λ_i (1 - λ_i/λmax)^{2T} / Σ λ_i,
+///   R(T) = tr[Σ (1 - M/λmax)^{2T}] / tr Σ,   for M = Σ:  Σ λ_i (1 - λ_i/λmax)^{2T} / Σ λ_i,
 ///
-/// and `steps to 90 %` is the T with R(T) = 0.1. Where one eigenvalue, as that of a large mean, is
-/// far above the rest, the rate is limited by it and all else is learned slowly: what κ says of the
-/// single slowest direction, this says of the part that matters. R weights eigenvalues by
-/// themselves, so that the small ones, which a sample does not show, hardly count.
+/// and `steps to 90 %` is the T with R(T) = 0.1. The mean's own part, a constant, is left out: it
+/// is learned first, and were it counted, a mean that is large enough would make every layer look
+/// fast. What it does is to make one eigenvalue of M large, which limits the rate for all else. κ
+/// says how it stands with the single slowest direction, R with the part that matters; it weights
+/// directions by their variance, so that the small ones, which a sample does not show, hardly
+/// count.
 ///
 ///   const auto found = learning(rows, bias);   // rows: [n, d]
 ///   found.second_moment.ninety.value, .lower, .upper
@@ -58,6 +60,8 @@ struct LearningTimes {
   /// Steps to 90 % of Σ+μμᵀ over those of Σ: what the mean costs; and of Σ+(μ+b)(μ+b)ᵀ over those
   /// of Σ: what the bias leaves of it. The interval takes errors in pairs.
   PairedRatio mean_costs, bias_leaves;
+  /// Steps to 90 % of Σ+(μ+b)(μ+b)ᵀ over those of Σ+μμᵀ: what the bias changes. 1 without one.
+  PairedRatio bias_changes;
 };
 
 struct Learning : LearningTimes {
@@ -68,9 +72,9 @@ struct Learning : LearningTimes {
 
 struct LearningOptions {
   double confidence = 0.95;  ///< of the intervals, in (0, 1)
-  /// So many rows follow each other and depend on one another (the tokens of a sequence); 1: rows
+  /// So many rows follow each other and depend on one another (the tokens of a sequence). 0: rows
   /// are independent.
-  Eigen::Index rows_per_group = 1;
+  Eigen::Index rows_per_group = 0;
   /// Scale every matrix to unit diagonal first, as Adam does to a quadratic loss.
   bool scaled = false;
 };

@@ -28,6 +28,7 @@ enum class ExistingRun {
 /// are cut to its budget, or its window is put off. A window that fails is an event, and never ends
 /// training.
 struct ProbeOptions {
+  bool learning = true;           ///< steps of gradient descent until a layer has learned
   bool features = true;           ///< moments and condition numbers
   bool intercept = true;          ///< what the post-gating bias has absorbed
   bool gradient_variance = true;  ///< Lemma 2
@@ -36,8 +37,9 @@ struct ProbeOptions {
   int64_t window = 4;         ///< steps observed for each
   int64_t hessian_every = 0;  ///< steps between spectra; 0 = ten times `every`
   int64_t last_step = -1;     ///< the last step of training when known: measured too
-  /// Share of the training time that all probes but the Hessian may use together; each has a part
-  /// by what it costs. 0 = no limit: then what is probed depends on step numbers alone.
+  /// Share of the training time that all probes but the Hessian may use together. Half is for
+  /// learning times, and of the rest each has a part by what it costs. 0 = no limit: then what is
+  /// probed depends on step numbers alone.
   double budget = 0.01;
   double hessian_budget = 0.005;
   int64_t sample_rows = 512;  ///< rows kept a layer, for the tails

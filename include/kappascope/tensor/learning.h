@@ -25,10 +25,11 @@ struct LearningOptions : linalg::LearningOptions {
 /// of the jackknife's, for every row has its own sign.
 ///
 /// `rows` is [n, d], or [sequences, tokens, d]: the rows of one sequence then count as dependent
-/// unless options.rows_per_group is above 1. `bias` is [d], or undefined. Throws for tensors of
-/// another shape or that are not floating point. Cost: 4 n d multiply-adds a step and column, with
-/// 23 columns for wide layers and up to 100 for narrow ones. Memory beside the rows: four times as
-/// many columns of d, and an eighth of the rows where they are narrower than float.
+/// unless options.rows_per_group says otherwise (1: they are independent). `bias` is [d], or
+/// undefined. Throws for tensors of another shape or that are not floating point. Cost: 4 n d
+/// multiply-adds a step and column, with 23 columns for wide layers and up to 100 for narrow ones.
+/// Memory beside the rows: four times as many columns of d, and an eighth of the rows where they
+/// are narrower than float.
 linalg::Learning learning(const at::Tensor& rows,
                           const at::Tensor& bias = {},
                           const LearningOptions& options = {});

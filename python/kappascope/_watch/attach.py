@@ -22,7 +22,7 @@ from .scope import Scope, open_scopes
 from .together import Meeting, all_agree
 from .watched import Watched
 
-_PROBES = ("features", "intercept", "gradient_variance", "hessian")
+_PROBES = ("learning", "features", "intercept", "gradient_variance", "hessian")
 
 
 def attach(
@@ -71,7 +71,8 @@ def attach(
         each update.
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() tells what was found.
-    probes: one or several of "features" (moments and condition numbers), "intercept" (what a
+    probes: one or several of "learning" (steps of gradient descent until a layer has learned),
+        "features" (moments and condition numbers), "intercept" (what a
         post-gating bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs
         curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,

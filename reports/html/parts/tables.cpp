@@ -15,7 +15,8 @@ namespace kappascope::reports {
 namespace {
 
 struct Kind {
-  store::SeriesId name, shrunk;
+  store::SeriesId name;
+  std::optional<store::SeriesId> shrunk{};
   const char* label = "";
 };
 
@@ -25,7 +26,7 @@ std::string estimate_row(const Arm& arm, const std::string& layer, const Kind& k
   if (all.empty()) return "";
   if (point == nullptr) point = &all.back();
   const store::Scalar& s = point->scalar;
-  const auto* shrunk = arm.last(kind.shrunk, layer);
+  const auto* shrunk = kind.shrunk ? arm.last(*kind.shrunk, layer) : nullptr;
   const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };
   std::string bounds = interval(s);
   if (bounds.empty()) bounds = "none";
@@ -76,13 +77,19 @@ std::string table_of_runs(const std::vector<std::string>& names,
 }
 
 std::string estimates_html(const std::vector<Arm>& arms) {
-  static constexpr std::array<Kind, 3> kKinds = {
+  static constexpr std::array<Kind, 9> kKinds = {
       {{id::kKappaSigma, id::kKappaSigmaShrunk, "κ(Σ)"},
        {id::kKappaSecondMoment, id::kKappaSecondMomentShrunk, "κ(Σ+μμᵀ)"},
-       {id::kKappaWithBias, id::kKappaWithBiasShrunk, "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
+       {id::kKappaWithBias, id::kKappaWithBiasShrunk, "κ(Σ+(μ+b)(μ+b)ᵀ)"},
+       {id::kLearningSigma, std::nullopt, "steps to 90 %, Σ"},
+       {id::kLearningSecondMoment, std::nullopt, "steps to 90 %, Σ+μμᵀ"},
+       {id::kLearningWithBias, std::nullopt, "steps to 90 %, Σ+(μ+b)(μ+b)ᵀ"},
+       {id::kLearningSigmaHalf, std::nullopt, "steps to 50 %, Σ"},
+       {id::kLearningSecondMomentHalf, std::nullopt, "steps to 50 %, Σ+μμᵀ"},
+       {id::kLearningWithBiasHalf, std::nullopt, "steps to 50 %, Σ+(μ+b)(μ+b)ᵀ"}}};
   std::string rows;
   std::size_t count = 0;
-  for (const auto& layer : layers_of(arms, id::kKappas)) {
+  for (const auto& layer : measured_layers(arms)) {
     for (const Arm& arm : arms) {
       for (const Kind& kind : kKinds) {
         const auto row = estimate_row(arm, layer, kind);

@@ -41,6 +41,8 @@ std::string why_not_recorded(const std::string& metric, const Settings& settings
                  : "attack.rows is 0";
     case Emitter::kFeatures:
       return off(settings.probes.features, "features");
+    case Emitter::kLearning:
+      return off(settings.probes.learning, "learning");
     case Emitter::kIntercept:
       if (bias != "post-gating" && bias != "both") return "model.bias is " + bias;
       return off(settings.probes.intercept, "intercept");

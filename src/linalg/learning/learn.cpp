@@ -160,10 +160,12 @@ LearningTimes learn(const Sketch& sigma,
   result.mean_costs = ratio(raw, plain, reach);
   result.with_bias = result.second_moment;
   result.bias_leaves = result.mean_costs;
+  result.bias_changes = {1, 1, 1};
   if (with_bias.has_bias) {
     const MatrixSteps biased(found.at(&with_bias), 1);
     result.with_bias = time(biased, reach);
     result.bias_leaves = ratio(biased, plain, reach);
+    result.bias_changes = ratio(biased, raw, reach);
   }
   return result;
 }
@@ -174,8 +176,12 @@ LearningTimes not_learned(Resolution resolution, const std::string& reason) {
   none.resolution = resolution;
   none.reason = reason;
   const LearningTime time{none, none, none};
-  return {
-      .sigma = time, .second_moment = time, .with_bias = time, .mean_costs = {}, .bias_leaves = {}};
+  return {.sigma = time,
+          .second_moment = time,
+          .with_bias = time,
+          .mean_costs = {},
+          .bias_leaves = {},
+          .bias_changes = {}};
 }
 
 std::vector<Eigen::VectorXd> scales_of(const Eigen::VectorXd& mean,

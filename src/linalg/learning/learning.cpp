@@ -54,10 +54,11 @@ void check(const LearningOptions& options,
   require(options.confidence > 0 && options.confidence < 1,
           "the confidence of an interval lies in (0, 1), got {}",
           options.confidence);
-  require(options.rows_per_group >= 1 && rows % options.rows_per_group == 0,
-          "groups of {} do not divide {} rows",
-          options.rows_per_group,
-          rows);
+  require(
+      options.rows_per_group >= 0 && rows % std::max<Eigen::Index>(1, options.rows_per_group) == 0,
+      "groups of {} do not divide {} rows",
+      options.rows_per_group,
+      rows);
   require(bias.size() == 0 || bias.size() == dimension,
           "a bias of {} features cannot be one of {}",
           bias.size(),
@@ -175,9 +176,10 @@ Learning learning(const Eigen::Ref<const RowMatrixD>& rows,
                   const LearningOptions& options) {
   check(options, rows.rows(), rows.cols(), bias);
   std::vector<Eigen::Index> kept, group_rows;
-  for (Eigen::Index first = 0; first < rows.rows(); first += options.rows_per_group) {
+  const auto length = std::max<Eigen::Index>(1, options.rows_per_group);
+  for (Eigen::Index first = 0; first < rows.rows(); first += length) {
     const auto before = std::ssize(kept);
-    for (Eigen::Index i = first; i < first + options.rows_per_group; ++i)
+    for (Eigen::Index i = first; i < first + length; ++i)
       if (rows.row(i).allFinite()) kept.push_back(i);
     if (std::ssize(kept) > before) group_rows.push_back(std::ssize(kept) - before);
   }

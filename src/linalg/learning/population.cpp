@@ -131,8 +131,12 @@ LogSteps Population::log_steps(int along, double unresolved, double largest) con
     const Eigen::VectorXd before = nodes(moved);
     Eigen::MatrixXd updated = c * c.transpose();
     updated.diagonal() += before;
+    const auto [after, vectors] = symmetric_eigen(updated);
+    // Of the trace of Σ, as much lies along each new eigenvector v as vᵀΣv.
+    const Eigen::VectorXd along_new = vectors.cwiseAbs2().transpose() * before;
     for (const double x : before) at.push_back(x), weight.push_back(-x);
-    for (const double x : symmetric_eigenvalues(updated)) at.push_back(x), weight.push_back(x);
+    for (Eigen::Index k = 0; k < after.size(); ++k)
+      at.push_back(after(k)), weight.push_back(along_new(k));
     updated(updated.rows() - 1, updated.rows() - 1) += largest - largest_;
     top = std::max(top, symmetric_eigenvalues(updated).maxCoeff());
   }

@@ -28,8 +28,9 @@ class Population {
   explicit Population(const std::vector<TriedPart>& parts, Side side = Side::kMiddle);
 
   static constexpr int kNone = -1;
-  /// Of Σ, or of Σ + ccᵀ for the vector `along` of Trained::along. What the rows do not resolve
-  /// lies at `unresolved`, and λmax of Σ is `largest`. Infinite where a share always remains.
+  /// Of Σ, learned with Σ or with Σ + ccᵀ for the vector `along` of Trained::along. What the rows
+  /// do not resolve lies at `unresolved`, and λmax of Σ is `largest`. Infinite where a share always
+  /// remains.
   [[nodiscard]] LogSteps log_steps(int along, double unresolved, double largest) const;
 
   [[nodiscard]] double floor() const { return floor_; }  ///< the smallest κ that is resolved

@@ -75,6 +75,37 @@ void add_training(std::vector<SeriesInfo>& out) {
   out[out.size() - 2].attribute = attribute::kBudget;
 }
 
+void add_learning(std::vector<SeriesInfo>& out) {
+  add({Emitter::kLearning, Scope::kLayer, kKappa},
+      {{id::kLearningSigma,
+        "steps",
+        "of gradient descent until 90 % is learned, with Σ: the mean absorbed",
+        kFigure | kTable | kStudy},
+       {id::kLearningSecondMoment,
+        "steps",
+        "the same with Σ+μμᵀ: the W_d block without a bias",
+        kFigure | kTable | kStudy},
+       {id::kLearningWithBias,
+        "steps",
+        "the same with Σ+(μ+b)(μ+b)ᵀ: the W_d block at the bias b of this moment",
+        kFigure | kTable | kStudy},
+       {id::kLearningSigmaHalf, "steps", "until half is learned, with Σ", kTable},
+       {id::kLearningSecondMomentHalf, "steps", "the same with Σ+μμᵀ", kTable},
+       {id::kLearningWithBiasHalf, "steps", "the same with Σ+(μ+b)(μ+b)ᵀ", kTable}},
+      out);
+  add({Emitter::kLearning, Scope::kLayer, kNumber},
+      {{id::kLearningMeanCosts,
+        "1",
+        "steps to 90 % with Σ+μμᵀ over those with Σ, 95 % in pairs of rows",
+        kFindings | kStudy},
+       {id::kLearningBiasLeaves, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", kFindings | kStudy},
+       {id::kLearningBiasChanges,
+        "1",
+        "steps to 90 % with Σ+(μ+b)(μ+b)ᵀ over those with Σ+μμᵀ, the same",
+        kFindings | kStudy}},
+      out);
+}
+
 void add_features(std::vector<SeriesInfo>& out) {
   const Group kappa{Emitter::kFeatures, Scope::kLayer, kKappa};
   const Group number{Emitter::kFeatures, Scope::kLayer, kNumber};
@@ -219,6 +250,7 @@ void add_hessian(std::vector<SeriesInfo>& out) {
 std::vector<SeriesInfo> rows_of_runs() {
   std::vector<SeriesInfo> rows;
   add_training(rows);
+  add_learning(rows);
   add_features(rows);
   add_gradients(rows);
   add_hessian(rows);

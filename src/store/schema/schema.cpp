@@ -80,6 +80,8 @@ std::string_view text_of(Emitter emitter) {
       return "classification";
     case Emitter::kFeatures:
       return "probe features";
+    case Emitter::kLearning:
+      return "probe learning";
     case Emitter::kIntercept:
       return "probe intercept";
     case Emitter::kGradientVariance:

@@ -22,7 +22,7 @@ constexpr double kNothing = 1e-7;
 
 /// As many random vectors a block as make their error a few per cent.
 int64_t probes_for(int64_t dimension, int asked) {
-  constexpr int64_t kSamples = 1024, kMost = 8;
+  constexpr int64_t kSamples = 512, kMost = 8;
   return asked > 0 ? asked : std::clamp<int64_t>(kSamples / dimension, 1, kMost);
 }
 

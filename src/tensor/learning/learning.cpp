@@ -92,7 +92,7 @@ linalg::Learning learning(const at::Tensor& rows,
   require(rows.defined() && (rows.dim() == 2 || rows.dim() == 3),
           "features must be [rows, d] or [sequences, tokens, d], got {} dimensions",
           rows.defined() ? rows.dim() : 0);
-  const auto group = options.rows_per_group > 1 ? options.rows_per_group
+  const auto group = options.rows_per_group > 0 ? options.rows_per_group
                      : rows.dim() == 3          ? std::max<int64_t>(1, rows.size(1))
                                                 : 1;
   const auto values = rows.reshape({-1, rows.size(-1)});

@@ -36,8 +36,8 @@ void cover(const Eigen::VectorXd& spectrum, Eigen::Index n, bool sequences) {
       Eigen::VectorXd::Constant(kD, 2 * std::sqrt(spectrum.sum() / static_cast<double>(kD)));
   Eigen::MatrixXd moment = mu * mu.transpose();
   moment.diagonal() += spectrum;
-  const double truth = steps_of(spectrum, 0.1),
-               with_mean = steps_of(dense_eigenvalues(moment), 0.1);
+  const Eigen::MatrixXd sigma = spectrum.asDiagonal();
+  const double truth = steps_of(sigma, sigma, 0.1), with_mean = steps_of(sigma, moment, 0.1);
   int missed = 0, missed_mean = 0, missed_ratio = 0, silent = 0;
   for (int draw = 0; draw < kDraws; ++draw) {
     const auto seed = static_cast<std::uint64_t>(100 + 2 * draw);

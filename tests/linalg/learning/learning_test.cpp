@@ -41,21 +41,24 @@ Eigen::MatrixXd updated(const Eigen::VectorXd& spectrum, const Eigen::VectorXd& 
 
 // The population's spectrum is fitted on a grid of ratio 1.1 to 1.25, with what lies between two
 // nodes shared among them, so that a number of steps is off by a few per cent.
-void check_times(const LearningTime& found, const Eigen::VectorXd& spectrum) {
-  CHECK(found.half.value == Approx(steps_of(spectrum, 0.5)).epsilon(0.03));
-  CHECK(found.ninety.value == Approx(steps_of(spectrum, 0.1)).epsilon(0.03));
-  CHECK(found.ninety_nine.value == Approx(steps_of(spectrum, 0.01)).epsilon(0.03));
+void check_times(const LearningTime& found,
+                 const Eigen::MatrixXd& sigma,
+                 const Eigen::MatrixXd& m) {
+  CHECK(found.half.value == Approx(steps_of(sigma, m, 0.5)).epsilon(0.03));
+  CHECK(found.ninety.value == Approx(steps_of(sigma, m, 0.1)).epsilon(0.03));
+  CHECK(found.ninety_nine.value == Approx(steps_of(sigma, m, 0.01)).epsilon(0.03));
 }
 
 }  // namespace
 
 TEST_CASE("rows that show their population exactly give its learning times") {
   const auto spectrum = some_spectrum();
-  const Eigen::VectorXd mu = 3 * gaussian_matrix(kD, 1, 5), bias = -0.8 * mu;
+  const Eigen::VectorXd mu = 20 * gaussian_matrix(kD, 1, 5), bias = -0.8 * mu;
   const auto found = learning(exact_rows(spectrum, mu), bias);
-  check_times(found.sigma, spectrum);
-  check_times(found.second_moment, dense_eigenvalues(updated(spectrum, mu)));
-  check_times(found.with_bias, dense_eigenvalues(updated(spectrum, mu + bias)));
+  const Eigen::MatrixXd sigma = spectrum.asDiagonal();
+  check_times(found.sigma, sigma, sigma);
+  check_times(found.second_moment, sigma, updated(spectrum, mu));
+  check_times(found.with_bias, sigma, updated(spectrum, mu + bias));
   CHECK(found.sigma.ninety.resolution == Resolution::kResolved);
   CHECK(found.mean_costs.value ==
         Approx(found.second_moment.ninety.value / found.sigma.ninety.value));
@@ -74,15 +77,27 @@ TEST_CASE("a bias of minus the mean brings the learning time to that of the cova
 TEST_CASE("with diagonal scaling the learning times are those of the scaled matrices") {
   const auto spectrum = some_spectrum();
   const Eigen::VectorXd mu = 0.7 * gaussian_matrix(kD, 1, 7), bias = 0.3 * mu;
-  const auto scaled = [&](const Eigen::VectorXd& c) -> Eigen::VectorXd {
-    const Eigen::MatrixXd matrix = updated(spectrum, c);
-    const Eigen::VectorXd unit = matrix.diagonal().cwiseSqrt().cwiseInverse();
-    return dense_eigenvalues(unit.asDiagonal() * matrix * unit.asDiagonal());
+  const auto check_scaled = [&](const LearningTime& time, const Eigen::VectorXd& c) {
+    const Eigen::MatrixXd matrix = updated(spectrum, c), sigma = spectrum.asDiagonal();
+    const auto unit = matrix.diagonal().cwiseSqrt().cwiseInverse().asDiagonal();
+    check_times(time, unit * sigma * unit, unit * matrix * unit);
   };
   const auto found = learning(exact_rows(spectrum, mu), bias, {.scaled = true});
   CHECK(found.sigma.ninety.value == Approx(1));
-  check_times(found.second_moment, scaled(mu));
-  check_times(found.with_bias, scaled(mu + bias));
+  check_scaled(found.second_moment, mu);
+  check_scaled(found.with_bias, mu + bias);
+}
+
+TEST_CASE("a larger mean makes a layer slower, however large it is") {
+  const Eigen::VectorXd direction = gaussian_matrix(kD, 1, 15).normalized();
+  // A short one may help: it adds to what varies little.
+  double before = 1;
+  for (const double length : {50.0, 200.0, 1000.0}) {
+    const auto found = learning(exact_rows(some_spectrum(), length * direction));
+    CHECK(found.mean_costs.value > before);
+    before = found.mean_costs.value;
+  }
+  CHECK(before > 100);
 }
 
 TEST_CASE("learning times do not depend on the scale or the basis of features") {

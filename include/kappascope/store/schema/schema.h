@@ -23,6 +23,7 @@ enum class Emitter : std::uint8_t {
   kTraining,          ///< the trainer and its session, in every run
   kClassification,    ///< a problem with classes, and its attacks
   kFeatures,          ///< the probe of the features' moments
+  kLearning,          ///< the probe of learning times
   kIntercept,         ///< the probe of the post-gating bias
   kGradientVariance,  ///< the probe of the gradient variance
   kHessian,           ///< the probe of the Hessian

@@ -102,6 +102,17 @@ inline constexpr SeriesId kKappaMeanCosts{"kappa/mean_costs"};
 inline constexpr SeriesId kKappaBiasLeaves{"kappa/bias_leaves"};
 inline constexpr SeriesFamily kKappas{"kappa/"};
 
+inline constexpr SeriesId kLearningSigma{"learning/sigma"};
+inline constexpr SeriesId kLearningSecondMoment{"learning/second_moment"};
+inline constexpr SeriesId kLearningWithBias{"learning/with_bias"};
+inline constexpr SeriesId kLearningSigmaHalf{"learning/sigma_half"};
+inline constexpr SeriesId kLearningSecondMomentHalf{"learning/second_moment_half"};
+inline constexpr SeriesId kLearningWithBiasHalf{"learning/with_bias_half"};
+inline constexpr SeriesId kLearningMeanCosts{"learning/mean_costs"};
+inline constexpr SeriesId kLearningBiasLeaves{"learning/bias_leaves"};
+inline constexpr SeriesId kLearningBiasChanges{"learning/bias_changes"};
+inline constexpr SeriesFamily kLearning{"learning/"};
+
 inline constexpr SeriesId kEffectiveRank{"features/effective_rank"};
 inline constexpr SeriesId kStableRank{"features/stable_rank"};
 inline constexpr SeriesId kIsotropy{"features/isotropy"};

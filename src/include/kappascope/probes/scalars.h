@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "kappascope/linalg/features/kappa.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::probes {
@@ -24,6 +26,19 @@ inline void add_scalar(store::Snapshot& out,
   scalar.upper = upper;
   if (!(value - value == 0)) scalar.status = store::Status::kNonFinite;
   out.scalars.push_back(std::move(scalar));
+}
+
+/// Adds a quotient with its interval, where there is one.
+inline void add_ratio(store::Snapshot& out,
+                      const std::string& name,
+                      const std::string& layer,
+                      const linalg::PairedRatio& ratio) {
+  if (std::isnan(ratio.value)) return;
+  if (std::isnan(ratio.lower)) {
+    add_scalar(out, name, layer, ratio.value);
+  } else {
+    add_scalar(out, name, layer, ratio.value, ratio.lower, ratio.upper);
+  }
 }
 
 }  // namespace kappascope::probes

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/probes/learning_time.h"
+
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kappascope/core/require.h"
+#include "kappascope/probes/scalars.h"
+#include "kappascope/tensor/learning.h"
+#include "probes/layer_states.h"
+#include "probes/layer_windows.h"
+#include "probes/shared_layers.h"
+
+namespace kappascope::probes {
+namespace {
+
+namespace id = store::id;
+
+void add_steps(store::Snapshot& out,
+               const std::string& name,
+               const std::string& layer,
+               const linalg::StepsEstimate& steps,
+               const linalg::Learning& found) {
+  add_scalar(out, name, layer, steps.value, steps.lower, steps.upper);
+  auto& scalar = out.scalars.back();
+  scalar.n = static_cast<double>(found.rows);
+  scalar.n_effective = static_cast<double>(found.groups);
+  scalar.status = store::Status::parse(linalg::to_string(steps.resolution));
+}
+
+}  // namespace
+
+int64_t LearningTime::capacity_for(int64_t dimension) {
+  constexpr int64_t kNarrow = 1024, kWide = 8192;
+  return std::clamp(2 * dimension, kNarrow, kWide);
+}
+
+void LearningTime::observe(const session::StepView& view) {
+  for (const auto& layer : *view.layers)
+    observe_layer(layers_, failures_, layer.name, [&] { add_pass(layer); });
+}
+
+void LearningTime::add_pass(const session::LayerView& view) {
+  const auto dimension = view.features.size(1);
+  auto found = layers_.find(view.name);
+  if (found == layers_.end()) {
+    const Layer fresh{tensor::RowSample(capacity_for(dimension)), dimension};
+    found = layers_.emplace(view.name, fresh).first;
+  }
+  auto& layer = found->second;
+  layer.sample.update(view.features, view.mask, view.rows_per_group);
+  layer.bias = view.bias.defined() ? view.bias.clone() : at::Tensor();
+}
+
+void LearningTime::emit(store::Snapshot& out) {
+  emit_layers(layers_, failures_, name(), out, write);
+}
+
+void LearningTime::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
+  if (layer.sample.kept() == 0) return;
+  const auto rows = layer.sample.rows();
+  const auto bias =
+      layer.bias.defined() && layer.bias.isfinite().all().item<bool>() ? layer.bias : at::Tensor();
+  const auto found = tensor::learning(rows, layer.sample.group_rows(), bias);
+  add_steps(out, id::kLearningSigma, name, found.sigma.ninety, found);
+  add_steps(out, id::kLearningSigmaHalf, name, found.sigma.half, found);
+  add_steps(out, id::kLearningSecondMoment, name, found.second_moment.ninety, found);
+  add_steps(out, id::kLearningSecondMomentHalf, name, found.second_moment.half, found);
+  add_ratio(out, id::kLearningMeanCosts, name, found.mean_costs);
+  if (!bias.defined()) return;
+  add_steps(out, id::kLearningWithBias, name, found.with_bias.ninety, found);
+  add_steps(out, id::kLearningWithBiasHalf, name, found.with_bias.half, found);
+  add_ratio(out, id::kLearningBiasLeaves, name, found.bias_leaves);
+  add_ratio(out, id::kLearningBiasChanges, name, found.bias_changes);
+}
+
+void LearningTime::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
+  // As many rows come together as one process would keep.
+  for (auto& [name, layer] : layers_)
+    layer.sample.limit(capacity_for(layer.dimension) / group.size());
+  share_layers(group, layers_, failures_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
+    sum.sample.limit(capacity_for(sum.dimension));
+    sum.sample.merge(layer.sample);
+  });
+  emit(out);
+}
+
+tensor::State LearningTime::state_of(const Layer& layer) {
+  tensor::State out;
+  out.set("dimension", layer.dimension);
+  out.set("sample", layer.sample.state());
+  if (layer.bias.defined()) out.set("bias", layer.bias);
+  return out;
+}
+
+LearningTime::Layer LearningTime::layer_of(const tensor::State& state) {
+  const auto dimension = state.integer("dimension");
+  require(dimension >= 1, "a layer cannot have {} features", dimension);
+  Layer layer{tensor::RowSample(1), dimension};
+  layer.sample.load(state.inner("sample"), dimension);
+  if (state.has("bias")) layer.bias = state.floating_tensor("bias", {dimension});
+  return layer;
+}
+
+tensor::State LearningTime::state() const {
+  return layer_states(layers_, state_of);
+}
+
+void LearningTime::load(const tensor::State& state) {
+  failures_ = {};
+  load_layers(state, layers_, layer_of);
+}
+
+}  // namespace kappascope::probes
