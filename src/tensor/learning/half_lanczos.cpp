@@ -77,6 +77,10 @@ class HalfLanczos {
     for (const auto& part : parts_)
       counts.narrow(0, part.begin, part.end - part.begin).fill_(rows.rows(half, part.left_out));
     counts_ = counts.to(options);
+    std::vector<int64_t> own;
+    for (const auto& part : parts_) own.push_back(part.own);
+    own_ = torch::tensor(own, torch::kLong).to(options.device());
+    join(options);
     std::vector<at::Tensor> beside;
     for (Eigen::Index b = 1 - half; b < rows.blocks().count(); b += 2)
       beside.push_back((rows.sum(b).to(options) * scale_));
@@ -93,17 +97,17 @@ class HalfLanczos {
   /// [d, parts, k] orthonormal vectors along which each part varies most, the last the most.
   [[nodiscard]] at::Tensor directions() const {
     constexpr Eigen::Index kMost = 12;
-    const auto count = std::min(kMost, (basis_.size(0) + 1) / 2);
+    const auto steps = basis_.size(1);
+    const auto count = std::min(kMost, (steps + 1) / 2);
     std::vector<at::Tensor> result;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       const auto ritz = ritz_pairs(found_[static_cast<std::size_t>(parts_[p].own)]).vectors;
-      Eigen::MatrixXd in_basis = Eigen::MatrixXd::Zero(basis_.size(0), count);
+      Eigen::MatrixXd in_basis = Eigen::MatrixXd::Zero(steps, count);
       const auto known = std::min(count, ritz.cols());
       in_basis.topRightCorner(ritz.rows(), known) = ritz.rightCols(known);
       const auto factors =
-          torch::from_blob(in_basis.data(), {count, basis_.size(0)}, torch::kDouble)
-              .to(rows_.options());
-      result.push_back(basis_.select(1, static_cast<int64_t>(p)).t().mm(factors.t()));
+          torch::from_blob(in_basis.data(), {count, steps}, torch::kDouble).to(rows_.options());
+      result.push_back(basis_[static_cast<int64_t>(p)].t().mm(factors.t()));
     }
     return torch::stack(result, 1);
   }
@@ -142,12 +146,31 @@ class HalfLanczos {
     parts_.push_back(std::move(part));
   }
 
+  /// Small blocks are put together: one product of them takes less time than a product of each.
+  void join(const at::TensorOptions& options) {
+    constexpr double kSmall = 16 << 20;  // numbers
+    if (rows_.rows(half_) * static_cast<double>(rows_.dimension()) > kSmall) return;
+    std::vector<at::Tensor> blocks, counted;
+    for (std::size_t p = 1; p < parts_.size(); ++p) {
+      blocks.push_back(rows_.block(parts_[p].left_out));
+      counted.push_back(torch::ones({blocks.back().size(0), columns_}, options));
+      counted.back().narrow(1, parts_[p].begin, parts_[p].end - parts_[p].begin).zero_();
+    }
+    joined_ = torch::cat(blocks);
+    counted_ = torch::cat(counted);
+  }
+
   /// [d, columns] times the second moment of each column's part.
   [[nodiscard]] at::Tensor product(const at::Tensor& columns) const {
     const auto scaled = columns * scale_.unsqueeze(1);
     auto result = torch::zeros_like(columns);
     auto total = torch::zeros({1, columns_}, columns.options());
     const auto at_centre = centre_.unsqueeze(0).mm(scaled);
+    if (joined_.defined()) {
+      const auto along = joined_.mm(scaled).sub_(at_centre).mul_(counted_);
+      result = joined_.t().mm(along).sub_(centre_.unsqueeze(1).mm(along.sum(0, true)));
+      return result.mul_(scale_.unsqueeze(1)).div_(counts_);
+    }
     for (std::size_t p = 1; p < parts_.size(); ++p) {
       const auto block = rows_.block(parts_[p].left_out);
       auto along = block.mm(scaled).sub_(at_centre);
@@ -171,38 +194,33 @@ class HalfLanczos {
     auto lengths = start.sqrt();
     vectors = vectors * inverse(lengths, 0).to(as);
     auto before = torch::zeros_like(vectors);
-    std::vector<at::Tensor> diagonals, besides, products, basis;
+    std::vector<at::Tensor> diagonals, besides, products;
     auto beside = torch::zeros_like(lengths);
     const auto count = std::min<int64_t>(steps, rows_.dimension());
+    basis_ = torch::empty({own_.size(0), count, rows_.dimension()}, rows_.options());
     for (int64_t step = 0; step < count; ++step) {
       products.push_back(beside_.mm(vectors));
-      std::vector<at::Tensor> own;
-      for (const auto& part : parts_) own.push_back(vectors.select(1, part.own));
-      basis.push_back(torch::stack(own));
+      basis_.select(1, step).copy_(vectors.index_select(1, own_).t());
       auto next = product(vectors);
       const auto diagonal = dot(vectors, next);
       next.sub_(vectors * diagonal.to(as)).sub_(before * beside.to(as));
-      orthogonalise_own(next, basis);
+      orthogonalise_own(next, step + 1);
       beside = dot(next, next).sqrt();
       diagonals.push_back(diagonal);
       besides.push_back(beside);
       before = vectors;
       vectors = next * inverse(beside, kNothing * diagonal.max().item<double>()).to(as);
     }
-    basis_ = torch::stack(basis);  // [steps, parts, d]
     keep(start, torch::stack(diagonals), torch::stack(besides), torch::stack(products));
   }
 
-  /// So that Ritz vectors come once: the own first column of each part against those before it.
-  void orthogonalise_own(at::Tensor& next, const std::vector<at::Tensor>& basis) const {
-    const auto before = torch::stack(basis, 1);  // [parts, steps, d]
+  /// So that Ritz vectors come once: the own first column of each part against the `count` before.
+  void orthogonalise_own(at::Tensor& next, int64_t count) const {
+    const auto before = basis_.narrow(1, 0, count);
     for (int pass = 0; pass < 2; ++pass) {
-      std::vector<at::Tensor> own;
-      for (const auto& part : parts_) own.push_back(next.select(1, part.own));
-      const auto columns = torch::stack(own).unsqueeze(2);  // [parts, d, 1]
+      const auto columns = next.index_select(1, own_).t().unsqueeze(2);  // [parts, d, 1]
       const auto inside = before.transpose(1, 2).bmm(before.bmm(columns)).squeeze(2);
-      for (std::size_t p = 0; p < parts_.size(); ++p)
-        next.select(1, parts_[p].own).sub_(inside[static_cast<int64_t>(p)]);
+      next.index_add_(1, own_, inside.t(), -1);
     }
   }
 
@@ -266,7 +284,10 @@ class HalfLanczos {
 
   const BlockedRows& rows_;
   Eigen::Index half_;
-  at::Tensor scale_, bias_, centre_, counts_, beside_, basis_;
+  at::Tensor scale_, bias_, centre_, counts_, beside_;
+  at::Tensor basis_;             // [parts, steps, d] of the own first columns
+  at::Tensor own_;               // their numbers
+  at::Tensor joined_, counted_;  // [rows, d] and [rows, columns]: 0 where a part leaves a row out
   bool has_bias_;
   int64_t columns_ = 0;
   std::vector<PartColumns> parts_;
