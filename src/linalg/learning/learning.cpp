@@ -95,7 +95,9 @@ class Part {
   }
   /// Of the other half's blocks about that half's mean, in the eigenvectors of this part.
   [[nodiscard]] Trained trained(const Part& other, std::size_t half, const Eigen::VectorXd& bias) {
-    const auto [values, vectors] = symmetric_eigen(covariance());
+    const auto pairs = symmetric_eigen(covariance());
+    const auto& values = pairs.values;
+    const auto& vectors = pairs.vectors;
     Trained result;
     result.top = values.maxCoeff();
     result.lambdas = lambdas_below(result.top);
