@@ -120,6 +120,9 @@ TEST_CASE("the loss curve and what probes measure are those of the whole batch, 
     double tolerance = std::max(largest_difference(a, c) / kChange, scale) * 10 * share;
     // The smallest eigenvalue of sums over 512 rows is off by their rounding of the largest.
     if (key.name.starts_with("kappa/")) tolerance += scale * scale * 512 * kUnit;
+    // Learning times rest on (M + λ)⁻¹ from products of float, down to λ of a ten-thousandth of
+    // λmax.
+    if (key.name.starts_with("learning/")) tolerance += scale * 1e4 * kUnit;
     CHECK(largest_difference(a, b) <= tolerance);
   }
   REQUIRE(values(whole, {"loss/train", ""}).size() == 20);
