@@ -122,7 +122,7 @@ TEST_CASE("the loss curve and what probes measure are those of the whole batch, 
     if (key.name.starts_with("kappa/")) tolerance += scale * scale * 512 * kUnit;
     // Learning times rest on (M + λ)⁻¹ from products of float, down to λ of a ten-thousandth of
     // λmax.
-    if (key.name.starts_with("learning/")) tolerance += scale * 1e4 * kUnit;
+    if (key.name.starts_with("learning/")) tolerance += scale * 1e4 * 0x1p-24;
     CHECK(largest_difference(a, b) <= tolerance);
   }
   REQUIRE(values(whole, {"loss/train", ""}).size() == 20);
