@@ -61,8 +61,7 @@ void LearningTime::emit(store::Snapshot& out) {
 void LearningTime::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
   if (layer.sample.kept() == 0) return;
   const auto rows = layer.sample.rows();
-  const auto bias =
-      layer.bias.defined() && layer.bias.isfinite().all().item<bool>() ? layer.bias : at::Tensor();
+  const auto& bias = layer.bias;
   const auto found = tensor::learning(rows, layer.sample.group_rows(), bias);
   add_steps(out, id::kLearningSigma, name, found.sigma.ninety, found);
   add_steps(out, id::kLearningSigmaHalf, name, found.sigma.half, found);

@@ -61,5 +61,7 @@ WorstLayer worst_layer_of(const Arm& arm);
 /// The layer that needed most steps of gradient descent to learn 90 %, when it was last looked at:
 /// by their number where it is resolved, else by the least that it can be.
 WorstLayer slowest_layer_of(const Arm& arm);
+/// That of the slowest arm; empty where nobody measured them.
+std::string slowest_layer_of(const std::vector<Arm>& arms);
 
 }  // namespace kappascope::reports

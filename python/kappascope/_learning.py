@@ -163,8 +163,8 @@ def learning(
     seed: of the random signs by which traces are estimated.
 
     Raises ValueError for arguments of a wrong kind or shape, Error where they do not fit together.
-    Cost: about 4 n d multiply-adds a step and column, 24 steps of 18 columns for wide layers; no d x
-    d matrix is formed.
+    Cost: 2 n d multiply-adds a step and column, 24 steps of 18 columns for wide layers; no d x d
+    matrix is formed.
     """
     check_features(X, bias, rows_per_group)
     began = time.perf_counter()

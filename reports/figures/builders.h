@@ -12,9 +12,9 @@ namespace kappascope::reports {
 
 // One function a figure; build_figures() lists them in the order of the page.
 Figure loss_and_kappa(const std::vector<Arm>& arms);
-/// Small multiples, a panel a layer; empty without one.
 /// Steps of gradient descent to learn 90 %, a panel a layer; empty where nobody measured them.
 Figure learning_layers(const std::vector<Arm>& arms);
+/// Small multiples, a panel a layer; empty without one.
 Figure kappa_layers(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.
 Figure kappa_map(const std::vector<Arm>& arms);

@@ -29,22 +29,6 @@ std::string worst_of(const std::vector<Arm>& arms) {
   return layer;
 }
 
-/// The slowest layer of the arm that is slowest.
-std::string slowest_of(const std::vector<Arm>& arms) {
-  std::string layer;
-  double most = -1;
-  for (const Arm& arm : arms) {
-    const auto slowest = slowest_layer_of(arm);
-    if (slowest.point == nullptr) continue;
-    const auto& steps = slowest.point->scalar;
-    const double needed = is_resolved(steps) ? steps.value : steps.lower.value_or(1);
-    if (!(needed > most)) continue;
-    most = needed;
-    layer = slowest.layer;
-  }
-  return layer;
-}
-
 void add_block_kappas(Figure& figure,
                       std::size_t panel,
                       const std::vector<Arm>& arms,
@@ -72,32 +56,27 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
         add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
     any_loss |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
   }
-  if (const std::string slowest = slowest_of(arms); !slowest.empty()) {
+  const std::string slowest = slowest_layer_of(arms);
+  const std::string layer = slowest.empty() ? worst_of(arms) : slowest;
+  if (!slowest.empty()) {
     figure.title = "Loss, and how long the slowest layer takes to learn";
-    figure.panels.push_back({.title = std::string(kBlockStepsTitle) + ", " + slowest,
+    figure.panels.push_back({.title = std::string(kBlockStepsTitle) + ", " + layer,
                              .y = {.title = "steps", .log = true}});
     for (std::size_t a = 0; a < arms.size(); ++a)
       add_series(
-          figure, 1, series_of(arms, a, block_steps(arms[a], slowest), slowest, kBlockStepsTitle));
-    figure.caption =
-        "Loss, and below it on the same steps how many steps of plain gradient descent the slowest "
-        "down-projection W_d would need to learn 90 % of what its features can represent; lower is "
-        "easier.";
-    figure.marks = alarm_marks(arms);
-    if (!figure.marks.empty())
-      figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
-                                    figure.marks.size());
-    return figure;
-  }
-  const std::string layer = worst_of(arms);
-  if (!layer.empty()) {
+          figure, 1, series_of(arms, a, block_steps(arms[a], layer), layer, kBlockStepsTitle));
+  } else if (!layer.empty()) {
     figure.panels.push_back(
         {.title = std::string(kBlockKappaTitle) + ", " + layer, .y = {.title = "κ", .log = true}});
     add_block_kappas(figure, 1, arms, layer);
   }
   figure.caption =
-      "Loss, and below it on the same steps the condition number of the problem that the optimiser "
-      "solves for the worst conditioned down-projection W_d; lower is easier.";
+      slowest.empty()
+          ? "Loss, and below it on the same steps the condition number of the problem that the "
+            "optimiser solves for the worst conditioned down-projection W_d; lower is easier."
+          : "Loss, and below it on the same steps how many steps of plain gradient descent the "
+            "slowest down-projection W_d would need to learn 90 % of what its features can "
+            "represent; lower is easier.";
   figure.marks = alarm_marks(arms);
   if (!figure.marks.empty()) {
     figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
@@ -143,12 +122,10 @@ Figure learning_layers(const std::vector<Arm>& arms) {
   }
   figure.caption =
       "Steps of plain gradient descent, at the rate 1/λmax, until 90 % of what the variation of "
-      "the "
-      "layer's features can explain is learned: tr[Σ(1 − M/λmax)^2T] / tr Σ = 0.1, with M = "
+      "the layer's features can explain is learned: tr[Σ(1 − M/λmax)^2T] / tr Σ = 0.1, with M = "
       "Σ+(μ+b)(μ+b)ᵀ where the layer has a post-gating bias b, M = Σ+μμᵀ where it has none. "
-      "Dashed: "
-      "M = Σ, without the mean. Dotted: M = Σ+μμᵀ, without b. Lower is easier. All panels share a "
-      "scale.";
+      "Dashed: M = Σ, without the mean. Dotted: M = Σ+μμᵀ, without b. Lower is easier. All panels "
+      "share a scale.";
   return figure;
 }
 

@@ -73,6 +73,17 @@ WorstLayer slowest_layer_of(const Arm& arm) {
   return slowest;
 }
 
+std::string slowest_layer_of(const std::vector<Arm>& arms) {
+  WorstLayer slowest;
+  for (const Arm& arm : arms) {
+    auto one = slowest_layer_of(arm);
+    if (one.point == nullptr) continue;
+    if (slowest.point == nullptr || lowest(one.point->scalar) > lowest(slowest.point->scalar))
+      slowest = std::move(one);
+  }
+  return slowest.layer;
+}
+
 std::optional<Answer> slowest_layer(const std::vector<Arm>& arms) {
   std::vector<std::pair<std::size_t, WorstLayer>> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {

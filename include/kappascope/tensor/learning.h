@@ -21,15 +21,16 @@ struct LearningOptions : linalg::LearningOptions {
 /// fast twin of linalg::learning(), which never forms a d x d matrix: traces are had by stochastic
 /// Lanczos quadrature, where the rows are and in their type (float for narrower ones), scalars in
 /// double. Each quadrature has bounds on both sides (Gauss and Gauss-Radau; Golub and Meurant
-/// 2010), and where they are more than 5 % apart it says nothing. The random vectors' error is part
-/// of the jackknife's, for every row has its own sign.
+/// 2010): the estimate goes by their means, weighs those less that are far apart, and says nothing
+/// where they differ by a factor of two; the interval holds what either bound gives. The random
+/// vectors' error is part of the jackknife's, for every row has its own sign.
 ///
 /// `rows` is [n, d], or [sequences, tokens, d]: the rows of one sequence then count as dependent
 /// unless options.rows_per_group says otherwise (1: they are independent). `bias` is [d], or
-/// undefined. Throws for tensors of another shape or that are not floating point. Cost: 4 n d
-/// multiply-adds a step and column, with 23 columns for wide layers and up to 100 for narrow ones.
-/// Memory beside the rows: four times as many columns of d, and an eighth of the rows where they
-/// are narrower than float.
+/// undefined. Throws for tensors of another shape or that are not floating point. Cost: 2 n d
+/// multiply-adds a step and column, with 18 columns for a wide layer (22 with a bias) and up to 115
+/// for a narrow one. Memory beside the rows: a few vectors of d a column; a copy of half of the
+/// rows where that is small (2²⁴ numbers); where they are narrower than float an eighth of them.
 linalg::Learning learning(const at::Tensor& rows,
                           const at::Tensor& bias = {},
                           const LearningOptions& options = {});

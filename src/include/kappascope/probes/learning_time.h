@@ -12,8 +12,8 @@ namespace kappascope::probes {
 
 /// How many steps of gradient descent every tapped layer needs to learn, from rows of the window
 /// (linalg/learning.h): learning/* per layer. At most 2 d of a layer's rows are kept, and 8,192,
-/// but 1,024 where it is narrow. Cost: keeping them, and at emission about 4 n d multiply-adds a
-/// Lanczos step and column, for 18 columns; no d x d matrix.
+/// but 1,024 where it is narrow. Cost: keeping them, and at emission 2 n d multiply-adds a
+/// Lanczos step and column (tensor/learning.h); no d x d matrix.
 class LearningTime final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "learning"; }

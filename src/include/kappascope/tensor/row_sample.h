@@ -14,7 +14,8 @@ namespace kappascope::tensor {
 /// Rows of a stream of sequences, as they are, where they are: of every sequence the same share of
 /// its rows, as large a share as at most `capacity` rows allow; where one row of each would be more
 /// than that, of every second sequence, and so on. Rows within a sequence are spread evenly from a
-/// random first. Memory: twice the capacity while rows are added.
+/// random first. Memory: the capacity, and while rows are added those of their
+/// pass.
 class RowSample {
  public:
   explicit RowSample(int64_t capacity, std::uint64_t seed = 0);
