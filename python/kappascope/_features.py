@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from ._library import call
-from ._shown import Shown
+from ._shown import Shown, draw_intervals
 
 # In the order in which the operator gives them.
 _ESTIMATES = (
@@ -134,16 +134,7 @@ class Conditioning(Shown):
 
     def _draw(self, ax: Any) -> None:
         shown = [(name, k) for name, k in self._named().items() if math.isfinite(k.value)]
-        end = max((k.upper for _, k in shown if math.isfinite(k.upper)), default=1.0)
-        end = 3 * max([end, *(k.value for _, k in shown)])
-        for row, (_, k) in enumerate(shown):
-            reach = [[k.value - k.lower], [min(k.upper, end) - k.value]]
-            face = None if k.status == "resolved" else "none"  # hollow: not what it says
-            ax.errorbar([k.value], [row], xerr=reach, fmt="o", capsize=4, markerfacecolor=face)
-        ax.set_yticks(range(len(shown)), [name for name, _ in shown])
-        ax.set_xscale("log")
-        ax.set(xlabel=f"condition number, {100 * self.confidence:g} %")
-        ax.set_ylim(len(shown) - 0.5, -0.5)
+        draw_intervals(ax, shown, f"condition number, {100 * self.confidence:g} %")
 
     def __repr__(self) -> str:
         shown = self._named()

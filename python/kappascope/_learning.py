@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long gradient descent takes to learn what a layer's features can represent."""
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from ._features import _STATUSES, check_features
 from ._library import call
-from ._shown import Shown
+from ._shown import Shown, draw_intervals
 
 _MATRICES = ("sigma", "second_moment", "with_bias")
 _SHARES = ("half", "ninety", "ninety_nine")
@@ -106,17 +105,7 @@ class Learning(Shown):
 
     def _draw(self, ax: Any) -> None:
         shown = [(name, found.ninety) for name, found in self._named().items()]
-        known = [x for _, s in shown for x in (s.value, s.lower, s.upper) if math.isfinite(x)]
-        end = 3 * max(known, default=1.0)
-        for row, (_, steps) in enumerate(shown):
-            value = steps.value if math.isfinite(steps.value) else steps.lower
-            reach = [[value - steps.lower], [min(steps.upper, end) - value]]
-            face = None if steps.status == "resolved" else "none"  # hollow: not what it says
-            ax.errorbar([value], [row], xerr=reach, fmt="o", capsize=4, markerfacecolor=face)
-        ax.set_yticks(range(len(shown)), [name for name, _ in shown])
-        ax.set_xscale("log")
-        ax.set(xlabel=f"steps to learn 90 %, {100 * self.confidence:g} %")
-        ax.set_ylim(len(shown) - 0.5, -0.5)
+        draw_intervals(ax, shown, f"steps to learn 90 %, {100 * self.confidence:g} %")
 
     def __repr__(self) -> str:
         left_out = f" ({self.nonfinite_rows} not finite, left out)" if self.nonfinite_rows else ""

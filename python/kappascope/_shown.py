@@ -80,3 +80,19 @@ def finite_log(ax: Any, axis: str, values: list[float]) -> None:
     else:
         smallest = min(abs(value) for value in shown)
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=smallest)
+
+
+def draw_intervals(ax: Any, shown: list[tuple[str, Any]], xlabel: str) -> None:
+    """Estimates with value, lower, upper and status, a row each on a logarithmic axis. One without a
+    number stands at its lower bound, and an infinite bound at the edge."""
+    known = [x for _, e in shown for x in (e.value, e.lower, e.upper) if math.isfinite(x)]
+    end = 3 * max(known, default=1.0)
+    for row, (_, estimate) in enumerate(shown):
+        value = estimate.value if math.isfinite(estimate.value) else estimate.lower
+        reach = [[value - estimate.lower], [min(estimate.upper, end) - value]]
+        face = None if estimate.status == "resolved" else "none"  # hollow: not what it says
+        ax.errorbar([value], [row], xerr=reach, fmt="o", capsize=4, markerfacecolor=face)
+    ax.set_yticks(range(len(shown)), [name for name, _ in shown])
+    ax.set_xscale("log")
+    ax.set(xlabel=xlabel)
+    ax.set_ylim(len(shown) - 0.5, -0.5)

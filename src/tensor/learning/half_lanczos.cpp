@@ -5,10 +5,11 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <utility>
 
 #include "kappascope/tensor/convert.h"
+#include "tensor/learning/control.h"
 #include "tensor/learning/tridiagonal.h"
 
 namespace kappascope::tensor {
@@ -51,8 +52,8 @@ std::vector<at::Tensor> signed_sums(const BlockedRows& rows,
 /// What Lanczos is started from, for one part of a half: all of it, or all but one block.
 struct PartColumns {
   Eigen::Index left_out = -1;
-  int64_t begin = 0, end = 0;                          ///< all columns of this part
-  int64_t own = 0, probes = 0;                         ///< first of `probes` columns
+  int64_t begin = 0, end = 0;  ///< all columns of this part; the first `probes` are of its own rows
+  int64_t probes = 0;
   std::vector<std::pair<Eigen::Index, int64_t>> held;  ///< block, first of `probes` columns
   int64_t along = 0;                                   ///< first of those from a mean
 };
@@ -78,7 +79,7 @@ class HalfLanczos {
       counts.narrow(0, part.begin, part.end - part.begin).fill_(rows.rows(half, part.left_out));
     counts_ = counts.to(options);
     std::vector<int64_t> own;
-    for (const auto& part : parts_) own.push_back(part.own);
+    for (const auto& part : parts_) own.push_back(part.begin);
     own_ = torch::tensor(own, torch::kLong).to(options.device());
     join(options);
     std::vector<at::Tensor> beside;
@@ -101,7 +102,7 @@ class HalfLanczos {
     const auto count = std::min(kMost, (steps + 1) / 2);
     std::vector<at::Tensor> result;
     for (std::size_t p = 0; p < parts_.size(); ++p) {
-      const auto ritz = ritz_pairs(found_[static_cast<std::size_t>(parts_[p].own)]).vectors;
+      const auto ritz = ritz_pairs(found_[static_cast<std::size_t>(parts_[p].begin)]).vectors;
       Eigen::MatrixXd in_basis = Eigen::MatrixXd::Zero(steps, count);
       const auto known = std::min(count, ritz.cols());
       in_basis.topRightCorner(ritz.rows(), known) = ritz.rightCols(known);
@@ -119,7 +120,7 @@ class HalfLanczos {
                 std::vector<at::Tensor>& starts) {
     PartColumns part;
     part.left_out = left_out;
-    part.begin = part.own = columns_;
+    part.begin = columns_;
     part.probes = sums.front().size(1);
     const auto add = [&](const at::Tensor& columns) {
       starts.push_back(columns);
@@ -163,14 +164,14 @@ class HalfLanczos {
   /// [d, columns] times the second moment of each column's part.
   [[nodiscard]] at::Tensor product(const at::Tensor& columns) const {
     const auto scaled = columns * scale_.unsqueeze(1);
-    auto result = torch::zeros_like(columns);
-    auto total = torch::zeros({1, columns_}, columns.options());
     const auto at_centre = centre_.unsqueeze(0).mm(scaled);
     if (joined_.defined()) {
       const auto along = joined_.mm(scaled).sub_(at_centre).mul_(counted_);
-      result = joined_.t().mm(along).sub_(centre_.unsqueeze(1).mm(along.sum(0, true)));
+      auto result = joined_.t().mm(along).sub_(centre_.unsqueeze(1).mm(along.sum(0, true)));
       return result.mul_(scale_.unsqueeze(1)).div_(counts_);
     }
+    auto result = torch::zeros_like(columns);
+    auto total = torch::zeros({1, columns_}, columns.options());
     for (std::size_t p = 1; p < parts_.size(); ++p) {
       const auto block = rows_.block(parts_[p].left_out);
       auto along = block.mm(scaled).sub_(at_centre);
@@ -191,7 +192,7 @@ class HalfLanczos {
       return torch::where(values > above, values.reciprocal(), 0.0);
     };
     const auto start = dot(vectors, vectors);
-    auto lengths = start.sqrt();
+    const auto lengths = start.sqrt();
     vectors = vectors * inverse(lengths, 0).to(as);
     auto before = torch::zeros_like(vectors);
     std::vector<at::Tensor> diagonals, besides, products;
@@ -258,9 +259,9 @@ class HalfLanczos {
     const auto blocks = static_cast<std::size_t>(rows_.blocks().count());
     Trained result;
     const auto lambdas = linalg::lambdas_below(
-        ritz_pairs(found_[static_cast<std::size_t>(part.own)]).values.maxCoeff());
+        ritz_pairs(found_[static_cast<std::size_t>(part.begin)]).values.maxCoeff());
     result.lambdas = lambdas;
-    result.own = mean_curve(part.own, part.probes, lambdas);
+    result.own = mean_curve(part.begin, part.probes, lambdas);
     result.held.resize(blocks);
     result.top_held.resize(blocks);
     for (const auto& [block, column] : part.held)
@@ -296,87 +297,6 @@ class HalfLanczos {
   double slack_ = 0;
 };
 
-/// How much rows vary along known directions, and how much their signed sums say they do. The
-/// difference has mean zero over the signs, so that a trace may be corrected by it: what is known
-/// no longer adds to the random vectors' error.
-class Control {
- public:
-  /// Of every direction u [d, count]: Σ (uᵀy)² over the rows of each block, and uᵀ times each
-  /// block's signed sums.
-  Control(const BlockedRows& rows,
-          const at::Tensor& scale,
-          const std::vector<at::Tensor>& sums,
-          const at::Tensor& directions) {
-    const auto along = directions * scale.unsqueeze(1);
-    for (Eigen::Index b = 0; b < rows.blocks().count(); ++b) {
-      const auto centre = rows.mean(b % 2).to(rows.options());
-      const auto centred = rows.block(b).mm(along) - centre.unsqueeze(0).mm(along);
-      squares_.push_back(to_vector(centred.square().sum(0, false, torch::kDouble)));
-      signed_.push_back(to_matrix(directions.t().mm(sums[static_cast<std::size_t>(b)])));
-    }
-  }
-
-  /// Σ over blocks of what rows vary along direction i.
-  [[nodiscard]] double squares(const std::vector<Eigen::Index>& blocks, Eigen::Index i) const {
-    double sum = 0;
-    for (const auto b : blocks) sum += squares_[static_cast<std::size_t>(b)](i);
-    return sum;
-  }
-  /// That less what the sum of the blocks' signed sums says, in the mean of its columns.
-  [[nodiscard]] double missed(const std::vector<Eigen::Index>& blocks, Eigen::Index i) const {
-    Eigen::RowVectorXd sum = Eigen::RowVectorXd::Zero(signed_.front().cols());
-    for (const auto b : blocks) sum += signed_[static_cast<std::size_t>(b)].row(i);
-    return squares(blocks, i) - sum.squaredNorm() / static_cast<double>(sum.size());
-  }
-
- private:
-  std::vector<Eigen::VectorXd> squares_;  // [blocks] of [count]
-  std::vector<Eigen::MatrixXd> signed_;   // [blocks] of [count, p]
-};
-
-std::vector<Eigen::Index> blocks_of_half(Eigen::Index half,
-                                         Eigen::Index blocks,
-                                         Eigen::Index left_out = -1) {
-  std::vector<Eigen::Index> result;
-  for (Eigen::Index b = half; b < blocks; b += 2)
-    if (b != left_out) result.push_back(b);
-  return result;
-}
-
-/// Corrects what Lanczos found of a part by its own directions, the `first` to the `last` of
-/// `control`.
-void correct(const Control& control,
-             Eigen::Index first,
-             Eigen::Index last,
-             Eigen::Index half,
-             Eigen::Index left_out,
-             double rows,
-             Trained& part) {
-  const auto blocks = std::ssize(part.held);
-  const auto own = blocks_of_half(half, blocks, left_out);
-  const auto other = blocks_of_half(1 - half, blocks);
-  for (Eigen::Index i = first; i < last; ++i) {
-    const double value = control.squares(own, i) / rows;
-    if (!(value > 0)) continue;
-    const Eigen::ArrayXd resolvent = (value + part.lambdas).inverse();
-    const auto add = [&](linalg::Curve& curve, double missed) {
-      curve.low += missed * resolvent;
-      curve.high += missed * resolvent;
-      curve.total += missed;
-    };
-    add(part.own, control.missed(own, i) / rows);
-    if (left_out >= 0) {
-      add(part.held[static_cast<std::size_t>(1 - half)], control.missed(other, i));
-    } else {
-      for (const auto b : other)
-        add(part.held[static_cast<std::size_t>(b)], control.missed({b}, i));
-    }
-  }
-  part.top = control.squares(own, last - 1) / rows;
-  for (const auto b : other)
-    part.top_held[static_cast<std::size_t>(b)] = control.squares({b}, last - 1);
-}
-
 }  // namespace
 
 linalg::Sketch sketch_of(const BlockedRows& rows,
@@ -400,7 +320,7 @@ linalg::Sketch sketch_of(const BlockedRows& rows,
     for (std::size_t p = 0; p < trained.size(); ++p) {
       const auto left_out = lanczos.parts()[p].left_out;
       const auto first = static_cast<Eigen::Index>(p) * count;
-      correct(control, first, first + count, half, left_out, rows.rows(half, left_out), trained[p]);
+      control.correct(first, first + count, half, left_out, rows.rows(half, left_out), trained[p]);
       auto& part = left_out < 0 ? result.halves[static_cast<std::size_t>(half)]
                                 : result.without[static_cast<std::size_t>(left_out)];
       part = std::move(trained[p]);

@@ -154,6 +154,7 @@ class Shown(unittest.TestCase):
             kappascope.density(problem.loss, problem.model, steps=8),
             kappascope.trace(problem.loss, problem.model),
             kappascope.kappa(problem.x, torch.ones(5, dtype=torch.float64)),
+            kappascope.learning(problem.x, torch.ones(5, dtype=torch.float64)),
         ]
 
     def test_shares_of_an_eigenvector_add_up(self) -> None:
@@ -170,7 +171,7 @@ class Shown(unittest.TestCase):
             frame = found.frame()
             self.assertEqual(len(frame), len(found.table()))
             self.assertIn("<p>", found._repr_html_())
-        spectrum, _, _, conditioning = self.results()
+        spectrum, _, _, conditioning, _ = self.results()
         self.assertEqual(spectrum.to_dict()["eigenvalues"], spectrum.eigenvalues.tolist())
         self.assertEqual(spectrum.frame().eigenvalue.tolist(), spectrum.eigenvalues.tolist())
         self.assertEqual(conditioning.to_dict()["sigma"]["value"], conditioning.sigma.value)
