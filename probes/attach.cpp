@@ -55,12 +55,6 @@ std::unique_ptr<train::TappedSession> resume(torch::nn::Module& model,
   // Said before anything is taken out of the run.
   require(
       state.has("step"), "{} holds no session: write one with session->save(file)", file.string());
-  for (const auto& scheduled : probes) {
-    require(state.has(std::string(scheduled.probe->name())),
-            "{} holds no state of probe {}: resume with the probes that the run was started with",
-            file.string(),
-            scheduled.probe->name());
-  }
   auto resumed = std::make_unique<train::TappedSession>(
       model, store::RunWriter::resume(dir, state.integer("step") - 1), std::move(probes), session);
   resumed->load(state);

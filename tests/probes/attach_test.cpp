@@ -177,24 +177,40 @@ TEST_CASE("a state that does not fit is refused before the run is touched") {
   const TemporaryFolder folder;
   Training training;
   {
-    auto options = training.options;
-    options.gradient_variance = false;
-    auto session = probes::attach(*training.model, folder.path() / "run", options);
-    training.run(*session, 2);
-    session->save(folder / "session");
+    auto session = probes::attach(*training.model, folder.path() / "run", training.options);
     training.run(*session, 4);
   }
   const auto resume = [&](const fs::path& file) {
     probes::resume(*training.model, folder.path() / "run", file, training.options);
   };
-  CHECK_THROWS_WITH(resume(folder / "session"),
-                    Catch::Contains("no state of probe gradient_variance"));
   tensor::State other;
   other.set("other", torch::ones(1));
   train::write_state(folder / "other", other);
   CHECK_THROWS_WITH(resume(folder / "other"), Catch::Contains("holds no session"));
   CHECK_THROWS_WITH(resume(folder / "absent"), Catch::Contains("absent"));
   CHECK(store::RunReader(folder.path() / "run").last_step() == 3);
+}
+
+TEST_CASE("a probe that the saved session did not have begins with the next window") {
+  const TemporaryFolder folder;
+  Training training;
+  {
+    auto options = training.options;
+    options.gradient_variance = false;
+    auto session = probes::attach(*training.model, folder.path() / "run", options);
+    training.run(*session, 2);  // within the window of steps 0 to 2
+    session->save(folder / "session");
+  }
+  auto session = probes::resume(
+      *training.model, folder.path() / "run", folder / "session", training.options);
+  training.run(*session, 9);
+  session->close();
+  const store::RunReader run(folder.path() / "run");
+  const auto first_step = [&](const char* series) {
+    return run.scalars({series, "blocks.0.down_proj"}).at(0).step;
+  };
+  CHECK(first_step("kappa/sigma") == 2);
+  CHECK(first_step("gradvar/measured") == 7);
 }
 
 TEST_CASE("a loop of one's own gets a run with every standard quantity") {
