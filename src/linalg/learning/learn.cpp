@@ -43,18 +43,22 @@ Populations populations(const Sketch& sketch) {
   const auto both = [&](const Trained& even,
                         const Trained& odd,
                         std::size_t left_out,
-                        Population::Side side = Population::Side::kMiddle) {
-    return Population({tried(sketch, even, 0, left_out), tried(sketch, odd, 1, left_out)}, side);
+                        Population::Side side,
+                        const Population* similar) {
+    return Population(
+        {tried(sketch, even, 0, left_out), tried(sketch, odd, 1, left_out)}, side, similar);
   };
   const auto& [even_half, odd_half] = sketch.halves;
-  Populations result{both(even_half, odd_half, none),
-                     both(even_half, odd_half, none, Population::Side::kFast),
-                     both(even_half, odd_half, none, Population::Side::kSlow),
+  using Side = Population::Side;
+  const auto all = both(even_half, odd_half, none, Side::kMiddle, nullptr);
+  Populations result{all,
+                     both(even_half, odd_half, none, Side::kFast, &all),
+                     both(even_half, odd_half, none, Side::kSlow, &all),
                      {}};
   for (std::size_t b = 0; b < none; ++b) {
     const Trained& without = sketch.without[b];
-    result.without.push_back(b % 2 == 0 ? both(without, sketch.halves[1], b)
-                                        : both(sketch.halves[0], without, b));
+    result.without.push_back(b % 2 == 0 ? both(without, sketch.halves[1], b, Side::kMiddle, &all)
+                                        : both(sketch.halves[0], without, b, Side::kMiddle, &all));
   }
   return result;
 }

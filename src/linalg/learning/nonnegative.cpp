@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/learning/nonnegative.h"
 
-#include <Eigen/QR>
 #include <limits>
-#include <vector>
 
 #include "kappascope/core/require.h"
 
@@ -12,42 +10,50 @@ namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-/// The least squares over some columns, zero elsewhere.
-Eigen::VectorXd over(const Eigen::MatrixXd& a,
-                     const Eigen::VectorXd& b,
-                     const std::vector<Eigen::Index>& columns) {
-  Eigen::VectorXd x = Eigen::VectorXd::Zero(a.cols());
-  x(columns) = a(Eigen::all, columns).colPivHouseholderQr().solve(b);
-  return x;
+std::vector<Eigen::Index> columns_of(const std::vector<bool>& free) {
+  std::vector<Eigen::Index> columns;
+  for (std::size_t j = 0; j < free.size(); ++j)
+    if (free[j]) columns.push_back(static_cast<Eigen::Index>(j));
+  return columns;
 }
 
 }  // namespace
 
-Eigen::VectorXd nonnegative_least_squares(const Eigen::MatrixXd& a, const Eigen::VectorXd& b) {
-  require(a.rows() == b.size(), "{} equations have {} right sides", a.rows(), b.size());
-  Eigen::VectorXd x = Eigen::VectorXd::Zero(a.cols());
-  std::vector<bool> free(static_cast<std::size_t>(a.cols()), false);
-  const double tolerance = 10 * kEpsilon * a.colwise().lpNorm<1>().maxCoeff() * b.norm();
-  const auto free_columns = [&] {
-    std::vector<Eigen::Index> columns;
-    for (Eigen::Index j = 0; j < a.cols(); ++j)
-      if (free[static_cast<std::size_t>(j)]) columns.push_back(j);
-    return columns;
-  };
-  // Each round lowers the residual, so that no set of columns comes twice; rounding may spoil that.
-  for (Eigen::Index round = 0; round < 3 * a.cols(); ++round) {
-    Eigen::VectorXd slope = a.transpose() * (b - a * x);
-    for (const auto j : free_columns()) slope(j) = 0;
-    Eigen::Index steepest = 0;
-    if (slope.maxCoeff(&steepest) <= tolerance) break;
-    free[static_cast<std::size_t>(steepest)] = true;
-    Eigen::VectorXd next = over(a, b, free_columns());
-    // What rounding alone made steep would come back for ever.
-    if (next(steepest) <= 0) break;
+NonnegativeLeastSquares::NonnegativeLeastSquares(const Eigen::MatrixXd& a)
+    : equations_(a.rows()), a_(a) {
+  if (a.rows() <= a.cols()) return;
+  reduction_.compute(a);
+  a_ = reduction_.matrixQR().topRows(a.cols()).triangularView<Eigen::Upper>();
+}
+
+/// The least squares over the free columns, zero elsewhere.
+Eigen::VectorXd NonnegativeLeastSquares::over(const std::vector<bool>& free,
+                                              const Eigen::VectorXd& b) const {
+  const auto columns = columns_of(free);
+  Eigen::VectorXd x = Eigen::VectorXd::Zero(a_.cols());
+  if (!columns.empty()) x(columns) = a_(Eigen::all, columns).colPivHouseholderQr().solve(b);
+  return x;
+}
+
+Eigen::VectorXd NonnegativeLeastSquares::solve(const Eigen::VectorXd& right,
+                                               const Eigen::VectorXd& begin) const {
+  require(equations_ == right.size(), "{} equations have {} right sides", equations_, right.size());
+  Eigen::VectorXd b = right;
+  if (a_.rows() < equations_) {
+    b.applyOnTheLeft(reduction_.householderQ().adjoint());
+    b.conservativeResize(a_.rows());
+  }
+  Eigen::VectorXd x = Eigen::VectorXd::Zero(a_.cols());
+  if (begin.size() > 0) x = begin;
+  std::vector<bool> free;
+  for (const double entry : x) free.push_back(entry > 0);
+  const double tolerance = 10 * kEpsilon * a_.colwise().lpNorm<1>().maxCoeff() * b.norm();
+  // From x along the free columns to their least squares, freeing no more of them on the way.
+  const auto descend = [&](Eigen::VectorXd next) {
     while (true) {
       double step = 1;
       Eigen::Index first = -1;  // to become zero on the way
-      for (const auto j : free_columns()) {
+      for (const auto j : columns_of(free)) {
         if (next(j) > 0) continue;
         const double reached = x(j) > 0 ? x(j) / (x(j) - next(j)) : 0;
         if (first < 0 || reached < step) first = j, step = reached;
@@ -55,11 +61,24 @@ Eigen::VectorXd nonnegative_least_squares(const Eigen::MatrixXd& a, const Eigen:
       if (first < 0) break;
       x = (x + step * (next - x)).cwiseMax(0);
       x(first) = 0;
-      for (const auto j : free_columns())
+      for (const auto j : columns_of(free))
         if (x(j) == 0) free[static_cast<std::size_t>(j)] = false;
-      next = over(a, b, free_columns());
+      next = over(free, b);
     }
     x = next;
+  };
+  if (begin.size() > 0) descend(over(free, b));
+  // Each round lowers the residual, so that no set of columns comes twice; rounding may spoil that.
+  for (Eigen::Index round = 0; round < 3 * a_.cols(); ++round) {
+    Eigen::VectorXd slope = a_.transpose() * (b - a_ * x);
+    for (const auto j : columns_of(free)) slope(j) = 0;
+    Eigen::Index steepest = 0;
+    if (slope.maxCoeff(&steepest) <= tolerance) break;
+    free[static_cast<std::size_t>(steepest)] = true;
+    const auto next = over(free, b);
+    // What rounding alone made steep would come back for ever.
+    if (next(steepest) <= 0) break;
+    descend(next);
   }
   return x;
 }

@@ -75,7 +75,7 @@ Eigen::Map<const Eigen::VectorXd> mapped(const std::vector<double>& values) {
 
 }  // namespace
 
-Population::Population(const std::vector<TriedPart>& parts, Side side) {
+Population::Population(const std::vector<TriedPart>& parts, Side side, const Population* similar) {
   Equations curves;
   curves.along.resize(parts.front().trained->along.size());
   curves.along_total.resize(curves.along.size());
@@ -107,11 +107,13 @@ Population::Population(const std::vector<TriedPart>& parts, Side side) {
   equations.bottomRows(1).setConstant(kConstrain);
   Eigen::VectorXd right(kappas.size() + 1);
   right << weights.cwiseProduct(mapped(curves.shares)), kConstrain;
-  variance_ = curves.trace / count * nonnegative_least_squares(equations, right);
+  const NonnegativeLeastSquares fit(equations);
+  const Eigen::VectorXd zero;
+  variance_ = curves.trace / count * fit.solve(right, similar ? similar->variance_ : zero);
   for (std::size_t c = 0; c < curves.along.size(); ++c) {
     const double total = curves.along_total[c] / count;
     right << weights.cwiseProduct(mapped(curves.along[c])), kConstrain * total;
-    along_.push_back(nonnegative_least_squares(equations, right));
+    along_.push_back(fit.solve(right, similar ? similar->along_[c] : zero));
   }
 }
 
@@ -137,8 +139,12 @@ LogSteps Population::log_steps(int along, double unresolved, double largest) con
     for (const double x : before) at.push_back(x), weight.push_back(-x);
     for (Eigen::Index k = 0; k < after.size(); ++k)
       at.push_back(after(k)), weight.push_back(along_new(k));
-    updated(updated.rows() - 1, updated.rows() - 1) += largest - largest_;
-    top = std::max(top, symmetric_eigenvalues(updated).maxCoeff());
+    if (largest == largest_) {
+      top = std::max(top, after.maxCoeff());
+    } else {
+      updated(updated.rows() - 1, updated.rows() - 1) += largest - largest_;
+      top = std::max(top, symmetric_eigenvalues(updated).maxCoeff());
+    }
   }
   // What is at zero stays; a share of nothing is not looked at.
   Eigen::ArrayXd rates(std::ssize(at)), weights(std::ssize(at));

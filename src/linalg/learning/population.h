@@ -25,7 +25,10 @@ class Population {
   /// Which bounds of the curves are taken: those that show the spectrum with the least weight on
   /// small eigenvalues, those with the most, or their geometric means.
   enum class Side { kFast, kMiddle, kSlow };
-  explicit Population(const std::vector<TriedPart>& parts, Side side = Side::kMiddle);
+  /// `similar`: of nearly the same rows, from which the fit goes on.
+  explicit Population(const std::vector<TriedPart>& parts,
+                      Side side = Side::kMiddle,
+                      const Population* similar = nullptr);
 
   static constexpr int kNone = -1;
   /// Of Σ, learned with Σ or with Σ + ccᵀ for the vector `along` of Trained::along. What the rows
