@@ -201,8 +201,8 @@ TEST_CASE("a probe that the saved session did not have begins with the next wind
     training.run(*session, 2);  // within the window of steps 0 to 2
     session->save(folder / "session");
   }
-  auto session = probes::resume(
-      *training.model, folder.path() / "run", folder / "session", training.options);
+  auto session =
+      probes::resume(*training.model, folder.path() / "run", folder / "session", training.options);
   training.run(*session, 9);
   session->close();
   const store::RunReader run(folder.path() / "run");
