@@ -11,9 +11,11 @@
 #include "kappascope/core/require.h"
 #include "kappascope/core/wrap.h"
 #include "reports/advice/suggestions.h"
-#include "reports/findings/ratio.h"
+#include "reports/figures/builders.h"
+#include "reports/findings/terms.h"
 #include "reports/number_format.h"
 #include "reports/runs/arms.h"
+#include "reports/summary.h"
 
 namespace kappascope::reports {
 namespace {
@@ -35,7 +37,8 @@ std::string in_words(const store::Scalar& scalar) {
   return status_text(scalar);
 }
 
-std::string cause_of(const Arm& arm, const std::string& layer) {
+std::string cause_of(const Arm& arm, const std::string& layer, const Terms& terms) {
+  if (terms.in_steps()) return "what the mean costs in steps to learn 90 % is not resolved";
   using Named = std::pair<const char*, std::string>;
   for (const auto& [words, name] :
        {Named("κ(Σ+μμᵀ)", id::kKappaSecondMoment), Named("κ(Σ)", id::kKappaSigma)}) {
@@ -55,7 +58,7 @@ std::string shown(const MeasuredRatio& ratio) {
   if (!ratio.lower || !ratio.upper) return fmt::format("{} (no interval)", words(ratio.value));
   return fmt::format("{} ({}: {} to {})",
                      words(ratio.value),
-                     ratio.paired ? "95 %, in pairs of rows" : "at least 90 %",
+                     ratio.paired ? "95 %" : "at least 90 %",
                      words(*ratio.lower),
                      words(*ratio.upper));
 }
@@ -70,8 +73,7 @@ std::string verdict_of(const Arm& arm, const LayerAdvice& layer) {
         layer.step,
         arm.last_step);
   if (!layer.mean_costs) {
-    return "Not decided: " + layer.kappa_cause +
-           ". More rows a window, or a longer window, would tell.";
+    return "Not decided: " + layer.cause + ". More rows a window, or a longer window, would tell.";
   }
   const auto& costs = *layer.mean_costs;
   const double lower = costs.lower.value_or(0);
@@ -86,17 +88,31 @@ std::string verdict_of(const Arm& arm, const LayerAdvice& layer) {
                : "The mean costs a factor that a post-gating bias or an output bias can take "
                  "up: worth a trial with both, each against neither.";
   }
-  if (upper < 1) return "The mean helps here: taking it up would make the block worse conditioned.";
+  if (upper < 1) return "The mean helps here: without it the block would learn more slowly.";
   if (upper < kWorthwhile) return "Nothing to gain: the mean costs less than 10 %.";
   return "Not decided: the interval holds both no cost and one of 10 % and more. A longer window "
          "would narrow it.";
 }
 
+std::string steps_with_interval(const store::Scalar& steps) {
+  const auto bounds = interval(steps);
+  return steps_in_words(steps) + (bounds.empty() ? "" : " (" + bounds + ")");
+}
+
+nlohmann::json or_null(const std::optional<double>& x) {
+  return x && std::isfinite(*x) ? nlohmann::json(*x) : nlohmann::json(nullptr);
+}
+
+nlohmann::json json_of(const std::optional<store::Scalar>& steps) {
+  if (!steps) return nullptr;
+  return {{"value", or_null(steps->value)},
+          {"lower", or_null(steps->lower)},
+          {"upper", or_null(steps->upper)},
+          {"status", steps->status.text()}};
+}
+
 nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
   if (!ratio) return nullptr;
-  const auto or_null = [](const std::optional<double>& x) {
-    return x ? nlohmann::json(*x) : nlohmann::json(nullptr);
-  };
   return {{"value", ratio->value},
           {"lower", or_null(ratio->lower)},
           {"upper", or_null(ratio->upper)},
@@ -109,23 +125,30 @@ nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
 Advice advice(const std::filesystem::path& run) {
   const auto arms = read_arms({run});
   const Arm& arm = arms.front();
+  const Terms terms(arms);
   Advice out;
-  for (const auto& name : layers_of(arms, id::kKappas)) {
+  for (const auto& name : terms.layers(arm)) {
     LayerAdvice layer;
     layer.layer = name;
-    if (const auto* last = arm.last(id::kKappaSecondMoment, name)) layer.step = last->step;
+    layer.in_steps = terms.in_steps();
+    if (layer.in_steps) {
+      if (const auto* steps = arm.newest(block_steps(arm, name), name))
+        layer.steps = steps->scalar, layer.step = steps->step;
+    } else if (const auto* last = arm.last(id::kKappaSecondMoment, name)) {
+      layer.step = last->step;
+    }
     layer.has_bias = has_bias(arm, name);
-    layer.mean_costs = told(mean_costs(arm, name));
-    if (!layer.mean_costs) layer.kappa_cause = cause_of(arm, name);
-    layer.bias_leaves = told(bias_leaves(arm, name));
-    layer.bias_changes = told(bias_changes(arm, name));
+    layer.mean_costs = told(terms.mean_costs(arm, name));
+    if (!layer.mean_costs) layer.cause = cause_of(arm, name, terms);
+    layer.bias_leaves = told(terms.bias_leaves(arm, name));
+    layer.bias_changes = told(terms.bias_changes(arm, name));
     layer.variance_at_minus_mean = told(variance_at(arm, name, id::kVarianceBiasMinusMean));
     layer.variance_at_best = told(variance_at(arm, name, id::kVarianceBiasMinimiser));
     layer.verdict = verdict_of(arm, layer);
     out.layers.push_back(std::move(layer));
   }
   require(!out.layers.empty(),
-          "{} has no condition numbers of a down-projection to advise on",
+          "no down-projection was measured in {}, so there is nothing to advise on",
           run.string());
   out.suggestions = suggestions(arm, out.layers);
   out.limits = {
@@ -168,9 +191,17 @@ std::string to_text(const Advice& advice) {
     const auto line = [&](const char* what, const std::optional<MeasuredRatio>& ratio) {
       if (ratio) text += fmt::format("  {:<44} {}\n", what, shown(*ratio));
     };
-    line("the mean costs, κ(Σ+μμᵀ) / κ(Σ):", layer.mean_costs);
-    line("the bias leaves, of κ(Σ):", layer.bias_leaves);
-    line("the bias changes κ(Σ+μμᵀ) to, of it:", layer.bias_changes);
+    if (layer.steps)
+      text += fmt::format("  {:<44} {}\n",
+                          "steps of gradient descent to learn 90 %:",
+                          steps_with_interval(*layer.steps));
+    line(layer.in_steps ? "the mean costs, in those steps:" : "the mean costs, κ(Σ+μμᵀ) / κ(Σ):",
+         layer.mean_costs);
+    line(layer.in_steps ? "the bias leaves, of those without a mean:" : "the bias leaves, of κ(Σ):",
+         layer.bias_leaves);
+    line(layer.in_steps ? "the bias changes them to, of those without:"
+                        : "the bias changes κ(Σ+μμᵀ) to, of it:",
+         layer.bias_changes);
     line("gradient variance at b = -μ, of that at 0:", layer.variance_at_minus_mean);
     line("gradient variance at the best b:", layer.variance_at_best);
     text += "  " + wrapped(layer.verdict, kIndented) + "\n";
@@ -193,6 +224,8 @@ std::string to_json(const Advice& advice, const std::string& run) {
     layers.push_back({{"layer", layer.layer},
                       {"step", layer.step},
                       {"has_bias", layer.has_bias},
+                      {"in", layer.in_steps ? "steps" : "kappa"},
+                      {"steps_to_learn", json_of(layer.steps)},
                       {"mean_costs", json_of(layer.mean_costs)},
                       {"bias_leaves", json_of(layer.bias_leaves)},
                       {"bias_changes", json_of(layer.bias_changes)},

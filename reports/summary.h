@@ -50,17 +50,21 @@ bool same_problem(const Arm& a, const Arm& b);
 /// The step from which on the loss was no number.
 std::optional<std::int64_t> diverged_at(const Arm& arm);
 
-/// The layer whose κ of the W_d block was last the largest, and that point; a layer without any
-/// number is not looked at. Nothing when there is none.
+/// A layer and its last measurement; nothing where no layer has one.
 struct WorstLayer {
   std::string layer{};
   const store::StepValue* point = nullptr;
+  bool in_steps = false;  ///< `point` is of steps to learn 90 %, else of κ of the W_d block
 };
-WorstLayer worst_layer_of(const Arm& arm);
-
-/// The layer that needed most steps of gradient descent to learn 90 %, when it was last looked at:
-/// by their number where it is resolved, else by the least that it can be.
+/// The layer with the largest κ of the W_d block.
+WorstLayer worst_conditioned_of(const Arm& arm);
+/// The layer that needs most steps of gradient descent to learn 90 %: by their number where it is
+/// resolved, else by the least that it can be.
 WorstLayer slowest_layer_of(const Arm& arm);
+/// The slowest layer where learning times were measured, else the worst conditioned.
+WorstLayer worst_layer_of(const Arm& arm);
+/// "45" where it is resolved, else "at least 33".
+std::string steps_in_words(const store::Scalar& steps);
 /// That of the slowest arm; empty where nobody measured them.
 std::string slowest_layer_of(const std::vector<Arm>& arms);
 

@@ -172,16 +172,18 @@ Maybe bias(const Arm& arm, const std::vector<LayerAdvice>& layers) {
   if (most == nullptr) return std::nullopt;
   return Suggestion{
       .what = "bias",
-      .evidence = fmt::format("the mean of the features costs {} a factor of {} ({} to {}) in κ at "
-                              "step {}",
-                              most->layer,
-                              words(most->mean_costs->value),
-                              words(*most->mean_costs->lower),
-                              words(most->mean_costs->upper.value_or(kInfinity)),
-                              most->step),
+      .evidence =
+          fmt::format("the mean of the features costs {} a factor of {} ({} to {}) in {} at "
+                      "step {}",
+                      most->layer,
+                      words(most->mean_costs->value),
+                      words(*most->mean_costs->lower),
+                      words(most->mean_costs->upper.value_or(kInfinity)),
+                      most->in_steps ? "the steps to learn 90 %" : "κ",
+                      most->step),
       .attempt = "a post-gating bias and, as its control, a plain output bias",
       .success = "the test loss is lower with it than with the control, over several seeds",
-      .unknown = "whether κ of one block limits this training"};
+      .unknown = "whether one block limits this training"};
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string worst_of(const std::vector<Arm>& arms) {
   std::string layer;
   double most = -1;
   for (const Arm& arm : arms) {
-    const auto worst = worst_layer_of(arm);
+    const auto worst = worst_conditioned_of(arm);
     if (worst.point == nullptr || !(worst.point->scalar.value > most)) continue;
     most = worst.point->scalar.value;
     layer = worst.layer;

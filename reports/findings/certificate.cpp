@@ -13,12 +13,12 @@ namespace kappascope::reports {
 namespace {
 
 double number(const Arm& arm, const std::string& name) {
-  const auto* point = newest(arm, name);
+  const auto* point = arm.newest(name);
   return point == nullptr ? std::nan("") : point->scalar.value;
 }
 
 std::string text(const Arm& arm, const std::string& name) {
-  const auto* point = newest(arm, name);
+  const auto* point = arm.newest(name);
   if (point == nullptr) return "";
   const auto found = point->scalar.attributes.find(attribute::kText);
   return found == point->scalar.attributes.end() ? "" : found->second;
@@ -71,14 +71,14 @@ std::string products_in_words(const StoredSpectrum& spectrum, const Arm& arm) {
 /// What other rows would have given: the batch's own error bars cannot tell.
 std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
   std::string out;
-  const auto* leading = newest(arm, spectrum.key(part::kLeading));
+  const auto* leading = arm.newest(spectrum.key(part::kLeading));
   if (leading != nullptr && !std::isnan(leading->scalar.value)) {
     out += fmt::format(" Over the distribution of the data λ1 = {} ({}).",
                        words(leading->scalar.value),
                        interval(leading->scalar));
   }
   const auto batches = newest_table(arm, spectrum.key(part::kBatches), 10);
-  const auto* from_above = newest(arm, spectrum.key(part::kBatchesFromLargest));
+  const auto* from_above = arm.newest(spectrum.key(part::kBatchesFromLargest));
   if (!batches.empty() && !batches[0].empty() && from_above != nullptr &&
       from_above->scalar.value > 0) {
     out += fmt::format(
@@ -119,7 +119,7 @@ std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
 
 /// The extreme Ritz value at the end that was not asked for, where it is the larger one.
 std::string other_end(const StoredSpectrum& spectrum, const Arm& arm) {
-  const auto* other = newest(arm, spectrum.key(part::kOtherEnd));
+  const auto* other = arm.newest(spectrum.key(part::kOtherEnd));
   if (other == nullptr || spectrum.values.empty()) return "";
   if (!(std::abs(other->scalar.value) > std::abs(spectrum.values.front()))) return "";
   return fmt::format(

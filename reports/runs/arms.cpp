@@ -135,6 +135,11 @@ const store::StepValue* Arm::last(const std::string& name, const std::string& la
   return found == points.rend() ? nullptr : &*found;
 }
 
+const store::StepValue* Arm::newest(const std::string& name, const std::string& layer) const {
+  const Points& points = series(name, layer);
+  return points.empty() ? nullptr : &points.back();
+}
+
 std::string Arm::fact(const std::string& key) const {
   for (const auto& [name, value] : facts) {
     if (name == key) return value;

@@ -52,6 +52,9 @@ struct Arm {
   /// The last point with a number in it (infinity counts), or nullptr.
   [[nodiscard]] const store::StepValue* last(const std::string& name,
                                              const std::string& layer = "") const;
+  /// The last point, also one without a number, or nullptr.
+  [[nodiscard]] const store::StepValue* newest(const std::string& name,
+                                               const std::string& layer = "") const;
   [[nodiscard]] std::string fact(const std::string& key) const;
   /// Does any series begin with `prefix`?
   [[nodiscard]] bool has(const std::string& prefix) const;

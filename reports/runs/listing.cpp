@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/reports/listing.h"
 
+#include <algorithm>
 #include <ctime>
 #include <iomanip>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -49,9 +51,14 @@ double value_of(const store::StepValue* point) {
 RunSummary summary_of(const std::filesystem::path& path) {
   const store::RunReader run(path);
   Arm arm;
+  const std::string wanted[] = {id::kLossTrain,
+                                id::kLossTest,
+                                id::kKappaSecondMoment,
+                                id::kKappaWithBias,
+                                id::kLearningSecondMoment,
+                                id::kLearningWithBias};
   for (const auto& key : run.series()) {
-    if (key.name == id::kLossTrain || key.name == id::kLossTest ||
-        key.name == id::kKappaSecondMoment || key.name == id::kKappaWithBias)
+    if (std::ranges::find(wanted, key.name) != std::end(wanted))
       arm.scalars[key] = run.scalars(key);
   }
   RunSummary out{.label = run.fact("label"),
@@ -61,11 +68,11 @@ RunSummary summary_of(const std::filesystem::path& path) {
                  .steps = run.last_step() + 1,
                  .loss = value_of(arm.last(id::kLossTrain)),
                  .test_loss = value_of(arm.last(id::kLossTest))};
-  if (const auto worst = worst_layer_of(arm); worst.point != nullptr) {
-    out.kappa = worst.point->scalar.value;
-    out.kappa_status = worst.point->scalar.status;
-    out.layer = worst.layer;
-  }
+  const auto keep = [](const WorstLayer& worst, RunSummary::Worst& to) {
+    if (worst.point != nullptr) to = {worst.layer, worst.point->scalar};
+  };
+  keep(slowest_layer_of(arm), out.slowest);
+  keep(worst_conditioned_of(arm), out.worst_kappa);
   out.damaged = run.damaged().size();
   return out;
 }

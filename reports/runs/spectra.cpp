@@ -26,12 +26,12 @@ std::size_t order_of(const std::string& kind) {
 }
 
 double number(const Arm& arm, const std::string& name) {
-  const auto* point = newest(arm, name);
+  const auto* point = arm.newest(name);
   return point == nullptr || std::isnan(point->scalar.value) ? 0 : point->scalar.value;
 }
 
 bool was_asked(const Arm& arm, const std::string& name) {
-  const auto* point = newest(arm, name);
+  const auto* point = arm.newest(name);
   return point != nullptr && !(point->scalar.status == store::Status::kNotAsked);
 }
 
@@ -103,7 +103,7 @@ std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
         for (std::size_t i = 0; i < one.values.size(); ++i)
           one.certified.push_back(reach[0][i] <= reach[1][i] ? 1 : 0);
       }
-      const auto* status = newest(arms[a], one.key(part::kStatus));
+      const auto* status = arms[a].newest(one.key(part::kStatus));
       one.status = status == nullptr ? store::Status::kNotRecorded : status->scalar.status;
       one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key(part::kCheckpoint)));
       one.top = static_cast<std::size_t>(number(arms[a], one.key(part::kTop)));
@@ -141,11 +141,6 @@ std::vector<std::vector<double>> newest_table(const Arm& arm,
     table.emplace_back(begin, begin + length);
   }
   return table;
-}
-
-const store::StepValue* newest(const Arm& arm, const std::string& name) {
-  const auto& points = arm.series(name);
-  return points.empty() ? nullptr : &points.back();
 }
 
 double largest_rate(const Arm& arm) {

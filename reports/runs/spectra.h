@@ -62,9 +62,6 @@ std::vector<std::vector<double>> newest_table(const Arm& arm,
                                               std::size_t rows,
                                               const std::string& layer = "");
 
-/// The newest number of that name, NaN included; nullptr for none.
-const store::StepValue* newest(const Arm& arm, const std::string& name);
-
 /// What the spectrum is worth, in plain words: two or three sentences without the arm's name.
 std::string certificate(const StoredSpectrum& spectrum, const Arm& arm);
 

@@ -5,29 +5,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "reports/findings/ratio.h"
+#include "reports/findings/terms.h"
 #include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
 namespace {
-
-/// In which numbers an answer is given: steps to learn 90 % where a run measured them, else κ.
-struct Terms {
-  bool steps = false;
-
-  explicit Terms(const std::vector<Arm>& arms)
-      : steps(std::ranges::any_of(arms, [](const Arm& arm) { return arm.has(id::kLearning); })) {}
-  [[nodiscard]] std::vector<std::string> layers(const Arm& arm) const {
-    return layers_of(arm, steps ? std::string(id::kLearning) : std::string(id::kKappas));
-  }
-  [[nodiscard]] std::optional<Ratio> changes(const Arm& arm, const std::string& layer) const {
-    return steps ? steps_bias_changes(arm, layer) : bias_changes(arm, layer);
-  }
-  [[nodiscard]] std::optional<Ratio> costs(const Arm& arm, const std::string& layer) const {
-    return steps ? steps_mean_costs(arm, layer) : mean_costs(arm, layer);
-  }
-};
 
 struct Effect {
   std::size_t better = 0, worse = 0, even = 0, open = 0;  ///< layers, as the intervals decide
@@ -41,7 +24,7 @@ Effect effect_of(const Arm& arm, const Terms& terms) {
   Effect effect;
   for (const auto& layer : terms.layers(arm)) {
     if (!has_bias(arm, layer) && arm.series(id::kLearningWithBias, layer).empty()) continue;
-    const auto ratio = terms.changes(arm, layer);
+    const auto ratio = terms.bias_changes(arm, layer);
     if (!ratio || !ratio->lower) {
       ++effect.open;
       continue;
@@ -81,7 +64,7 @@ Answer without_bias(const std::vector<Arm>& arms, const Terms& terms, Answer out
   for (std::size_t a = 0; a < arms.size(); ++a) {
     std::optional<Ratio> worst;
     for (const auto& layer : terms.layers(arms[a])) {
-      auto ratio = terms.costs(arms[a], layer);
+      auto ratio = terms.mean_costs(arms[a], layer);
       if (ratio && (!worst || ratio->value > worst->value)) worst = std::move(ratio);
     }
     if (worst) found.emplace_back(a, *worst);
@@ -90,7 +73,7 @@ Answer without_bias(const std::vector<Arm>& arms, const Terms& terms, Answer out
     out.readings.push_back({a,
                             fmt::format("the mean costs {}× {}in {}",
                                         words(ratio.value),
-                                        terms.steps ? "the steps " : "",
+                                        terms.in_steps() ? "the steps " : "",
                                         short_name(ratio.layer)),
                             ratio.lower
                                 ? fmt::format("{}–{}×", words(*ratio.lower), words(*ratio.upper))
@@ -98,7 +81,7 @@ Answer without_bias(const std::vector<Arm>& arms, const Terms& terms, Answer out
     if (most == nullptr || ratio.value > most->value) most = &ratio;
   }
   out.why = most == nullptr ? "What the mean of the features costs is not resolved in any layer."
-            : terms.steps
+            : terms.in_steps()
                 ? "Steps to learn 90 % with the mean over those without it: what a bias could take "
                   "up at best; `kappascope advise` says more."
                 : "κ(Σ+μμᵀ)/κ(Σ) is what a bias could take up at best; `kappascope advise` says "
@@ -124,16 +107,16 @@ Answer bias(const std::vector<Arm>& arms) {
     layers += effect.layers();
     Reading reading{a,
                     fmt::format("{} with the bias over {} without it is not resolved in any layer",
-                                terms.steps ? "steps" : "κ",
-                                terms.steps ? "steps" : "κ"),
+                                terms.in_steps() ? "steps" : "κ",
+                                terms.in_steps() ? "steps" : "κ"),
                     ""};
     if (effect.largest) {
       const Ratio& ratio = *effect.largest;
       reading.number = fmt::format("it changes {} most in {}: to {}× of {}",
-                                   terms.steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
+                                   terms.in_steps() ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
                                    short_name(ratio.layer),
                                    words(ratio.value),
-                                   terms.steps ? "those" : "it");
+                                   terms.in_steps() ? "those" : "it");
       reading.interval =
           fmt::format("{}–{}×; {}", words(*ratio.lower), words(*ratio.upper), layers_text(effect));
     }
@@ -152,8 +135,8 @@ Answer bias(const std::vector<Arm>& arms) {
       "Within a run: {} of the W_d block with the learned bias over {} without it, on the same "
       "features; lower in {} of {} layers. The loss need not follow, and a difference between "
       "arms may be luck of their seeds.",
-      terms.steps ? "steps to learn 90 %" : "κ",
-      terms.steps ? "those" : "κ",
+      terms.in_steps() ? "steps to learn 90 %" : "κ",
+      terms.in_steps() ? "those" : "κ",
       better,
       layers);
   return out;

@@ -32,8 +32,7 @@ Grade grade_of_steps(const store::Scalar& steps, double trained) {
 }
 
 std::string explained_steps(const store::Scalar& steps, double trained, Grade grade) {
-  const std::string needs = is_resolved(steps) ? "about " + words(std::ceil(steps.value))
-                                               : "at least " + words(std::ceil(lowest(steps)));
+  const std::string needs = (is_resolved(steps) ? "about " : "") + steps_in_words(steps);
   std::string text = fmt::format(
       "Plain gradient descent at the rate 1/λmax would need {} steps to learn 90 % of what this "
       "layer's features can represent; the run has {}.",
@@ -50,10 +49,10 @@ Reading reading_of_steps(std::size_t a,
                          const LayerNames& short_name) {
   const store::Scalar& steps = slowest.point->scalar;
   const std::string where = slowest.layer == named ? "" : " in " + short_name(slowest.layer);
-  if (is_resolved(steps))
-    return {a, fmt::format("90 % after {} steps{}", words(steps.value), where), interval(steps)};
+  const auto text = fmt::format("90 % after {} steps{}", steps_in_words(steps), where);
+  if (is_resolved(steps)) return {a, text, interval(steps)};
   return {a,
-          fmt::format("90 % after at least {} steps{}", words(lowest(steps)), where),
+          text,
           steps.upper && std::isfinite(*steps.upper)
               ? fmt::format("95 %: {}–{}", words(lowest(steps)), words(*steps.upper))
               : "not resolved: " + status_text(steps)};
@@ -61,14 +60,17 @@ Reading reading_of_steps(std::size_t a,
 
 }  // namespace
 
+std::string steps_in_words(const store::Scalar& steps) {
+  return is_resolved(steps) ? words(steps.value) : "at least " + words(lowest(steps));
+}
+
 WorstLayer slowest_layer_of(const Arm& arm) {
   WorstLayer slowest;
   for (const auto& layer : layers_of(arm, id::kLearning)) {
-    const auto& points = arm.series(block_steps(arm, layer), layer);
-    if (points.empty()) continue;
-    const auto* point = &points.back();
+    const auto* point = arm.newest(block_steps(arm, layer), layer);
+    if (point == nullptr) continue;
     if (slowest.point == nullptr || lowest(point->scalar) > lowest(slowest.point->scalar))
-      slowest = {layer, point};
+      slowest = {layer, point, true};
   }
   return slowest;
 }

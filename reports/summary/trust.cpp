@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
@@ -32,10 +33,11 @@ Answer trust(const std::vector<Arm>& arms) {
   std::size_t damaged = 0;
   for (const Arm& arm : arms) {
     damaged += arm.damaged.size();
-    for (const auto& [key, points] : arm.scalars) {
+    for (const auto& key : arm.scalars | std::views::keys) {
       if (by_steps ? !is_steps(key.name) : !is_kappa(key.name)) continue;
       // A learning time that is not known has no number, and counts all the same.
-      const auto* point = by_steps ? &points.back() : arm.last(key.name, key.layer);
+      const auto* point =
+          by_steps ? arm.newest(key.name, key.layer) : arm.last(key.name, key.layer);
       if (point == nullptr) continue;
       ++all;
       resolved += is_resolved(point->scalar) ? 1U : 0U;

@@ -64,7 +64,7 @@ Reading reading_of(std::size_t a,
 
 }  // namespace
 
-WorstLayer worst_layer_of(const Arm& arm) {
+WorstLayer worst_conditioned_of(const Arm& arm) {
   WorstLayer worst;
   for (const auto& layer : layers_of(arm, id::kKappas)) {
     const auto* point = arm.last(block_kappa(arm, layer), layer);
@@ -73,6 +73,11 @@ WorstLayer worst_layer_of(const Arm& arm) {
       worst = {layer, point};
   }
   return worst;
+}
+
+WorstLayer worst_layer_of(const Arm& arm) {
+  auto slowest = slowest_layer_of(arm);
+  return slowest.point != nullptr ? slowest : worst_conditioned_of(arm);
 }
 
 Answer worst_layer(const std::vector<Arm>& arms) {
@@ -84,7 +89,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
              .figure = "kappa_layers"};
   std::vector<std::pair<std::size_t, WorstLayer>> found;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    if (auto worst = worst_layer_of(arms[a]); worst.point != nullptr)
+    if (auto worst = worst_conditioned_of(arms[a]); worst.point != nullptr)
       found.emplace_back(a, std::move(worst));
   }
   if (found.empty()) return out;

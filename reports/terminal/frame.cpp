@@ -36,7 +36,8 @@ std::string value_of(const store::StepValue* point) {
   return words(point->scalar.value) + (is_resolved(point->scalar) ? "" : " (not resolved)");
 }
 
-/// "loss 0.31, test 0.34, λ1 31, κ 1,200 in layers.2"; what was not measured is left out.
+/// "loss 0.31, test 0.34, λ1 31, 90 % after 45 steps in layers.2"; what was not measured is left
+/// out.
 std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   std::vector<std::string> parts;
   const auto add = [&](const char* name, const store::StepValue* point) {
@@ -45,8 +46,13 @@ std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   add("loss ", arm.last(id::kLossTrain));
   add("test ", arm.last(id::kLossTest));
   add("λ1 ", arm.last(id::kHessianLambda.at(1)));
-  if (const auto worst = worst_layer_of(arm); worst.point != nullptr)
-    parts.push_back("κ in " + printable(short_name(worst.layer)) + " " + value_of(worst.point));
+  if (const auto worst = worst_layer_of(arm); worst.point != nullptr) {
+    const auto where = printable(short_name(worst.layer));
+    parts.push_back(
+        worst.in_steps
+            ? fmt::format("90 % after {} steps in {}", steps_in_words(worst.point->scalar), where)
+            : fmt::format("κ in {} {}", where, value_of(worst.point)));
+  }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

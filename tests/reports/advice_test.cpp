@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kappascope/reports/advice.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "kappascope/core/error.h"
 #include "reports/sample_run.h"
@@ -18,6 +20,7 @@ struct Known {
   double paired_error = 0;  // of kappa/mean_costs; 0: the run has none
   store::Status status = store::Status::kResolved;
   std::int64_t last_step = 7;  // of the run; the layer was measured at 7
+  std::optional<double> steps_mean_costs{}, steps_bias_leaves{};  // learning times, of 100 without
 };
 
 LayerAdvice advice_on(const Known& known) {
@@ -38,6 +41,19 @@ LayerAdvice advice_on(const Known& known) {
     if (known.with_bias > 0) {
       add("kappa/with_bias", known.with_bias, known.status);
       snapshot.scalars.push_back(sample::plain("bias/norm", "a", 1));
+    }
+    const auto learning = [&](const char* name, double value) {
+      snapshot.scalars.push_back(sample::scalar(name, "a", value, known.error));
+    };
+    if (known.steps_mean_costs) {
+      learning("learning/sigma", 100);
+      learning("learning/second_moment", 100 * *known.steps_mean_costs);
+      learning("learning/mean_costs", *known.steps_mean_costs);
+    }
+    if (known.steps_bias_leaves) {
+      learning("learning/with_bias", 100 * *known.steps_bias_leaves);
+      learning("learning/bias_leaves", *known.steps_bias_leaves);
+      learning("learning/bias_changes", *known.steps_bias_leaves / *known.steps_mean_costs);
     }
     snapshot.scalars.push_back(sample::scalar("gradvar/b_zero", "a", 4, 0.1));
     snapshot.scalars.push_back(sample::scalar("gradvar/b_minus_mean", "a", 2, 0.1));
@@ -96,6 +112,26 @@ TEST_CASE("differences row by row decide where two separate intervals do not") {
   // What is not resolved stays so.
   paired.status = store::Status::kBiased;
   CHECK_FALSE(advice_on(paired).mean_costs);
+}
+
+TEST_CASE("where learning times were measured, the advice is given in them") {
+  const auto plain = advice_on({.second_moment = 400, .steps_mean_costs = 3});
+  CHECK(plain.in_steps);
+  CHECK(plain.steps->value == Approx(300));
+  CHECK(plain.step == 7);
+  CHECK(plain.mean_costs->value == Approx(3));
+  CHECK_FALSE(plain.bias_leaves);
+  CHECK_THAT(plain.verdict, Contains("worth a trial with both"));
+  CHECK_THAT(advice_on({.second_moment = 400, .steps_mean_costs = 1}).verdict,
+             Contains("Nothing to gain"));
+  const auto kept = advice_on({.with_bias = 100, .steps_mean_costs = 3, .steps_bias_leaves = 1.1});
+  CHECK(kept.steps->value == Approx(110));
+  CHECK(kept.bias_leaves->value == Approx(1.1));
+  CHECK(kept.bias_changes->value == Approx(1.1 / 3));
+  CHECK_THAT(kept.verdict, Contains("keep it"));
+  const auto open = advice_on({.second_moment = 400, .steps_mean_costs = std::nan("")});
+  CHECK_FALSE(open.mean_costs);
+  CHECK_THAT(open.verdict, Contains("Not decided") && Contains("in steps to learn 90 %"));
 }
 
 TEST_CASE("a bias that has taken the mean up is to be kept, one that has not is said") {
@@ -212,7 +248,7 @@ TEST_CASE("features that a precision loses, and scales that a norm would even ou
 TEST_CASE("a run without condition numbers, and a folder without a run, are errors") {
   const TemporaryFolder folder;
   static_cast<void>(store::RunWriter::create(folder / "run", {}));
-  CHECK_THROWS_WITH(advice(folder / "run"), Contains("no condition numbers"));
+  CHECK_THROWS_WITH(advice(folder / "run"), Contains("no down-projection was measured"));
   CHECK_THROWS_AS(advice(folder / "nothing"), Error);
 }
 

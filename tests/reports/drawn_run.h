@@ -11,7 +11,7 @@
 namespace kappascope::reports {
 
 /// Where the numbers of a drawn run come from.
-struct Draw {
+struct Random {
   std::mt19937 random;
 
   double between(double low, double high) {
@@ -24,7 +24,7 @@ struct Draw {
   bool one_in(int n) { return std::uniform_int_distribution<int>(1, n)(random) == 1; }
 };
 
-inline store::Scalar drawn(Draw& draw,
+inline store::Scalar drawn(Random& draw,
                            const std::string& name,
                            const std::string& layer,
                            double value) {
@@ -35,7 +35,7 @@ inline store::Scalar drawn(Draw& draw,
   return out;
 }
 
-inline void add_layer(Draw& draw, store::Snapshot& out, const std::string& layer, bool bias) {
+inline void add_layer(Random& draw, store::Snapshot& out, const std::string& layer, bool bias) {
   const auto add = [&](const char* name, double value) {
     out.scalars.push_back(drawn(draw, name, layer, value));
   };
@@ -62,8 +62,33 @@ inline void add_layer(Draw& draw, store::Snapshot& out, const std::string& layer
   add("gradvar/b_minimiser", zero * draw.between(0.1, 1));
 }
 
+/// Learning times of a layer, some of which are not resolved.
+inline void add_learning(Random& draw, store::Snapshot& out, const std::string& layer, bool bias) {
+  const double without = draw.positive(1, 1e5);
+  const auto steps = [&](const char* name, double value) {
+    auto scalar = sample::scalar(name, layer, value, draw.between(0.01, 0.5));
+    if (draw.one_in(4)) scalar.status = store::Status::kNotResolvable;
+    if (draw.one_in(12)) scalar.value = std::nan(""), scalar.status = store::Status::kNotResolvable;
+    out.scalars.push_back(scalar);
+  };
+  const auto ratio = [&](const char* name, double value) {
+    out.scalars.push_back(sample::scalar(name, layer, value, draw.between(0.01, 0.3)));
+    if (draw.one_in(8)) out.scalars.back().value = std::nan("");
+  };
+  const double costs = draw.positive(0.5, 50), leaves = draw.positive(0.5, 50);
+  steps("learning/sigma", without);
+  steps("learning/second_moment", without * costs);
+  ratio("learning/mean_costs", costs);
+  if (!bias) return;
+  steps("learning/with_bias", without * leaves);
+  ratio("learning/bias_leaves", leaves);
+  ratio("learning/bias_changes", leaves / costs);
+}
+
 /// A run with every series that cards, findings, tables and advice state.
-inline std::filesystem::path write_drawn(Draw& draw, const std::filesystem::path& dir, bool bias) {
+inline std::filesystem::path write_drawn(Random& draw,
+                                         const std::filesystem::path& dir,
+                                         bool bias) {
   const bool sgd = draw.one_in(2);
   store::Facts facts = {{"label", dir.filename().string()},
                         {"created", "2026-01-31T12:00:00Z"},
@@ -74,6 +99,7 @@ inline std::filesystem::path write_drawn(Draw& draw, const std::filesystem::path
   const std::int64_t steps = 120, every = std::uniform_int_distribution<int>(7, 90)(draw.random);
   const double rate = draw.positive(1e-5, 1), sharp = draw.positive(0.1, 3) / rate;
   const double level = draw.positive(1e-4, 1e4);
+  const bool learning = draw.one_in(2);
   for (std::int64_t step = 0; step < steps; ++step) {
     store::Snapshot out{.step = step};
     const double t = static_cast<double>(step) / steps;
@@ -83,7 +109,11 @@ inline std::filesystem::path write_drawn(Draw& draw, const std::filesystem::path
                    sample::plain("learning_rate", "", now)};
     if (step % every == 0) {
       out.scalars.push_back(sample::plain("loss/test", "", level * draw.between(0.97, 1)));
-      for (int l = 0; l < layers; ++l) add_layer(draw, out, "layer" + std::to_string(l), bias);
+      for (int l = 0; l < layers; ++l) {
+        const auto layer = "layer" + std::to_string(l);
+        add_layer(draw, out, layer, bias);
+        if (learning) add_learning(draw, out, layer, bias);
+      }
       out.scalars.push_back(
           sample::scalar("hessian/lambda_1",
                          "",

@@ -11,8 +11,8 @@
 #include "kappascope/reports/advice.h"
 #include "kappascope/reports/listing.h"
 #include "kappascope/reports/report.h"
+#include "reports/drawn_run.h"
 #include "reports/figures.h"
-#include "reports/sample_run.h"
 #include "reports/terminal/frame.h"
 #include "store/rows/row_checksum.h"
 #include "support/catch.h"
@@ -95,7 +95,12 @@ TEST_CASE("a run of any numbers, with any series gone, is reported, advised on, 
   for (int trial = 0; trial < trials; ++trial) {
     CAPTURE(trial);
     const auto dir = scratch / fmt::format("run{}", trial);
-    testing::write_stored_run(dir, 4);
+    if (trial % 2 == 0) {
+      testing::write_stored_run(dir, 4);
+    } else {
+      Random draw{std::mt19937(static_cast<unsigned>(trial))};
+      write_drawn(draw, dir, true);
+    }
     make_extreme(dir, random, trial % 3 == 0);
     const auto arms = read_arms({dir});
     for (const auto& figure : build_figures(arms)) {

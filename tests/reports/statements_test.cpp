@@ -184,12 +184,23 @@ void state_quotients(Stated& stated, const std::string& text, const std::string&
   count("at " + n + "× κ\\(Σ\\) in " + layer, "NL", "bias leaves");
   count("in " + layer + ",[^;]*; that is " + n + "× κ\\(Σ\\+μμᵀ\\)", "LN", "bias changes");
   count("changes κ\\(Σ\\+μμᵀ\\) most in " + layer + ": to " + n + "× of it", "LN", "bias changes");
+  count("the mean costs " + n + "× the steps in " + layer, "NL", "mean costs in steps");
+  count("needs " + n + "× the steps to learn 90 % in " + layer, "NL", "mean costs in steps");
+  count("needs " + n + "× the steps that it would need without a mean in " + layer,
+        "NL",
+        "bias leaves in steps");
+  count("in " + layer + ",[^;]*; that is " + n + "× those", "LN", "bias changes in steps");
+  count("changes the steps to learn 90 % most in " + layer + ": to " + n + "× of those",
+        "LN",
+        "bias changes in steps");
 }
 
 void state_advice(Stated& stated, const nlohmann::json& advice, const std::string& arm) {
-  const auto add = [&](const nlohmann::json& layer, const char* key, const char* quantity) {
+  const auto add = [&](const nlohmann::json& layer, const char* key, std::string quantity) {
     const auto ratio = layer.value(key, nlohmann::json());
     if (ratio.is_null()) return;
+    if (layer["in"] == "steps" && std::string(key).rfind("variance", 0) != 0)
+      quantity += " in steps";
     stated.add({quantity, arm, layer["layer"], ""}, words(ratio["value"]), "advise --json");
   };
   for (const auto& layer : advice["layers"]) {
@@ -208,7 +219,7 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
   std::map<std::string, int> compared;
   int relations = 0, ratios = 0;
   for (int seed = 0; seed < kDraws; ++seed) {
-    Draw draw{std::mt19937(static_cast<unsigned>(seed))};
+    Random draw{std::mt19937(static_cast<unsigned>(seed))};
     const TemporaryFolder folder;
     const std::vector<std::filesystem::path> runs = {write_drawn(draw, folder / "plain", false),
                                                      write_drawn(draw, folder / "biased", true)};
@@ -266,11 +277,21 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
       if (table[6] != "not measured")
         stated.add({"cost %", arm.label, "", ""}, table[6], "arms table");
       stated.add({"cost %", arm.label, "", ""}, summary.answers.back().answer, "card");
+      if (const auto& slowest = listed.slowest; !slowest.layer.empty()) {
+        const auto steps = steps_in_words(slowest.scalar);
+        stated.add({"slowest", arm.label, "", ""}, steps + " in " + slowest.layer, "listing");
+        stated.find(table[3], "^([^<]*)", "N", "slowest", arm.label);
+        stated.find(texts.front(), "^90 % after (.*) steps \\| ", "N", "slowest alone", arm.label);
+        stated.add({"slowest alone", arm.label, "", ""}, steps, "listing");
+      }
       const std::regex worst("^(not resolved \\()?([^ <)]+)\\)? in (layer\\d)");
-      if (std::smatch found; std::regex_search(table[3], found, worst)) {
+      if (std::smatch found;
+          listed.slowest.layer.empty() && std::regex_search(table[3], found, worst)) {
         stated.add({"worst κ", arm.label, "", ""}, found[2].str() + found[3].str(), "arms table");
-        stated.add({"worst κ", arm.label, "", ""}, words(listed.kappa) + listed.layer, "listing");
-        CHECK(found[1].matched == !is_resolved(listed.kappa_status));
+        stated.add({"worst κ", arm.label, "", ""},
+                   words(listed.worst_kappa.scalar.value) + listed.worst_kappa.layer,
+                   "listing");
+        CHECK(found[1].matched == !is_resolved(listed.worst_kappa.scalar));
         stated.find(texts.front(), "^κ = " + n + " \\| ", "N", "worst κ alone", arm.label);
         if (!found[1].matched)
           stated.add({"worst κ alone", arm.label, "", ""}, found[2], "arms table");
@@ -309,6 +330,11 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
                            "steps",
                            "worst κ",
                            "worst κ alone",
+                           "slowest",
+                           "slowest alone",
+                           "mean costs in steps",
+                           "bias leaves in steps",
+                           "bias changes in steps",
                            "cost %"}) {
     INFO(what);
     CHECK(compared[what] > 5);

@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/store/run.h"
+
 namespace kappascope::reports {
 
 /// A quotient of two measured numbers; the interval is missing where one of them has none.
 struct MeasuredRatio {
   double value = 0;
   std::optional<double> lower{}, upper{};
-  /// The interval is of 95 %, of differences row by row (a run's own kappa/mean_costs). Else it is
-  /// put together from two intervals, and holds with at least 90 %.
+  /// The interval is of 95 %, of the quotient itself, as the run measured it of the same rows. Else
+  /// it is put together from two intervals, and holds with at least 90 %.
   bool paired = false;
   std::int64_t step = 0;  ///< of both numbers
 };
@@ -22,14 +24,18 @@ struct MeasuredRatio {
 /// What the features' mean costs one down-projection, and what a bias would do about it.
 struct LayerAdvice {
   std::string layer;
-  std::int64_t step = 0;    ///< of the measurement: the last of the run
-  bool has_bias = false;    ///< it trains a post-gating bias b
-  std::string kappa_cause;  ///< why `mean_costs` is missing; empty where it is not
-  /// κ(Σ+μμᵀ) / κ(Σ): without a bias, over what is left for W_d where a bias takes the mean up.
+  std::int64_t step = 0;  ///< of the measurement: the last of the run
+  bool has_bias = false;  ///< it trains a post-gating bias b
+  /// The three ratios below are of steps of gradient descent to learn 90 %; else of κ.
+  bool in_steps = false;
+  /// Those steps, of W_d's own problem, with the bias where there is one.
+  std::optional<store::Scalar> steps{};
+  std::string cause;  ///< why `mean_costs` is missing; empty where it is not
+  /// Σ+μμᵀ over Σ: without a bias, over what is left for W_d where a bias takes the mean up.
   std::optional<MeasuredRatio> mean_costs{};
-  /// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ): what the bias has left of it.
+  /// Σ+(μ+b)(μ+b)ᵀ over Σ: what the bias has left of it.
   std::optional<MeasuredRatio> bias_leaves{};
-  /// κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ+μμᵀ): what the bias makes of the κ that there would be without it.
+  /// Σ+(μ+b)(μ+b)ᵀ over Σ+μμᵀ: what the bias makes of what there would be without it.
   std::optional<MeasuredRatio> bias_changes{};
   /// Variance of the gradient of W_d with b = -μ, and with the best b, over that with b = 0, at the
   /// same masks and gradients of the output.
@@ -58,7 +64,7 @@ struct Advice {
 };
 
 /// From what a run measured last, and the spikes of its loss. Throws Error when the run cannot be
-/// read or has no condition numbers.
+/// read or no layer of it was measured.
 Advice advice(const std::filesystem::path& run);
 
 std::string to_text(const Advice& advice);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "kappascope/store/schema/status.h"
+#include "kappascope/store/run.h"
 
 namespace kappascope::reports {
 
@@ -20,12 +20,15 @@ struct RunSummary {
   std::int64_t steps = 0;
   double loss = std::numeric_limits<double>::quiet_NaN();
   double test_loss = std::numeric_limits<double>::quiet_NaN();
-  /// The largest κ of a W_d block at its last measurement: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has it,
-  /// else κ(Σ+μμᵀ).
-  double kappa = std::numeric_limits<double>::quiet_NaN();
-  store::Status kappa_status{};  ///< of that
-  std::string layer{};           ///< its layer; empty without one
-  std::size_t damaged = 0;       ///< of the rows that were read
+  /// Of the W_d block at its last measurement: with (μ+b)(μ+b)ᵀ where the layer has a bias, else
+  /// with μμᵀ.
+  struct Worst {
+    std::string layer{};  ///< empty where none was measured
+    store::Scalar scalar{};
+  };
+  Worst slowest{};          ///< most steps of gradient descent to learn 90 %
+  Worst worst_kappa{};      ///< the largest κ
+  std::size_t damaged = 0;  ///< of the rows that were read
 };
 
 /// Reads what it takes of the run. Throws Error where there is none.

@@ -90,12 +90,14 @@ std::string sort_value(double value) {
   return std::isinf(value) ? value > 0 ? "Infinity" : "-Infinity" : fmt::format("{}", value);
 }
 
-std::string kappa_cell(const store::StepValue* point, const std::string& where) {
+/// κ of the W_d block, or the steps to learn 90 %.
+std::string layer_cell(const store::StepValue* point, bool in_steps, const std::string& where) {
   if (point == nullptr) return "<td class=\"number\">not measured</td>";
   const store::Scalar& s = point->scalar;
   const std::string bounds = interval(s);
-  const std::string value =
-      is_resolved(s) ? words(s.value) : "not resolved (" + words(s.value) + ")";
+  const std::string value = in_steps         ? steps_in_words(s)
+                            : is_resolved(s) ? words(s.value)
+                                             : "not resolved (" + words(s.value) + ")";
   return fmt::format("<td class=\"number{}\" data-value=\"{}\">{}{}{}</td>",
                      is_resolved(s) ? "" : " unresolved",
                      sort_value(s.value),
@@ -140,13 +142,16 @@ std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
 
 std::string arms_html(const std::vector<const Arm*>& arms) {
   std::string rows;
+  const bool in_steps = std::ranges::any_of(
+      arms, [](const Arm* arm) { return slowest_layer_of(*arm).point != nullptr; });
   for (const Arm* one : arms) {
     const Arm& arm = *one;
-    const auto worst = worst_layer_of(arm);
+    const auto worst = in_steps ? slowest_layer_of(arm) : worst_conditioned_of(arm);
     rows += "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" +
             table_cell(arm.state, " class=\"name\"") +
             table_cell(grouped(static_cast<double>(arm.last_step + 1)), " class=\"number\"") +
-            number_cell(arm.last(id::kLossTest), false) + kappa_cell(worst.point, worst.layer) +
+            number_cell(arm.last(id::kLossTest), false) +
+            layer_cell(worst.point, in_steps, worst.layer) +
             table_cell(absorbed_cell(arm), " class=\"number\"") +
             number_cell(arm.last(id::kHessianLambda.at(1)), false) +
             number_cell(arm.last(id::kCostTotal), true) + "</tr>";
@@ -155,7 +160,7 @@ std::string arms_html(const std::vector<const Arm*>& arms) {
                         "state",
                         "steps",
                         "test loss",
-                        "worst κ of a W_d block",
+                        in_steps ? "steps to 90 % of the slowest layer" : "worst κ of a W_d block",
                         "of the mean the bias absorbed",
                         "λ1",
                         "probing"},
@@ -172,18 +177,30 @@ std::string arms_html(const std::vector<Arm>& arms) {
 std::string layers_html(const std::vector<Arm>& arms) {
   std::vector<std::string> head = {"layer"};
   for (const Arm& arm : arms) head.push_back(arm.label);
-  std::string rows;
-  for (const auto& layer : layers_of(arms, id::kKappas)) {
-    rows += "<tr><th scope=\"row\">" + escape_html(layer) + "</th>";
-    for (const Arm& arm : arms) rows += kappa_cell(arm.last(block_kappa(arm, layer), layer), "");
-    rows += "</tr>";
-  }
-  if (rows.empty()) return "<p class=\"missing\">No condition number was recorded.</p>";
-  return "<p class=\"caption\">" +
-         Explain()(
-             "κ of the W_d block at the last snapshot, with its 95 % interval; what is "
-             "not resolved is in brackets.") +
-         "</p>" + table(table_head(head), rows);
+  const auto table_of = [&](const std::string& prefix, const char* caption, const auto& cell) {
+    std::string rows;
+    for (const auto& layer : layers_of(arms, prefix)) {
+      rows += "<tr><th scope=\"row\">" + escape_html(layer) + "</th>";
+      for (const Arm& arm : arms) rows += cell(arm, layer);
+      rows += "</tr>";
+    }
+    if (rows.empty()) return rows;
+    return "<p class=\"caption\">" + Explain()(caption) + "</p>" + table(table_head(head), rows);
+  };
+  const auto tables =
+      table_of(id::kLearning,
+               "Steps of gradient descent to learn 90 %, at the last snapshot, with their 95 % "
+               "interval.",
+               [](const Arm& arm, const std::string& layer) {
+                 return layer_cell(arm.newest(block_steps(arm, layer), layer), true, "");
+               }) +
+      table_of(id::kKappas,
+               "κ of the W_d block at the last snapshot, with its 95 % interval; what is not "
+               "resolved is in brackets.",
+               [](const Arm& arm, const std::string& layer) {
+                 return layer_cell(arm.last(block_kappa(arm, layer), layer), false, "");
+               });
+  return tables.empty() ? "<p class=\"missing\">No layer was measured.</p>" : tables;
 }
 
 }  // namespace kappascope::reports

@@ -22,9 +22,8 @@ struct Kind {
 
 std::string estimate_row(const Arm& arm, const std::string& layer, const Kind& kind) {
   const auto* point = arm.last(kind.name, layer);
-  const auto& all = arm.series(kind.name, layer);
-  if (all.empty()) return "";
-  if (point == nullptr) point = &all.back();
+  if (point == nullptr) point = arm.newest(kind.name, layer);
+  if (point == nullptr) return "";
   const store::Scalar& s = point->scalar;
   const auto* shrunk = kind.shrunk ? arm.last(*kind.shrunk, layer) : nullptr;
   const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };

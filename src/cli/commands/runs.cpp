@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +34,22 @@ std::string cell(double value) {
   return std::isnan(value) ? "-" : fmt::format("{:.4g}", value);
 }
 
+/// The least that the steps can be where they are not resolved.
+std::string steps_cell(const reports::RunSummary::Worst& slowest) {
+  const auto& steps = slowest.scalar;
+  if (slowest.layer.empty()) return "-";
+  return is_resolved(steps) ? cell(steps.value) : ">= " + cell(steps.lower.value_or(1));
+}
+
 /// In brackets where it is not resolved, as in the report's tables.
-std::string kappa_cell(const Row& row) {
-  const auto text = cell(row.kappa);
-  return row.layer.empty() || is_resolved(row.kappa_status) ? text : "(" + text + ")";
+std::string kappa_cell(const reports::RunSummary::Worst& worst) {
+  if (worst.layer.empty()) return "-";
+  const auto text = cell(worst.scalar.value);
+  return is_resolved(worst.scalar) ? text : "(" + text + ")";
+}
+
+const std::string& worst_layer(const Row& row) {
+  return row.slowest.layer.empty() ? row.worst_kappa.layer : row.slowest.layer;
 }
 
 /// "2026-01-31 12:00" of an ISO 8601 time.
@@ -47,18 +61,27 @@ std::string date(std::string created) {
 }
 
 std::vector<std::string> cells_of(const std::string& run, const Row& row) {
-  return {printable(run),
-          printable(row.state),
-          printable(date(row.created)),
-          std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
-          std::to_string(row.steps),
-          cell(row.loss),
-          cell(row.test_loss),
-          kappa_cell(row),
-          printable(row.label) + (row.layer.empty() ? "" : "; " + printable(row.layer))};
+  return {
+      printable(run),
+      printable(row.state),
+      printable(date(row.created)),
+      std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
+      std::to_string(row.steps),
+      cell(row.loss),
+      cell(row.test_loss),
+      steps_cell(row.slowest),
+      kappa_cell(row.worst_kappa),
+      printable(row.label) + (worst_layer(row).empty() ? "" : "; " + printable(worst_layer(row)))};
+}
+
+Json status(const reports::RunSummary::Worst& worst) {
+  return worst.layer.empty() ? Json() : Json(std::string(worst.scalar.status.text()));
 }
 
 Json json_row(const std::string& run, const Row& row) {
+  const auto& steps = row.slowest.scalar;
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const auto bound = [&](const std::optional<double>& end) { return number(end.value_or(none)); };
   return {{"run", run},
           {"label", row.label},
           {"state", row.state},
@@ -67,10 +90,16 @@ Json json_row(const std::string& run, const Row& row) {
           {"steps", row.steps},
           {"loss", number(row.loss)},
           {"test_loss", number(row.test_loss)},
-          {"worst_kappa", number(row.kappa)},
-          {"worst_kappa_status",
-           row.layer.empty() ? Json() : Json(std::string(row.kappa_status.text()))},
-          {"worst_layer", row.layer},
+          {"slowest_layer", row.slowest.layer},
+          {"steps_to_learn",
+           {{"value", row.slowest.layer.empty() ? Json() : number(steps.value)},
+            {"lower", bound(steps.lower)},
+            {"upper", bound(steps.upper)},
+            {"status", status(row.slowest)}}},
+          {"worst_kappa",
+           row.worst_kappa.layer.empty() ? Json() : number(row.worst_kappa.scalar.value)},
+          {"worst_kappa_status", status(row.worst_kappa)},
+          {"worst_layer", row.worst_kappa.layer},
           {"damaged", row.damaged}};
 }
 
@@ -84,8 +113,11 @@ int run_runs(const Arguments& arguments) {
       "Lists the runs in a folder: state (running, finished, interrupted, failed, or dead where "
       "the\n"
       "process has ended without saying so), start (UTC), duration of the training, steps, last\n"
-      "training and test loss, and the largest kappa of a W_d block at the last measurement, in\n"
-      "brackets where its rows do not resolve it. The results of studies are no runs.\n\n"
+      "training and test loss, and of the W_d blocks at the last measurement: the steps of "
+      "gradient\n"
+      "descent to learn 90 % in the slowest layer (>=: at least), and the largest kappa, in "
+      "brackets\n"
+      "where its rows do not resolve it. The results of studies are no runs.\n\n"
       "example: kappascope runs runs --json";
   usage.options.add_options()("help,h", "show this text")(
       "dir", po::value(&dir)->default_value("runs"), "folder to search, two levels deep")(
@@ -106,8 +138,9 @@ int run_runs(const Arguments& arguments) {
                 "steps",
                 "loss",
                 "test loss",
+                "steps to 90 %",
                 "kappa",
-                "label; worst layer"}};
+                "label; slowest layer"}};
   int broken = 0;  // or damaged
   for (const auto& path : found) {
     try {
