@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tensor/learning/blocked_rows.h"
+
 #include <torch/types.h>
 
 #include <utility>
-
-#include "tensor/learning/half_lanczos.h"
 
 namespace kappascope::tensor {
 

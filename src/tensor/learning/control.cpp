@@ -23,12 +23,12 @@ Control::Control(const BlockedRows& rows,
                  const at::Tensor& scale,
                  const std::vector<at::Tensor>& sums,
                  const at::Tensor& directions) {
-  const auto along = directions * scale.unsqueeze(1);
+  const auto along = directions * scale;
   for (Eigen::Index b = 0; b < rows.blocks().count(); ++b) {
     const auto centre = rows.mean(b % 2).to(rows.options());
-    const auto centred = rows.block(b).mm(along) - centre.unsqueeze(0).mm(along);
-    squares_.push_back(to_vector(centred.square().sum(0, false, torch::kDouble)));
-    signed_.push_back(to_matrix(directions.t().mm(sums[static_cast<std::size_t>(b)])));
+    const auto centred = along.mm(rows.block(b).t()) - along.mv(centre).unsqueeze(1);
+    squares_.push_back(to_vector(centred.square().sum(1, false, torch::kDouble)));
+    signed_.push_back(to_matrix(directions.mm(sums[static_cast<std::size_t>(b)].t())));
   }
 }
 

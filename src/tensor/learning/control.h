@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kappascope/linalg/learning/sketch.h"
-#include "tensor/learning/half_lanczos.h"
+#include "tensor/learning/blocked_rows.h"
 
 namespace kappascope::tensor {
 
@@ -15,7 +15,7 @@ namespace kappascope::tensor {
 /// no longer adds to the random vectors' error.
 class Control {
  public:
-  /// Of every direction u [d, count]: Σ (uᵀy)² over the rows of each block, and uᵀ times each
+  /// Of every direction u [count, d]: Σ (uᵀy)² over the rows of each block, and uᵀ times each
   /// block's signed sums.
   Control(const BlockedRows& rows,
           const at::Tensor& scale,

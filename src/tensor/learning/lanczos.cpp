@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/learning/half_lanczos.h"
+#include "tensor/learning/lanczos.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -9,324 +8,256 @@
 #include <utility>
 
 #include "kappascope/tensor/convert.h"
-#include "tensor/learning/control.h"
-#include "tensor/learning/tridiagonal.h"
 
 namespace kappascope::tensor {
 namespace {
-
-using linalg::Trained;
 
 /// Rounding of a product in float, of the largest eigenvalue: a Lanczos vector shorter than that is
 /// nothing but rounding.
 constexpr double kNothing = 1e-7;
 
-/// As many random vectors a block as make their error a few per cent.
-int64_t probes_for(int64_t dimension, int asked) {
-  constexpr int64_t kSamples = 512, kMost = 8;
-  return asked > 0 ? asked : std::clamp<int64_t>(kSamples / dimension, 1, kMost);
+/// [..., 1] double: aᵀb of each vector.
+at::Tensor inner_products(const at::Tensor& a, const at::Tensor& b) {
+  return (a * b).sum(-1, true, torch::kDouble);
 }
 
-at::Tensor to_device(const Eigen::VectorXd& values, const at::TensorOptions& options) {
-  return from_vector(values).to(options);
+at::Tensor inverse_above(const at::Tensor& values, double least) {
+  return torch::where(values > least, values.reciprocal(), 0.0);
 }
-
-/// [d, p] a block's rows about their half's mean, each with a random sign, added up. [K] of them.
-std::vector<at::Tensor> signed_sums(const BlockedRows& rows,
-                                    const at::Tensor& scale,
-                                    const LearningOptions& options) {
-  auto generator = at::detail::createCPUGenerator(options.seed);
-  const auto probes = probes_for(rows.dimension(), options.probes);
-  std::vector<at::Tensor> sums;
-  for (Eigen::Index b = 0; b < rows.blocks().count(); ++b) {
-    auto signs = torch::empty({rows.blocks().rows(b), probes});
-    signs.random_(0, 2, generator).mul_(2).sub_(1);
-    signs = signs.to(rows.options());
-    const auto centre = rows.mean(b % 2).to(rows.options());
-    const auto sum = rows.block(b).t().mm(signs) - centre.outer(signs.sum(0));
-    sums.push_back(sum * scale.unsqueeze(1));
-  }
-  return sums;
-}
-
-/// What Lanczos is started from, for one part of a half: all of it, or all but one block.
-struct PartColumns {
-  Eigen::Index left_out = -1;
-  int64_t begin = 0, end = 0;  ///< all columns of this part; the first `probes` are of its own rows
-  int64_t probes = 0;
-  std::vector<std::pair<Eigen::Index, int64_t>> held;  ///< block, first of `probes` columns
-  int64_t along = 0;                                   ///< first of those from a mean
-};
-
-/// Lanczos on the second moments of one half, and of it without each block, all at once.
-class HalfLanczos {
- public:
-  HalfLanczos(const BlockedRows& rows,
-              Eigen::Index half,
-              const at::Tensor& scale,
-              const Eigen::VectorXd& bias,
-              const std::vector<at::Tensor>& sums,
-              int steps)
-      : rows_(rows), half_(half), scale_(scale), has_bias_(bias.size() > 0) {
-    const auto options = rows.options();
-    if (has_bias_) bias_ = to_device(bias, options);
-    centre_ = rows.mean(half).to(options);
-    std::vector<at::Tensor> starts;
-    add_part(-1, sums, starts);
-    for (Eigen::Index b = half; b < rows.blocks().count(); b += 2) add_part(b, sums, starts);
-    auto counts = torch::empty({columns_}, torch::kDouble);
-    for (const auto& part : parts_)
-      counts.narrow(0, part.begin, part.end - part.begin).fill_(rows.rows(half, part.left_out));
-    counts_ = counts.to(options);
-    std::vector<int64_t> own;
-    for (const auto& part : parts_) own.push_back(part.begin);
-    own_ = torch::tensor(own, torch::kLong).to(options.device());
-    join(options);
-    std::vector<at::Tensor> beside;
-    for (Eigen::Index b = 1 - half; b < rows.blocks().count(); b += 2)
-      beside.push_back((rows.sum(b).to(options) * scale_));
-    if (has_bias_) beside.push_back(bias_ * scale_);
-    beside_ = torch::stack(beside);
-    run(torch::cat(starts, 1), steps);
-  }
-
-  [[nodiscard]] std::vector<Trained> trained() const {
-    std::vector<Trained> result;
-    for (const auto& part : parts_) result.push_back(trained(part));
-    return result;
-  }
-  /// [d, parts, k] orthonormal vectors along which each part varies most, the last the most.
-  [[nodiscard]] at::Tensor directions() const {
-    constexpr Eigen::Index kMost = 12;
-    const auto steps = basis_.size(1);
-    const auto count = std::min(kMost, (steps + 1) / 2);
-    std::vector<at::Tensor> result;
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      const auto ritz = ritz_pairs(found_[static_cast<std::size_t>(parts_[p].begin)]).vectors;
-      Eigen::MatrixXd in_basis = Eigen::MatrixXd::Zero(steps, count);
-      const auto known = std::min(count, ritz.cols());
-      in_basis.topRightCorner(ritz.rows(), known) = ritz.rightCols(known);
-      const auto factors =
-          torch::from_blob(in_basis.data(), {count, steps}, torch::kDouble).to(rows_.options());
-      result.push_back(basis_[static_cast<int64_t>(p)].t().mm(factors.t()));
-    }
-    return torch::stack(result, 1);
-  }
-  [[nodiscard]] const std::vector<PartColumns>& parts() const { return parts_; }
-
- private:
-  void add_part(Eigen::Index left_out,
-                const std::vector<at::Tensor>& sums,
-                std::vector<at::Tensor>& starts) {
-    PartColumns part;
-    part.left_out = left_out;
-    part.begin = columns_;
-    part.probes = sums.front().size(1);
-    const auto add = [&](const at::Tensor& columns) {
-      starts.push_back(columns);
-      return std::exchange(columns_, columns_ + columns.size(1));
-    };
-    auto own = torch::zeros_like(sums.front()), other = own.clone();
-    for (Eigen::Index b = 0; b < std::ssize(sums); ++b)
-      if (b % 2 != half_) {
-        other += sums[static_cast<std::size_t>(b)];
-      } else if (b != left_out) {
-        own += sums[static_cast<std::size_t>(b)];
-      }
-    add(own / std::sqrt(rows_.rows(half_, left_out)));
-    if (left_out < 0) {
-      for (Eigen::Index b = 1 - half_; b < std::ssize(sums); b += 2)
-        part.held.emplace_back(b, add(sums[static_cast<std::size_t>(b)]));
-    } else {
-      part.held.emplace_back(1 - half_, add(other));
-    }
-    const auto mean = rows_.mean(half_, left_out).to(rows_.options());
-    part.along = add((mean * scale_).unsqueeze(1));
-    if (has_bias_) add(((mean + bias_) * scale_).unsqueeze(1));
-    part.end = columns_;
-    parts_.push_back(std::move(part));
-  }
-
-  /// Small blocks are put together: one product of them takes less time than a product of each.
-  void join(const at::TensorOptions& options) {
-    constexpr double kSmall = 16 << 20;  // numbers
-    if (rows_.rows(half_) * static_cast<double>(rows_.dimension()) > kSmall) return;
-    std::vector<at::Tensor> blocks, counted;
-    for (std::size_t p = 1; p < parts_.size(); ++p) {
-      blocks.push_back(rows_.block(parts_[p].left_out));
-      counted.push_back(torch::ones({blocks.back().size(0), columns_}, options));
-      counted.back().narrow(1, parts_[p].begin, parts_[p].end - parts_[p].begin).zero_();
-    }
-    joined_ = torch::cat(blocks);
-    counted_ = torch::cat(counted);
-  }
-
-  /// [d, columns] times the second moment of each column's part.
-  [[nodiscard]] at::Tensor product(const at::Tensor& columns) const {
-    const auto scaled = columns * scale_.unsqueeze(1);
-    const auto at_centre = centre_.unsqueeze(0).mm(scaled);
-    if (joined_.defined()) {
-      const auto along = joined_.mm(scaled).sub_(at_centre).mul_(counted_);
-      auto result = joined_.t().mm(along).sub_(centre_.unsqueeze(1).mm(along.sum(0, true)));
-      return result.mul_(scale_.unsqueeze(1)).div_(counts_);
-    }
-    auto result = torch::zeros_like(columns);
-    auto total = torch::zeros({1, columns_}, columns.options());
-    for (std::size_t p = 1; p < parts_.size(); ++p) {
-      const auto block = rows_.block(parts_[p].left_out);
-      auto along = block.mm(scaled).sub_(at_centre);
-      along.narrow(1, parts_[p].begin, parts_[p].end - parts_[p].begin).zero_();
-      result.addmm_(block.t(), along);
-      total += along.sum(0, true);
-    }
-    result.sub_(centre_.unsqueeze(1).mm(total));
-    return result.mul_(scale_.unsqueeze(1)).div_(counts_);
-  }
-
-  void run(at::Tensor vectors, int steps) {
-    const auto dot = [](const at::Tensor& a, const at::Tensor& b) {
-      return (a * b).sum(0, false, torch::kDouble);
-    };
-    const auto as = rows_.options().dtype();
-    const auto inverse = [](const at::Tensor& values, double above) {
-      return torch::where(values > above, values.reciprocal(), 0.0);
-    };
-    const auto start = dot(vectors, vectors);
-    const auto lengths = start.sqrt();
-    vectors = vectors * inverse(lengths, 0).to(as);
-    auto before = torch::zeros_like(vectors);
-    std::vector<at::Tensor> diagonals, besides, products;
-    auto beside = torch::zeros_like(lengths);
-    const auto count = std::min<int64_t>(steps, rows_.dimension());
-    basis_ = torch::empty({own_.size(0), count, rows_.dimension()}, rows_.options());
-    for (int64_t step = 0; step < count; ++step) {
-      products.push_back(beside_.mm(vectors));
-      basis_.select(1, step).copy_(vectors.index_select(1, own_).t());
-      auto next = product(vectors);
-      const auto diagonal = dot(vectors, next);
-      next.sub_(vectors * diagonal.to(as)).sub_(before * beside.to(as));
-      orthogonalise_own(next, step + 1);
-      beside = dot(next, next).sqrt();
-      diagonals.push_back(diagonal);
-      besides.push_back(beside);
-      before = vectors;
-      vectors = next * inverse(beside, kNothing * diagonal.max().item<double>()).to(as);
-    }
-    keep(start, torch::stack(diagonals), torch::stack(besides), torch::stack(products));
-  }
-
-  /// So that Ritz vectors come once: the own first column of each part against the `count` before.
-  void orthogonalise_own(at::Tensor& next, int64_t count) const {
-    const auto before = basis_.narrow(1, 0, count);
-    for (int pass = 0; pass < 2; ++pass) {
-      const auto columns = next.index_select(1, own_).t().unsqueeze(2);  // [parts, d, 1]
-      const auto inside = before.transpose(1, 2).bmm(before.bmm(columns)).squeeze(2);
-      next.index_add_(1, own_, inside.t(), -1);
-    }
-  }
-
-  /// Copies what was computed to the host, each column up to where nothing was left of it.
-  void keep(const at::Tensor& start,
-            const at::Tensor& diagonals,
-            const at::Tensor& besides,
-            const at::Tensor& products) {
-    const auto lengths = to_vector(start);
-    const auto diagonal = to_matrix(diagonals), beside = to_matrix(besides);
-    const auto steps = diagonal.rows();
-    slack_ = kNothing * diagonal.maxCoeff();
-    for (int64_t column = 0; column < columns_; ++column) {
-      Eigen::Index last = 0;
-      while (last + 1 < steps && beside(last, column) > slack_) ++last;
-      Tridiagonal found{
-          lengths(column), diagonal.col(column).head(last + 1), beside.col(column).head(last + 1)};
-      if (found.beside(last) <= slack_ || steps == rows_.dimension()) found.beside(last) = 0;
-      found_.push_back(std::move(found));
-      products_.push_back(to_matrix(products.select(2, column)));  // [steps, beside]
-    }
-  }
-
-  [[nodiscard]] linalg::Curve mean_curve(int64_t first,
-                                         int64_t probes,
-                                         const Eigen::ArrayXd& lambdas) const {
-    linalg::Curve result;
-    for (int64_t p = first; p < first + probes; ++p)
-      result += curve_of(found_[static_cast<std::size_t>(p)], lambdas, slack_);
-    result *= 1 / static_cast<double>(probes);
-    return result;
-  }
-
-  [[nodiscard]] Trained trained(const PartColumns& part) const {
-    const auto blocks = static_cast<std::size_t>(rows_.blocks().count());
-    Trained result;
-    const auto lambdas = linalg::lambdas_below(
-        ritz_pairs(found_[static_cast<std::size_t>(part.begin)]).values.maxCoeff());
-    result.lambdas = lambdas;
-    result.own = mean_curve(part.begin, part.probes, lambdas);
-    result.held.resize(blocks);
-    result.top_held.resize(blocks);
-    for (const auto& [block, column] : part.held)
-      result.held[static_cast<std::size_t>(block)] = mean_curve(column, part.probes, lambdas);
-    for (int64_t c = part.along; c < part.end; ++c) {
-      const auto column = static_cast<std::size_t>(c);
-      const auto& products = products_[column];
-      const auto steps = found_[column].diagonal.size();
-      const auto along = [&](Eigen::Index beside) {
-        return curve_of(found_[column], lambdas, products.col(beside).head(steps).eval());
-      };
-      Trained::Along curves{std::vector<linalg::Curve>(blocks), {}};
-      Eigen::Index beside = 0;
-      for (std::size_t b = static_cast<std::size_t>(1 - half_); b < blocks; b += 2)
-        curves.sums[b] = along(beside++);
-      if (has_bias_) curves.bias = along(beside);
-      result.along.push_back(std::move(curves));
-    }
-    return result;
-  }
-
-  const BlockedRows& rows_;
-  Eigen::Index half_;
-  at::Tensor scale_, bias_, centre_, counts_, beside_;
-  at::Tensor basis_;             // [parts, steps, d] of the own first columns
-  at::Tensor own_;               // their numbers
-  at::Tensor joined_, counted_;  // [rows, d] and [rows, columns]: 0 where a part leaves a row out
-  bool has_bias_;
-  int64_t columns_ = 0;
-  std::vector<PartColumns> parts_;
-  std::vector<Tridiagonal> found_;
-  std::vector<Eigen::MatrixXd> products_;
-  double slack_ = 0;
-};
 
 }  // namespace
 
-linalg::Sketch sketch_of(const BlockedRows& rows,
-                         const Eigen::VectorXd& scale,
-                         const Eigen::VectorXd& bias,
-                         const LearningOptions& options) {
-  const auto factors = to_device(scale, rows.options());
-  const auto sums = signed_sums(rows, factors, options);
-  const auto blocks = rows.blocks().count();
-  linalg::Sketch result;
-  result.has_bias = bias.size() > 0;
-  result.without.resize(static_cast<std::size_t>(blocks));
-  for (Eigen::Index b = 0; b < blocks; ++b)
-    result.block_rows.push_back(static_cast<double>(rows.blocks().rows(b)));
-  for (const Eigen::Index half : {0, 1}) {
-    const HalfLanczos lanczos(rows, half, factors, bias, sums, options.steps);
-    const auto directions = lanczos.directions();
-    const auto count = directions.size(2);
-    const Control control(rows, factors, sums, directions.reshape({rows.dimension(), -1}));
-    auto trained = lanczos.trained();
-    for (std::size_t p = 0; p < trained.size(); ++p) {
-      const auto left_out = lanczos.parts()[p].left_out;
-      const auto first = static_cast<Eigen::Index>(p) * count;
-      control.correct(first, first + count, half, left_out, rows.rows(half, left_out), trained[p]);
-      auto& part = left_out < 0 ? result.halves[static_cast<std::size_t>(half)]
-                                : result.without[static_cast<std::size_t>(left_out)];
-      part = std::move(trained[p]);
+Lanczos::Lanczos(const BlockedRows& rows,
+                 at::Tensor scale,
+                 const Eigen::VectorXd& bias,
+                 const std::vector<at::Tensor>& sums,
+                 int64_t steps)
+    : rows_(rows), scale_(std::move(scale)), probes_(sums.front().size(0)) {
+  const auto options = rows.options();
+  if (bias.size() > 0) bias_ = from_vector(bias).to(options);
+  std::vector<at::Tensor> starts, centres, besides, counts;
+  for (const int64_t half : {0, 1}) {
+    starts.push_back(start(half, sums));
+    centres.push_back(rows.mean(half).to(options));
+    std::vector<at::Tensor> beside;
+    for (Eigen::Index b = 1 - half; b < rows.blocks().count(); b += 2)
+      beside.push_back(rows.sum(b).to(options) * scale_);
+    if (bias_) beside.push_back(*bias_ * scale_);
+    besides.push_back(torch::stack(beside));
+    counts.push_back(torch::empty({vectors_, 1}, torch::kDouble));
+    for (int64_t p = 0; p < parts(); ++p) {
+      const auto& part = parts_[static_cast<std::size_t>(p)];
+      counts.back()
+          .narrow(0, part.own, part.end - part.own)
+          .fill_(rows.rows(half, left_out(half, p)));
+    }
+  }
+  centre_ = torch::stack(centres).unsqueeze(1);
+  beside_ = torch::stack(besides);
+  counts_ = torch::stack(counts).to(options);
+  std::vector<int64_t> own;
+  for (const auto& part : parts_) own.push_back(part.own);
+  own_ = torch::tensor(own, torch::kLong).to(options.device());
+  join();
+  run(torch::stack(starts), steps);
+}
+
+at::Tensor Lanczos::start(int64_t half, const std::vector<at::Tensor>& sums) {
+  const auto blocks = std::ssize(sums);
+  const auto sum_of = [&](int64_t of, Eigen::Index without) {
+    auto total = torch::zeros_like(sums.front());
+    for (Eigen::Index b = of; b < blocks; b += 2)
+      if (b != without) total += sums[static_cast<std::size_t>(b)];
+    return total;
+  };
+  std::vector<at::Tensor> starts;
+  vectors_ = 0;
+  parts_.clear();
+  const auto add = [&](const at::Tensor& vectors) {
+    starts.push_back(vectors);
+    return std::exchange(vectors_, vectors_ + vectors.size(0));
+  };
+  for (int64_t p = 0; p <= blocks / 2; ++p) {
+    const auto without = left_out(half, p);
+    Part part;
+    part.own = add(sum_of(half, without) / std::sqrt(rows_.rows(half, without)));
+    part.held = vectors_;
+    if (p > 0) {
+      add(sum_of(1 - half, -1));
+    } else {
+      for (Eigen::Index b = 1 - half; b < blocks; b += 2) add(sums[static_cast<std::size_t>(b)]);
+    }
+    const auto mean = rows_.mean(half, without).to(rows_.options());
+    part.along = add((mean * scale_).unsqueeze(0));
+    if (bias_) add(((mean + *bias_) * scale_).unsqueeze(0));
+    part.end = vectors_;
+    parts_.push_back(part);
+  }
+  return torch::cat(starts);
+}
+
+/// Small blocks are put together: one product of them takes less time than a product of each.
+void Lanczos::join() {
+  constexpr int64_t kSmall = 32 << 20;  // numbers
+  int64_t longest = 0;
+  for (const int64_t half : {0, 1})
+    longest = std::max(longest, static_cast<int64_t>(rows_.rows(half)));
+  if (2 * longest * rows_.dimension() > kSmall) return;
+  joined_ = torch::zeros({2, longest, rows_.dimension()}, rows_.options());
+  inside_ = torch::zeros({2, vectors_, longest}, rows_.options());
+  for (const int64_t half : {0, 1}) {
+    int64_t row = 0;
+    for (int64_t p = 1; p < parts(); ++p) {
+      const auto block = rows_.block(left_out(half, p));
+      joined_[half].narrow(0, row, block.size(0)).copy_(block);
+      auto inside = inside_[half].narrow(1, row, block.size(0)).fill_(1);
+      const auto& part = parts_[static_cast<std::size_t>(p)];
+      inside.narrow(0, part.own, part.end - part.own).zero_();
+      row += block.size(0);
+    }
+  }
+}
+
+/// [2, vectors, d] times the second moment of each vector's part.
+at::Tensor Lanczos::product(const at::Tensor& vectors) const {
+  const auto scaled = vectors * scale_;
+  const auto at_centre = (scaled * centre_).sum(2, true);
+  at::Tensor result;
+  if (joined_.defined()) {
+    const auto along = scaled.bmm(joined_.transpose(1, 2)).sub_(at_centre).mul_(inside_);
+    result = along.bmm(joined_).sub_(along.sum(2, true) * centre_);
+  } else {
+    result = product_of_blocks(scaled, at_centre);
+  }
+  return result.mul_(scale_).div_(counts_);
+}
+
+at::Tensor Lanczos::product_of_blocks(const at::Tensor& scaled, const at::Tensor& at_centre) const {
+  auto result = torch::zeros_like(scaled);
+  for (const int64_t half : {0, 1}) {
+    auto sum = result[half];
+    for (int64_t p = 1; p < parts(); ++p) {
+      const auto block = rows_.block(left_out(half, p));
+      const auto& part = parts_[static_cast<std::size_t>(p)];
+      auto along = scaled[half].mm(block.t()).sub_(at_centre[half]);
+      along.narrow(0, part.own, part.end - part.own).zero_();
+      sum.addmm_(along, block).sub_(along.sum(1, true) * centre_[half]);
     }
   }
   return result;
+}
+
+void Lanczos::run(at::Tensor vectors, int64_t steps) {
+  const auto as = rows_.options().dtype();
+  const auto start = inner_products(vectors, vectors);
+  vectors = vectors * inverse_above(start.sqrt(), 0).to(as);
+  auto before = torch::zeros_like(vectors);
+  auto beside = torch::zeros_like(start);
+  std::vector<at::Tensor> diagonals, besides, products;
+  const auto count = std::min<int64_t>(steps, rows_.dimension());
+  basis_ = torch::empty({2, parts(), count, rows_.dimension()}, rows_.options());
+  for (int64_t step = 0; step < count; ++step) {
+    products.push_back(beside_.bmm(vectors.transpose(1, 2)));
+    basis_.select(2, step).copy_(vectors.index_select(1, own_));
+    auto next = product(vectors);
+    const auto diagonal = inner_products(vectors, next);
+    next.addcmul_(vectors, diagonal.to(as), -1).addcmul_(before, beside.to(as), -1);
+    orthogonalise_own(next, step + 1);
+    beside = inner_products(next, next).sqrt();
+    diagonals.push_back(diagonal.squeeze(2));
+    besides.push_back(beside.squeeze(2));
+    before = vectors;
+    vectors = next.mul_(inverse_above(beside, kNothing * diagonal.max().item<double>()).to(as));
+  }
+  keep(start.squeeze(2), torch::stack(diagonals), torch::stack(besides), torch::stack(products));
+}
+
+/// So that Ritz vectors come once: the own first vector of each part against the `count` before.
+void Lanczos::orthogonalise_own(at::Tensor& next, int64_t count) const {
+  const auto before = basis_.narrow(2, 0, count).flatten(0, 1);
+  auto own = next.index_select(1, own_).flatten(0, 1).unsqueeze(1);  // [2 parts, 1, d]
+  for (int pass = 0; pass < 2; ++pass)
+    own = own.baddbmm(own.bmm(before.transpose(1, 2)), before, 1, -1);
+  next.index_copy_(1, own_, own.view({2, parts(), -1}));
+}
+
+/// Copies what was computed to the host, each vector up to where nothing was left of it.
+void Lanczos::keep(const at::Tensor& start,
+                   const at::Tensor& diagonals,
+                   const at::Tensor& besides,
+                   const at::Tensor& products) {
+  const auto lengths = to_vector(start.flatten());
+  const auto diagonal = to_matrix(diagonals.flatten(1)), beside = to_matrix(besides.flatten(1));
+  const auto on_host = products.to(torch::kDouble).cpu();  // [steps, 2, beside, vectors]
+  const auto steps = diagonal.rows();
+  slack_ = kNothing * diagonal.maxCoeff();
+  for (int64_t column = 0; column < 2 * vectors_; ++column) {
+    Eigen::Index last = 0;
+    while (last + 1 < steps && beside(last, column) > slack_) ++last;
+    Tridiagonal found{
+        lengths(column), diagonal.col(column).head(last + 1), beside.col(column).head(last + 1)};
+    if (found.beside(last) <= slack_ || steps == rows_.dimension()) found.beside(last) = 0;
+    found_.push_back(std::move(found));
+    products_.push_back(
+        to_matrix(on_host.select(1, column / vectors_).select(2, column % vectors_)));
+  }
+}
+
+linalg::Curve Lanczos::mean_curve(int64_t half,
+                                  int64_t first,
+                                  const Eigen::ArrayXd& lambdas) const {
+  linalg::Curve result;
+  for (int64_t v = first; v < first + probes_; ++v)
+    result += curve_of(found_[place(half, v)], lambdas, slack_);
+  result *= 1 / static_cast<double>(probes_);
+  return result;
+}
+
+linalg::Trained Lanczos::trained(int64_t half, int64_t index) const {
+  const auto& part = parts_[static_cast<std::size_t>(index)];
+  const auto blocks = static_cast<std::size_t>(rows_.blocks().count());
+  const auto other = static_cast<std::size_t>(1 - half);
+  linalg::Trained result;
+  const auto lambdas =
+      linalg::lambdas_below(ritz_pairs(found_[place(half, part.own)]).values.maxCoeff());
+  result.lambdas = lambdas;
+  result.own = mean_curve(half, part.own, lambdas);
+  result.held.resize(blocks);
+  result.top_held.resize(blocks);
+  int64_t held = part.held;
+  for (std::size_t b = other; held < part.along; b += 2, held += probes_)
+    result.held[b] = mean_curve(half, held, lambdas);
+  for (int64_t v = part.along; v < part.end; ++v) {
+    const auto& found = found_[place(half, v)];
+    const auto& products = products_[place(half, v)];
+    const auto along = [&](Eigen::Index beside) {
+      return curve_of(found, lambdas, products.col(beside).head(found.diagonal.size()).eval());
+    };
+    linalg::Trained::Along curves{std::vector<linalg::Curve>(blocks), {}};
+    Eigen::Index beside = 0;
+    for (std::size_t b = other; b < blocks; b += 2) curves.sums[b] = along(beside++);
+    if (bias_) curves.bias = along(beside);
+    result.along.push_back(std::move(curves));
+  }
+  return result;
+}
+
+at::Tensor Lanczos::directions() const {
+  constexpr Eigen::Index kMost = 12;
+  const auto steps = basis_.size(2);
+  const auto count = std::min(kMost, (steps + 1) / 2);
+  std::vector<at::Tensor> factors;
+  for (const int64_t half : {0, 1}) {
+    for (const auto& part : parts_) {
+      const auto ritz = ritz_pairs(found_[place(half, part.own)]).vectors;
+      Eigen::MatrixXd in_basis = Eigen::MatrixXd::Zero(steps, count);
+      const auto known = std::min(count, ritz.cols());
+      in_basis.topRightCorner(ritz.rows(), known) = ritz.rightCols(known);
+      factors.push_back(torch::from_blob(in_basis.data(), {count, steps}, torch::kDouble).clone());
+    }
+  }
+  const auto in_basis = torch::stack(factors).to(rows_.options());
+  return in_basis.bmm(basis_.flatten(0, 1)).view({2, parts(), count, rows_.dimension()});
 }
 
 }  // namespace kappascope::tensor

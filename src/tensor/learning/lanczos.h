@@ -3,47 +3,77 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "kappascope/linalg/learning/sketch.h"
-#include "kappascope/tensor/learning.h"
+#include "tensor/learning/blocked_rows.h"
+#include "tensor/learning/tridiagonal.h"
 
 namespace kappascope::tensor {
 
-/// Rows in blocks, each about the mean of its half and times a scale, feature by feature. Nothing
-/// is copied but a block at a time, where rows are narrower than float.
-class BlockedRows {
+/// Lanczos on the second moments of both halves, and of each half without each of its blocks, all
+/// at once. Part 0 of a half is all of it; the others leave one block out.
+class Lanczos {
  public:
-  BlockedRows(at::Tensor rows, linalg::Blocks blocks);
+  /// scale: [d]; bias: [d] or empty; sums: [blocks] of [p, d], each block's rows with random signs.
+  Lanczos(const BlockedRows& rows,
+          at::Tensor scale,
+          const Eigen::VectorXd& bias,
+          const std::vector<at::Tensor>& sums,
+          int64_t steps);
 
-  [[nodiscard]] const linalg::Blocks& blocks() const { return blocks_; }
-  [[nodiscard]] int64_t dimension() const { return rows_.size(1); }
-  /// Of vectors: float, or double for rows of double.
-  [[nodiscard]] at::TensorOptions options() const { return rows_.options().dtype(type_); }
-  /// [n_b, d]
-  [[nodiscard]] at::Tensor block(Eigen::Index b) const;
-  /// [d] double: sums over the rows of a block.
-  [[nodiscard]] const at::Tensor& sum(Eigen::Index b) const {
-    return sums_[static_cast<std::size_t>(b)];
+  [[nodiscard]] int64_t parts() const { return std::ssize(parts_); }
+  /// The block that a part is without; -1: none.
+  [[nodiscard]] static Eigen::Index left_out(int64_t half, int64_t part) {
+    return part == 0 ? -1 : half + 2 * (part - 1);
   }
-  /// [d] double, of the blocks of a half but for one (-1: none).
-  [[nodiscard]] at::Tensor mean(Eigen::Index half, Eigen::Index left_out = -1) const;
-  [[nodiscard]] double rows(Eigen::Index half, Eigen::Index left_out = -1) const;
-  /// [d] double, of all rows.
-  [[nodiscard]] at::Tensor mean() const;
-  [[nodiscard]] at::Tensor variance() const;
+  [[nodiscard]] linalg::Trained trained(int64_t half, int64_t part) const;
+  /// [2, parts, k, d] orthonormal vectors along which each part varies most, the last the most.
+  [[nodiscard]] at::Tensor directions() const;
 
  private:
-  at::Tensor rows_;
-  linalg::Blocks blocks_;
-  at::ScalarType type_;
-  std::vector<at::Tensor> sums_;
-};
+  /// Where the start vectors of a part are, the same in both halves.
+  struct Part {
+    int64_t own = 0;   ///< first of `probes_`, of its own rows
+    int64_t held = 0;  ///< of the other half: first of `probes_` for each block, or for all of them
+    int64_t along = 0;  ///< the mean, and the mean with the bias
+    int64_t end = 0;
+  };
 
-/// A sketch of these rows times `scale` [d], by Lanczos.
-linalg::Sketch sketch_of(const BlockedRows& rows,
-                         const Eigen::VectorXd& scale,
-                         const Eigen::VectorXd& bias,
-                         const LearningOptions& options);
+  /// [vectors, d] of a half; `parts_` where it is the first.
+  [[nodiscard]] at::Tensor start(int64_t half, const std::vector<at::Tensor>& sums);
+  void join();
+  [[nodiscard]] at::Tensor product(const at::Tensor& vectors) const;
+  [[nodiscard]] at::Tensor product_of_blocks(const at::Tensor& scaled,
+                                             const at::Tensor& at_centre) const;
+  void run(at::Tensor vectors, int64_t steps);
+  void orthogonalise_own(at::Tensor& next, int64_t count) const;
+  void keep(const at::Tensor& start,
+            const at::Tensor& diagonals,
+            const at::Tensor& besides,
+            const at::Tensor& products);
+  [[nodiscard]] std::size_t place(int64_t half, int64_t vector) const {
+    return static_cast<std::size_t>(half * vectors_ + vector);
+  }
+  [[nodiscard]] linalg::Curve mean_curve(int64_t half,
+                                         int64_t first,
+                                         const Eigen::ArrayXd& lambdas) const;
+
+  const BlockedRows& rows_;
+  at::Tensor scale_;
+  std::optional<at::Tensor> bias_;
+  int64_t probes_, vectors_ = 0;
+  std::vector<Part> parts_;
+  at::Tensor own_;              // the first vector of each part
+  at::Tensor centre_, counts_;  // [2, 1, d], [2, vectors, 1]
+  at::Tensor beside_;  // [2, blocks / 2 (+ 1), d]: sums of the other half's blocks, the bias
+  at::Tensor joined_,
+      inside_;        // [2, rows, d], [2, vectors, rows]: 0 where a part is without the row
+  at::Tensor basis_;  // [2, parts, steps, d] of the vectors `own_`
+  std::vector<Tridiagonal> found_;         // [2 * vectors]
+  std::vector<Eigen::MatrixXd> products_;  // [2 * vectors] of [steps, beside]
+  double slack_ = 0;
+};
 
 }  // namespace kappascope::tensor

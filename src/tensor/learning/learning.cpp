@@ -13,7 +13,7 @@
 #include "kappascope/linalg/features/row_scale.h"
 #include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/full_float.h"
-#include "tensor/learning/half_lanczos.h"
+#include "tensor/learning/sketch.h"
 
 namespace kappascope::tensor {
 namespace {
