@@ -81,11 +81,12 @@ std::vector<session::ScheduledProbe> standard_probes(
   }
   if (options.intercept) add(std::make_unique<Intercept>());
   if (options.gradient_variance) add(std::make_unique<GradientVarianceProbe>());
-  // Learning times are what a report answers first: half of the budget is theirs.
+  // Learning times are what a report answers first, and what wide layers resolve.
+  constexpr double kOfLearning = 0.75;
   const std::size_t first = options.learning ? 1 : 0;
-  const double half = first == 1 && probes.size() > 1 ? 0.5 : 1;
-  share_out(std::span(probes).first(first), half);
-  share_out(std::span(probes).subspan(first), first == 1 ? 1 - half : 1);
+  const double part = first == 1 && probes.size() > 1 ? kOfLearning : 1;
+  share_out(std::span(probes).first(first), part);
+  share_out(std::span(probes).subspan(first), first == 1 ? 1 - part : 1);
   if (options.hessian && (options.curvature_loss || options.curvature_operator)) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum

@@ -45,8 +45,6 @@ class Lanczos {
   [[nodiscard]] at::Tensor start(int64_t half, const std::vector<at::Tensor>& sums);
   void join();
   [[nodiscard]] at::Tensor product(const at::Tensor& vectors) const;
-  [[nodiscard]] at::Tensor product_of_blocks(const at::Tensor& scaled,
-                                             const at::Tensor& at_centre) const;
   void run(at::Tensor vectors, int64_t steps);
   void orthogonalise_own(at::Tensor& next, int64_t count) const;
   void keep(const at::Tensor& start,
@@ -68,9 +66,9 @@ class Lanczos {
   at::Tensor own_;              // the first vector of each part
   at::Tensor centre_, counts_;  // [2, 1, d], [2, vectors, 1]
   at::Tensor beside_;  // [2, blocks / 2 (+ 1), d]: sums of the other half's blocks, the bias
-  at::Tensor joined_,
-      inside_;        // [2, rows, d], [2, vectors, rows]: 0 where a part is without the row
-  at::Tensor basis_;  // [2, parts, steps, d] of the vectors `own_`
+  at::Tensor joined_;  // [2, rows, d]
+  at::Tensor shares_;  // [2, vectors, rows]: of a row in its part's moment; 0 where it is not in it
+  at::Tensor basis_;   // [2, parts, steps, d] of the vectors `own_`
   std::vector<Tridiagonal> found_;         // [2 * vectors]
   std::vector<Eigen::MatrixXd> products_;  // [2 * vectors] of [steps, beside]
   double slack_ = 0;
