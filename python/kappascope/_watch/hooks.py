@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scope leaves in a model, an optimiser and a scaler."""
+"""What a scope leaves in a model and an optimiser."""
 
 import contextlib
 import sys
@@ -55,50 +55,10 @@ def has_hooks(optimizer: Any) -> bool:
     return hasattr(optimizer, "_optimizer_step_pre_hooks")
 
 
-def stepping_scaler() -> Any:
-    """The torch.amp.GradScaler within whose step() an optimiser's hook is called; None: there is
-    none."""
-    frame = sys._getframe().f_back
-    try:
-        for _ in range(20):
-            if frame is None:
-                return None
-            if frame.f_code is torch.amp.GradScaler._maybe_opt_step.__code__:
-                return frame.f_locals["self"]
-            frame = frame.f_back
-        return None
-    finally:
-        del frame  # one that names itself would keep what its callers hold
-
-
-class WatchedScaler:
-    """What takes the watch off a scaler again."""
-
-    def __init__(self, scaler: Any, step: Any, watched: Any) -> None:
-        self._scaler, self._step, self._watched = scaler, step, watched
-
-    def remove(self) -> None:
-        if self._scaler.step is self._watched:  # nobody has put another one over it
-            self._scaler.step = self._step
-
-
-def watch_scaler(scope: "Scope", scaler: Any) -> WatchedScaler:
-    """An update that a torch.amp.GradScaler skips (gradients overflowed) is no step."""
-    step = scaler.step
-    watched_by = weakref.ref(scope)
-
-    def watched(*arguments: Any, **options: Any) -> Any:
-        scope = watched_by()
-        if scope is None or scope._closed:
-            return step(*arguments, **options)
-        scope._updated = False
-        result = step(*arguments, **options)
-        if not scope._updated:
-            scope._skipped()
-        return result
-
-    scaler.step = watched
-    return WatchedScaler(scaler, step, watched)
+def rate_of(optimizer: torch.optim.Optimizer) -> float:
+    """NaN where there is none: some make their own (Adafactor of transformers)."""
+    rate = optimizer.param_groups[0].get("lr")
+    return float("nan") if rate is None else float(rate)
 
 
 def close_at_exit(scope: "weakref.ref[Scope]") -> None:

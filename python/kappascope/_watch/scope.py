@@ -13,10 +13,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from . import backward
+from . import backward, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
-from .hooks import Hook, close_at_exit, has_hooks, stepping_scaler, watch_scaler
+from .hooks import Hook, close_at_exit, has_hooks, rate_of
 from .layers import Layer, table_of
 from .._library import Error, one_line
 from .passes import Passes
@@ -75,7 +75,9 @@ class Scope:
             model.register_forward_hook(Hook(self, "_see_output"), with_kwargs=True),
         ]
         self._calls_step = not has_hooks(optimizer)
+        self._optimizer: Callable[[], Any] = lambda: None
         if not self._calls_step:
+            self._optimizer = weakref.ref(optimizer)
             self._handles += [
                 optimizer.register_step_pre_hook(Hook(self, "_before_update")),
                 optimizer.register_step_post_hook(Hook(self, "_after_update")),
@@ -85,9 +87,8 @@ class Scope:
         self._passes.want(*session.needs())
         self._updated = False
         self._norm: float | None = None
-        if scaler is not None:
-            self._handles.append(watch_scaler(self, scaler))
         backward.watch(self._update.roots)
+        scalers.watch(self)
         watch_ending()
         _open.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
@@ -184,6 +185,7 @@ class Scope:
         self._closed = True
         _open.discard(self)
         backward.unwatch(self._update.roots)
+        scalers.unwatch(self)
         self._passes.want(False, False)
         for handle in (*self._handles, *self._passes.handles()):
             handle.remove()
@@ -217,9 +219,9 @@ class Scope:
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         # The optimiser itself is the first of `given`.
         closure = given[1] if len(given) > 1 else named.get("closure")
-        if self._scaler is None and self._tried == 0:
-            self._find_scaler()
-        rate = float(optimizer.param_groups[0].get("lr", float("nan")))
+        if scalers.skips_itself(optimizer):
+            return None
+        rate = rate_of(optimizer)
         if closure is None:
             self._end_step(rate)
             return None
@@ -240,15 +242,20 @@ class Scope:
             return (given[0], watched, *given[2:]), named
         return given, {**named, "closure": watched}
 
-    def _find_scaler(self) -> None:
-        """A torch.amp.GradScaler that steps the optimiser and that attach() was not given."""
-        scaler = stepping_scaler()
-        if scaler is None:
-            return
-        self._scaler = scaler
-        self._passes.scale_by(scaler)
-        self._handles.append(watch_scaler(self, scaler))
-        self._session.skip()  # the gradients of this step were taken as they came
+    def follows(self, optimizer: Any) -> bool:
+        return self.is_open and self._optimizer() is optimizer
+
+    def begin_scaled(self, scaler: Any) -> None:
+        """A torch.amp.GradScaler is about to step the optimiser, or to skip that."""
+        self._updated = False
+        if self._scaler is None:  # attach() was not given it
+            self._scaler = scaler
+            self._passes.scale_by(scaler)
+            self._session.skip()  # the gradients of this step were taken as they came
+
+    def end_scaled(self) -> None:
+        if self.is_open and not self._updated:
+            self._skipped()
 
     def _end_step(self, rate: float) -> None:
         self._updated = True
@@ -286,6 +293,7 @@ class Scope:
             )
 
     def _after_update(self, *_: Any) -> None:
+        self._next()  # what a line search evaluated after the step is not of the next one
         self._passes.want(*self._session.needs())
 
     def _next(self) -> None:

@@ -38,7 +38,8 @@ class Update:
 
     @property
     def has_loss(self) -> bool:
-        return bool(self._told)
+        found = self.roots.found and not self.roots.unclear
+        return bool(self._told or found or self._outputs)
 
     def add_loss(self, loss: Tensor | float, terms: int | None) -> None:
         self._told.append(loss.detach() if isinstance(loss, Tensor) else torch.tensor(loss))
