@@ -13,6 +13,7 @@ from typing import Any
 
 import kappascope
 import torch
+from checked import checked
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python/watching"))
 from training import Model, batches, step  # noqa: E402
@@ -78,7 +79,8 @@ class Loggers(unittest.TestCase):
             }
             if NAME in items:
                 got.append((items["kappascope/step"], items[NAME]))
-        self.assertEqual(got, want)
+        with checked("Weights & Biases", "logged"):
+            self.assertEqual(got, want)
 
     def test_mlflow(self) -> None:
         import mlflow
@@ -88,7 +90,8 @@ class Loggers(unittest.TestCase):
             want = self.train(kappascope.integrations.to_mlflow())
         client = mlflow.tracking.MlflowClient()
         history = client.get_metric_history(run.info.run_id, NAME)
-        self.assertEqual([(metric.step, metric.value) for metric in history], want)
+        with checked("MLflow", "logged"):
+            self.assertEqual([(metric.step, metric.value) for metric in history], want)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import peft
 import timm
 import torch
 import transformers
+from checked import checked
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -30,16 +31,16 @@ SMALL = {"img_size": 28, "embed_dim": 16, "num_heads": 2, "depth": 2, "num_class
 
 
 class Models(unittest.TestCase):
-    def measured(self, model: nn.Module, losses: list, names: list[str], kind: str) -> None:
+    def measured(self, client: str, model: nn.Module, losses: list, names: list[str], kind: str) -> None:
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1e-3)
         seen: dict[str, list[Tensor]] = {}
+        alarms: list[kappascope.Alarm] = []
+        computed = []
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder) / "run"
             scope = kappascope.attach(
-                model, optimizer, run, every=2, window=2, budget=0, probes=["features"]
+                model, optimizer, run, every=2, window=2, budget=0, probes=["features"], on_alarm=alarms.append
             )
-            self.assertEqual([layer.name for layer in scope.layers], names)
-            self.assertEqual({layer.kind for layer in scope.layers}, {kind})
             for layer in scope.layers:
                 layer.module.register_forward_pre_hook(
                     lambda _, x, kept=seen.setdefault(layer.name, []): kept.append(
@@ -49,16 +50,27 @@ class Models(unittest.TestCase):
             for loss_of in losses:
                 loss = loss_of(model)
                 loss.backward()
-                scope.loss(loss)
+                computed.append(loss.item())
                 optimizer.step()
                 optimizer.zero_grad()
             scope.close()
-            for name, inputs in seen.items():
-                x = torch.cat(inputs)
-                series = kappascope.read(run).series("kappa/sigma", name)[0]
-                self.assertEqual(series.rows.tolist(), [len(x)])
-                self.assertLess(reference(x), 1e6)  # double says no more to eight digits
-                self.assertAlmostEqual(series.value[0].item() / reference(x), 1, delta=1e-8)
+            found = kappascope.read(run)
+            with checked(client, "layers"):
+                self.assertEqual([layer.name for layer in scope.layers], names)
+                self.assertEqual({layer.kind for layer in scope.layers}, {kind})
+                self.assertEqual([series.layer for series in found.series("kappa/sigma")], names)
+            with checked(client, "loss"):
+                stored = found.series("loss/train")[0].value
+                torch.testing.assert_close(stored, torch.tensor(computed).double(), rtol=1e-6, atol=0)
+            with checked(client, "no alarm"):
+                self.assertEqual(alarms, [])
+            with checked(client, "κ"):
+                for name, inputs in seen.items():
+                    x = torch.cat(inputs)
+                    series = found.series("kappa/sigma", name)[0]
+                    self.assertEqual(series.rows.tolist(), [len(x)])
+                    self.assertLess(reference(x), 1e6)  # double says no more to eight digits
+                    self.assertAlmostEqual(series.value[0].item() / reference(x), 1, delta=1e-8)
 
     def test_models_of_timm(self) -> None:
         for name, layers in VISION.items():
@@ -75,7 +87,9 @@ class Models(unittest.TestCase):
                         lambda m, x=x: functional.cross_entropy(m(x), torch.arange(len(x)) % 5)
                         for x in batches
                     ]
-                    self.measured(model, losses, [f"blocks.{i}.mlp.fc2" for i in range(2)], kind)
+                    of = f", {layer.__name__}" if layer else ""
+                    names = [f"blocks.{i}.mlp.fc2" for i in range(2)]
+                    self.measured(f"timm: {name}{of}", model, losses, names, kind)
 
     def test_adapters_around_and_beside_the_down_projection(self) -> None:
         sizes = {"vocab_size": 40, "hidden_size": 12, "intermediate_size": 20}
@@ -89,7 +103,7 @@ class Models(unittest.TestCase):
                 tokens = [torch.randint(40, (16, 12)) for _ in range(2)]
                 losses = [lambda m, t=t: m(input_ids=t, labels=t).loss for t in tokens]
                 names = [f"base_model.model.model.layers.{i}.mlp.down_proj" for i in range(2)]
-                self.measured(model, losses, names, "gated")
+                self.measured(f"PEFT: LoRA of {', '.join(adapted)}", model, losses, names, "gated")
 
 
 if __name__ == "__main__":

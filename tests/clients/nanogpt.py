@@ -10,9 +10,9 @@ import math
 import os
 import sys
 
-import numpy as np
 import torch
 import torch.distributed as dist
+from parts import CausalSelfAttention, get_batch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -33,22 +33,6 @@ draw = torch.Generator().manual_seed(1337 + rank)
 ctx = torch.amp.autocast(device_type="cpu", dtype=torch.bfloat16)
 
 
-class CausalSelfAttention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.c_attn = nn.Linear(n_embd, 3 * n_embd, bias=False)
-        self.c_proj = nn.Linear(n_embd, n_embd, bias=False)
-
-    def forward(self, x):
-        B, T, C = x.size()
-        q, k, v = (
-            part.view(B, T, n_head, C // n_head).transpose(1, 2)
-            for part in self.c_attn(x).split(n_embd, dim=2)
-        )
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
-
-
 class MLP(nn.Module):
     def __init__(self):
         super().__init__()
@@ -64,7 +48,7 @@ class Block(nn.Module):
     def __init__(self):
         super().__init__()
         self.ln_1, self.ln_2 = nn.LayerNorm(n_embd), nn.LayerNorm(n_embd)
-        self.attn, self.mlp = CausalSelfAttention(), MLP()
+        self.attn, self.mlp = CausalSelfAttention(n_embd, n_head), MLP()
 
     def forward(self, x):
         x = x + self.attn(self.ln_1(x))
@@ -88,14 +72,6 @@ class GPT(nn.Module):
         return logits, F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
 
 
-def get_batch():
-    data = np.memmap(os.path.join(data_dir, "train.bin"), dtype=np.uint16, mode="r")
-    ix = torch.randint(len(data) - block_size, (batch_size,), generator=draw).tolist()
-    x = torch.stack([torch.from_numpy(data[i : i + block_size].astype(np.int64)) for i in ix])
-    y = torch.stack([torch.from_numpy(data[i + 1 : i + 1 + block_size].astype(np.int64)) for i in ix])
-    return x, y
-
-
 def get_lr(it):
     if it < warmup_iters:
         return learning_rate * (it + 1) / (warmup_iters + 1)
@@ -114,24 +90,26 @@ if ddp:
     model = DDP(model)
 
 losses = []
-X, Y = get_batch()
+X, Y = get_batch(data_dir, batch_size, block_size, draw)
 for iter_num in range(max_iters):
     for param_group in optimizer.param_groups:
         param_group["lr"] = get_lr(iter_num)
+    total = 0.0
     for micro_step in range(gradient_accumulation_steps):
         if ddp:
             model.require_backward_grad_sync = micro_step == gradient_accumulation_steps - 1
         with ctx:
             logits, loss = model(X, Y)
             loss = loss / gradient_accumulation_steps
-        X, Y = get_batch()
+        total += loss.item()
+        X, Y = get_batch(data_dir, batch_size, block_size, draw)
         scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     torch.nn.utils.clip_grad_norm_(model.parameters(), grad_clip)
     scaler.step(optimizer)
     scaler.update()
     optimizer.zero_grad(set_to_none=True)
-    losses.append(loss.item() * gradient_accumulation_steps)
+    losses.append(total)
 
 if rank == 0:
     print(json.dumps(losses))

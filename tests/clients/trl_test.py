@@ -9,6 +9,7 @@ from typing import Any
 import kappascope
 import numpy as np
 import torch
+from checked import checked
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -39,9 +40,9 @@ def model() -> Any:
     )
 
 
-def sentences(count: int, words: int) -> list[str]:
+def sentences(count: int, words: int, of: list[str] = WORDS) -> list[str]:
     draw = np.random.default_rng(2)
-    return [" ".join(draw.choice(WORDS, words)) for _ in range(count)]
+    return [" ".join(draw.choice(of, words)) for _ in range(count)]
 
 
 class Trl(unittest.TestCase):
@@ -71,15 +72,23 @@ class Trl(unittest.TestCase):
             run=self.folder / "run", every=2, window=2, budget=0, on_alarm=self.alarms.append
         )
 
-    def check(self, trainer: Any, accuracy: float = 2e-4) -> None:
+    def check(self, client: str, trainer: Any, adapted: str = "") -> None:
+        """adapted: what an adapter puts before the names of the model's layers."""
         trainer.train()
         run = kappascope.read(self.folder / "run")
-        stored = run.series("loss/train")[0]
-        self.assertEqual(stored.step.tolist(), list(range(STEPS)))
-        logged = [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
-        np.testing.assert_allclose(stored.value, logged, atol=accuracy)
-        self.assertEqual([alarm.name for alarm in self.alarms if alarm.name == "non_finite"], [])
-        self.assertEqual(len(run.series("kappa/sigma")), 2)
+        with checked(client, "loss"):
+            stored = run.series("loss/train")[0]
+            self.assertEqual(stored.step.tolist(), list(range(STEPS)))
+            logged = [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
+            np.testing.assert_allclose(stored.value, logged, atol=2e-4)
+        self.assertNotIn("non_finite", [alarm.name for alarm in self.alarms])
+        with checked(client, "layers"):
+            names = [f"{adapted}model.layers.{i}.mlp.down_proj" for i in range(2)]
+            self.assertEqual([series.layer for series in run.series("kappa/sigma")], names)
+
+    def check_alarms(self, client: str) -> None:
+        with checked(client, "no alarm"):
+            self.assertEqual(self.alarms, [])
 
     def test_sft(self) -> None:
         data = Dataset.from_dict({"text": sentences(64, 12)})
@@ -87,19 +96,22 @@ class Trl(unittest.TestCase):
             with self.subTest(name):
                 self.setUp()
                 self.check(
+                    f"TRL: SFT, {name}",
                     SFTTrainer(
                         model(),
                         args=SFTConfig(**self.settings(**more)),
                         train_dataset=data,
                         processing_class=tokenizer(),
                         callbacks=[self.callback()],
-                    )
+                    ),
                 )
+                self.check_alarms(f"TRL: SFT, {name}")
 
     def test_sft_of_lora_with_checkpointing(self) -> None:
         from peft import LoraConfig
 
         self.check(
+            "TRL: SFT, LoRA and checkpointing",
             SFTTrainer(
                 model(),
                 args=SFTConfig(**self.settings(gradient_checkpointing=True)),
@@ -107,12 +119,16 @@ class Trl(unittest.TestCase):
                 processing_class=tokenizer(),
                 peft_config=LoraConfig(r=2, target_modules=["q_proj", "up_proj"]),
                 callbacks=[self.callback()],
-            )
+            ),
+            adapted="base_model.model.",
         )
+        self.check_alarms("TRL: SFT, LoRA and checkpointing")
 
     def test_dpo(self) -> None:
-        data = {name: sentences(64, 6) for name in ("prompt", "chosen", "rejected")}
+        kinds = {"prompt": WORDS, "chosen": WORDS[:7], "rejected": WORDS[7:]}
+        data = {name: sentences(64, 6, words) for name, words in kinds.items()}
         self.check(
+            "TRL: DPO",
             DPOTrainer(
                 model(),
                 ref_model=model(),
@@ -120,14 +136,19 @@ class Trl(unittest.TestCase):
                 train_dataset=Dataset.from_dict(data),
                 processing_class=tokenizer(),
                 callbacks=[self.callback()],
-            )
+            ),
         )
+        self.check_alarms("TRL: DPO")
 
     def test_grpo(self) -> None:
+        """Alarms are not checked: completions of one prompt are alike, and intervals take sequences for
+        independent."""
+
         def reward(completions: list[str], **_: Any) -> list[float]:
             return [float(len(set(text.split()))) for text in completions]
 
         self.check(
+            "TRL: GRPO",
             GRPOTrainer(
                 model(),
                 reward_funcs=reward,
@@ -135,7 +156,7 @@ class Trl(unittest.TestCase):
                 train_dataset=Dataset.from_dict({"prompt": sentences(64, 4)}),
                 processing_class=tokenizer(),
                 callbacks=[self.callback()],
-            )
+            ),
         )
 
 
