@@ -25,6 +25,8 @@ PROGRAMS = {
     "lightning_callback": ("lightning", 32, 1),
     "lora": ("peft", 24, 2),
     "vision": ("timm", 24, 2),
+    "muon": ("torch", 60, 2),
+    "diffusion": ("diffusers", 24, 2),
 }
 
 
