@@ -126,7 +126,7 @@ TEST_CASE("advise says what a run's features cost, in words and as JSON") {
   write_run(work.path() / "plain");
   const auto nothing = work.run("advise plain");
   CHECK(nothing.status == 1);
-  CHECK_THAT(nothing.err, Contains("no condition numbers"));
+  CHECK_THAT(nothing.err, Contains("no down-projection was measured"));
 }
 
 TEST_CASE("report, advise and export take a folder of runs, as watch does") {

@@ -114,7 +114,7 @@ TEST_CASE("a run of any numbers, with any series gone, is reported, advised on, 
     try {
       CHECK_FALSE(to_text(advice(dir)).empty());
     } catch (const Error&) {
-      // It has no condition numbers any more.
+      // No layer is measured any more.
     }
     fs::remove_all(dir);
   }

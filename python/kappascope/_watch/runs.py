@@ -172,7 +172,7 @@ class Advice:
 
 
 def advise(run: str | os.PathLike[str]) -> Advice:
-    """From what a run measured last. Raises Error where it has no condition numbers."""
+    """From what a run measured last. Raises Error where no layer was measured."""
     directory = os.fspath(run)
     advice = Advice(
         **json.loads(call("advice_json", directory)), text=call("advice_text", directory)
