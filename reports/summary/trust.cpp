@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
@@ -33,7 +32,7 @@ Answer trust(const std::vector<Arm>& arms) {
   std::size_t damaged = 0;
   for (const Arm& arm : arms) {
     damaged += arm.damaged.size();
-    for (const auto& key : arm.scalars | std::views::keys) {
+    for (const auto& [key, points] : arm.scalars) {
       if (by_steps ? !is_steps(key.name) : !is_kappa(key.name)) continue;
       // A learning time that is not known has no number, and counts all the same.
       const auto* point =

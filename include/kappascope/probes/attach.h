@@ -30,8 +30,8 @@ std::unique_ptr<train::TappedSession> attach(torch::nn::Module& model,
 /// Goes on in the run `dir` from what session->save(file) wrote beside your checkpoint;
 /// session->next_step() is the step to go on with. What the run holds of later steps is taken out
 /// of it (they come again). Model, optimiser, random state and the order of the data are yours to
-/// restore. A probe that the saved session did not have begins here. Throws when the file is damaged
-/// or there is no run in `dir`.
+/// restore. A probe that the saved session did not have begins here. Throws when the file is
+/// damaged or there is no run in `dir`.
 std::unique_ptr<train::TappedSession> resume(torch::nn::Module& model,
                                              const std::filesystem::path& dir,
                                              const std::filesystem::path& file,

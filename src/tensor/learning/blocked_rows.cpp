@@ -8,7 +8,7 @@
 namespace kappascope::tensor {
 namespace {
 
-constexpr int64_t kPiece = 256;  // rows of which a copy is made
+constexpr int64_t kCopiedRows = 256;  // rows of which a copy is made
 
 }  // namespace
 
@@ -46,8 +46,8 @@ at::Tensor BlockedRows::variance() const {
   auto total = torch::zeros_like(sums_.front());
   const auto centre = mean().to(type_);
   for (Eigen::Index b = 0; b < blocks_.count(); ++b)
-    for (const auto& rows : block(b).split(kPiece))
-      total += (rows - centre).square_().sum(0, false, torch::kDouble);
+    for (const auto& piece : block(b).split(kCopiedRows))
+      total += (piece - centre).square_().sum(0, false, torch::kDouble);
   return total / (rows(0) + rows(1));
 }
 
