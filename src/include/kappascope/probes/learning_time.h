@@ -18,7 +18,7 @@ class LearningTime final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "learning"; }
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
-  /// On two cores of 2024: 0.03 s for 512 features, 1 s for 3,072.
+  /// benchmarks/learning/cost.cpp on two cores of 2024: 0.05 s for 512 features, 1 s for 3,072.
   [[nodiscard]] double presumed_cost() const override { return 1.2e-7; }
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
