@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "kappascope/nn/mlp_stack.h"
+#include "lab/nn/mlp_stack.h"
 
 namespace kappascope::benchmarks {
 

@@ -15,9 +15,9 @@
 #include "kappascope/core/error.h"
 #include "kappascope/curvature/spectrum.h"
 #include "kappascope/curvature/top_eigenvalue.h"
-#include "kappascope/data/images.h"
-#include "kappascope/data/sampler.h"
-#include "kappascope/nn/mlp_stack.h"
+#include "lab/data/images.h"
+#include "lab/data/sampler.h"
+#include "lab/nn/mlp_stack.h"
 
 using namespace kappascope;
 

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "compare.h"
-#include "kappascope/core/memory.h"
-#include "kappascope/core/temporary_folder.h"
+#include "core/memory.h"
+#include "core/temporary_folder.h"
 #include "kappascope/probes/attach.h"
-#include "kappascope/probes/feature_moments.h"
 #include "models.h"
+#include "probes/feature_moments.h"
 
 using namespace kappascope;
 namespace fs = std::filesystem;
@@ -38,7 +38,7 @@ class Training {
       constexpr int64_t kNever = 1'000'000;
       std::vector<session::ScheduledProbe> probes;
       probes.push_back({std::make_unique<probes::FeatureMoments>(), {kNever, kNever}});
-      session_ = std::make_unique<train::TappedSession>(
+      session_ = std::make_unique<probes::TappedSession>(
           *problem_.model, store::RunWriter::create(dir, {}), std::move(probes));
     } else {
       probes::ProbeOptions options;
@@ -64,7 +64,7 @@ class Training {
  private:
   benchmarks::Problem problem_;
   torch::optim::Adam optimizer_;
-  std::unique_ptr<train::TappedSession> session_;
+  std::unique_ptr<probes::TappedSession> session_;
 };
 
 int print_memory(const std::string& model, const std::string& mode) {

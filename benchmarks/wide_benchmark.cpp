@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "kappascope/linalg/random.h"
-#include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/kappa.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 

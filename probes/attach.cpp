@@ -4,9 +4,9 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/nn/tapped_linear.h"
-#include "kappascope/train/state_file.h"
+#include "tensor/safetensors/state_file.h"
 
 namespace kappascope::probes {
 
@@ -29,11 +29,11 @@ store::Facts standard_facts(const torch::nn::Module& model) {
   return standard_facts(device, count);
 }
 
-std::unique_ptr<train::TappedSession> attach(torch::nn::Module& model,
-                                             const std::filesystem::path& dir,
-                                             const ProbeOptions& options,
-                                             const store::Facts& facts,
-                                             const session::SessionOptions& session) {
+std::unique_ptr<TappedSession> attach(torch::nn::Module& model,
+                                      const std::filesystem::path& dir,
+                                      const ProbeOptions& options,
+                                      const store::Facts& facts,
+                                      const session::SessionOptions& session) {
   auto all = standard_facts(model);
   all.insert(all.end(), facts.begin(), facts.end());
   auto probes = standard_probes(model, options);
@@ -41,21 +41,21 @@ std::unique_ptr<train::TappedSession> attach(torch::nn::Module& model,
   require(!nn::find_tapped(model).empty(),
           "the model has no kappascope::nn::TappedLinear to watch: use one in place of the "
           "torch::nn::Linear that is the down-projection");
-  return std::make_unique<train::TappedSession>(
+  return std::make_unique<TappedSession>(
       model, new_run(dir, options.existing, all, session.group.get()), std::move(probes), session);
 }
 
-std::unique_ptr<train::TappedSession> resume(torch::nn::Module& model,
-                                             const std::filesystem::path& dir,
-                                             const std::filesystem::path& file,
-                                             const ProbeOptions& options,
-                                             const session::SessionOptions& session) {
+std::unique_ptr<TappedSession> resume(torch::nn::Module& model,
+                                      const std::filesystem::path& dir,
+                                      const std::filesystem::path& file,
+                                      const ProbeOptions& options,
+                                      const session::SessionOptions& session) {
   auto probes = standard_probes(model, options);
-  const auto state = train::read_state(file);
+  const auto state = tensor::read_state(file);
   // Said before anything is taken out of the run.
   require(
       state.has("step"), "{} holds no session: write one with session->save(file)", file.string());
-  auto resumed = std::make_unique<train::TappedSession>(
+  auto resumed = std::make_unique<TappedSession>(
       model, store::RunWriter::resume(dir, state.integer("step") - 1), std::move(probes), session);
   resumed->load(state);
   return resumed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/feature_moments.h"
+#include "probes/feature_moments.h"
 
 #include <c10/util/BFloat16.h>
 #include <torch/types.h>
@@ -9,14 +9,14 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/features/isotropy.h"
-#include "kappascope/probes/scalars.h"
-#include "kappascope/tensor/convert.h"
+#include "core/require.h"
 #include "kappascope/tensor/kappa.h"
+#include "linalg/features/isotropy.h"
 #include "probes/layer_states.h"
 #include "probes/layer_windows.h"
+#include "probes/scalars.h"
 #include "probes/shared_layers.h"
+#include "tensor/convert.h"
 
 namespace kappascope::probes {
 namespace {

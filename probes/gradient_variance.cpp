@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/gradient_variance.h"
+#include "probes/gradient_variance.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -12,14 +12,14 @@
 #include <tuple>
 #include <vector>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/core/statistics.h"
-#include "kappascope/probes/scalars.h"
-#include "kappascope/tensor/autocast.h"
-#include "kappascope/tensor/full_float.h"
 #include "probes/layer_states.h"
 #include "probes/layer_windows.h"
+#include "probes/scalars.h"
 #include "probes/shared_layers.h"
+#include "tensor/autocast.h"
+#include "tensor/full_float.h"
 
 namespace kappascope::probes {
 namespace {

@@ -9,13 +9,13 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/time.h"
-#include "kappascope/curvature/averaged.h"
+#include "core/time.h"
+#include "curvature/averaged.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/probes/scalars.h"
-#include "kappascope/session/failures.h"
-#include "kappascope/tensor/random_states.h"
+#include "probes/scalars.h"
 #include "probes/spectrum_rows.h"
+#include "session/failures.h"
+#include "tensor/random_states.h"
 
 namespace kappascope::probes {
 namespace {
@@ -34,7 +34,7 @@ struct OutOfTime {
 };
 
 /// Where they are set in the program; in Python the batch is that of the loss that is given.
-constexpr const char* kSettings = "probes.hessian-budget, probes.hessian-rows";
+constexpr const char* kSettings = "probes.budget, probes.hessian-rows";
 
 /// The error of a single start is multiplied by 12.7, that of two by 4.3.
 constexpr int kFewestStarts = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/intercept.h"
+#include "probes/intercept.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -8,11 +8,11 @@
 #include <limits>
 
 #include "kappascope/core/statistics.h"
-#include "kappascope/probes/scalars.h"
-#include "kappascope/tensor/convert.h"
 #include "probes/layer_states.h"
 #include "probes/layer_windows.h"
+#include "probes/scalars.h"
 #include "probes/shared_layers.h"
+#include "tensor/convert.h"
 
 namespace kappascope::probes {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "kappascope/session/failures.h"
 #include "kappascope/store/run.h"
+#include "session/failures.h"
 
 namespace kappascope::probes {
 

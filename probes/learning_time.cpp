@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/learning_time.h"
+#include "probes/learning_time.h"
 
 #include <torch/types.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "kappascope/core/require.h"
-#include "kappascope/probes/scalars.h"
+#include "core/require.h"
 #include "kappascope/tensor/learning.h"
 #include "probes/layer_states.h"
 #include "probes/layer_windows.h"
+#include "probes/scalars.h"
 #include "probes/shared_layers.h"
 
 namespace kappascope::probes {

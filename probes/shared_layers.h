@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/session/failures.h"
 #include "kappascope/tensor/group.h"
-#include "kappascope/tensor/state_bytes.h"
+#include "session/failures.h"
+#include "tensor/state_bytes.h"
 
 namespace kappascope::probes {
 

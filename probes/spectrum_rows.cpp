@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/probes/scalars.h"
+#include "probes/scalars.h"
 
 namespace kappascope::probes {
 namespace {

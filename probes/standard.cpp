@@ -8,20 +8,18 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
 #include <utility>
 
-#include "kappascope/core/place.h"
-#include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
-#include "kappascope/core/version.h"
-#include "kappascope/probes/feature_moments.h"
-#include "kappascope/probes/gradient_variance.h"
-#include "kappascope/probes/intercept.h"
-#include "kappascope/probes/learning_time.h"
+#include "core/place.h"
+#include "core/require.h"
+#include "core/time.h"
+#include "core/version.h"
+#include "probes/layer_probes.h"
 
 namespace kappascope::probes {
 namespace {
+
+constexpr const char* kBudget = "probes.budget, in Python budget";
 
 std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingRun existing) {
   auto name = dir;
@@ -36,17 +34,23 @@ std::filesystem::path free_directory(const std::filesystem::path& dir, ExistingR
   return name;
 }
 
-/// A part of the budget among probes, by what each costs.
-void share_out(std::span<session::ScheduledProbe> probes, double of_all) {
+/// A fixed part to each probe that has one, and what is left to the others by what each is presumed
+/// to cost. Alone a probe has all.
+void share_out(std::vector<session::ScheduledProbe>& probes, const std::vector<double>& fixed) {
   constexpr double kLeast = 1e-8;  // of a probe that costs nothing
-  const auto part = [](const session::ScheduledProbe& scheduled) {
-    return kLeast + std::max(0.0, scheduled.probe->presumed_cost());
-  };
-  double whole = 0;
-  for (const auto& scheduled : probes) whole += part(scheduled);
-  for (auto& scheduled : probes) {
-    scheduled.budget_part = of_all * part(scheduled) / whole;
-    scheduled.schedule.budget *= scheduled.budget_part;
+  double left = 1, costs = 0;
+  std::vector<double> parts(probes.size());
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (fixed[i] > 0)
+      left -= fixed[i];
+    else
+      costs += parts[i] = kLeast + std::max(0.0, probes[i].probe->presumed_cost());
+  }
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    double part = fixed[i] > 0 ? fixed[i] : left * parts[i] / costs;
+    if (costs == 0) part /= 1 - left;
+    probes[i].budget_part = part;
+    probes[i].schedule.budget *= part;
   }
 }
 
@@ -60,34 +64,28 @@ std::vector<session::ScheduledProbe> standard_probes(
                     options.window,
                     options.every));
   }
-  if (!(options.budget >= 0) || !(options.hessian_budget >= 0)) {
-    throw UsageError("a probe's budget must not be negative");
-  }
+  if (!(options.budget >= 0)) throw UsageError("probes.budget must not be negative");
   if (options.sample_rows < 0) throw UsageError("probes.sample-rows must not be negative");
   if (options.spectrum.top < 1 || !(options.spectrum.tolerance > 0)) {
     throw UsageError("probes.hessian-top must be at least 1 and probes.hessian-tolerance positive");
   }
   std::vector<session::ScheduledProbe> probes;
-  const auto add = [&](std::unique_ptr<session::Probe> probe) {
-    const session::Schedule schedule{
-        options.every, options.window, options.last_step, options.budget};
-    probes.push_back({std::move(probe), schedule, "probes.budget, in Python budget"});
-  };
-  if (options.learning) add(std::make_unique<LearningTime>());
-  if (options.features) {
-    linalg::MomentOptions moments;
-    moments.sample_rows = options.sample_rows;
-    add(std::make_unique<FeatureMoments>(moments));
+  std::vector<double> fixed;
+  const bool spectra = options.hessian && (options.curvature_loss || options.curvature_operator);
+  for (const auto& kind : layer_probes()) {
+    if (!(options.*kind.on)) continue;
+    probes.push_back({kind.make(options),
+                      {options.every, options.window, options.last_step, options.budget},
+                      kBudget});
+    fixed.push_back(kind.budget_part);
   }
-  if (options.intercept) add(std::make_unique<Intercept>());
-  if (options.gradient_variance) add(std::make_unique<GradientVarianceProbe>());
-  // Learning times are what a report answers first, and what wide layers resolve.
-  constexpr double kOfLearning = 0.75;
-  const std::size_t first = options.learning ? 1 : 0;
-  const double part = first == 1 && probes.size() > 1 ? kOfLearning : 1;
-  share_out(std::span(probes).first(first), part);
-  share_out(std::span(probes).subspan(first), first == 1 ? 1 - part : 1);
-  if (options.hessian && (options.curvature_loss || options.curvature_operator)) {
+  double of_spectra = options.budget;
+  if (spectra && !probes.empty()) {
+    of_spectra /= 2;
+    for (auto& scheduled : probes) scheduled.schedule.budget /= 2;
+  }
+  share_out(probes, fixed);
+  if (spectra) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum
     HessianSpectrum::MakeOperator make =
@@ -98,8 +96,8 @@ std::vector<session::ScheduledProbe> standard_probes(
         };
     probes.push_back(
         {std::make_unique<HessianSpectrum>(std::move(make), parameters, options.spectrum),
-         {every, 1, options.last_step, options.hessian_budget},
-         "probes.hessian-budget, in Python half of budget"});
+         {every, 1, options.last_step, of_spectra},
+         kBudget});
   }
   return probes;
 }

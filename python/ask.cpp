@@ -8,10 +8,10 @@
 #include <memory>
 #include <utility>
 
+#include "curvature/averaged.h"
 #include "kappascope/core/error.h"
-#include "kappascope/curvature/averaged.h"
 #include "kappascope/tensor/group.h"
-#include "kappascope/tensor/state_bytes.h"
+#include "tensor/state_bytes.h"
 
 namespace kappascope {
 namespace {
@@ -44,7 +44,7 @@ Result of_process_0(const Result* answer, const std::string& failure, tensor::Gr
   told.set("failure", failure);
   at::Tensor vectors;
   if (answer != nullptr) {
-    const auto& [numbers, status, products, kind] = *answer;
+    const auto& [numbers, status, products, kind, certificate] = *answer;
     for (const auto& item : numbers) {
       if (item.key() == kVectors) {
         vectors = item.value();
@@ -55,6 +55,7 @@ Result of_process_0(const Result* answer, const std::string& failure, tensor::Gr
     told.set("status", status);
     told.set("products", products);
     told.set("kind", kind);
+    told.set("certificate", certificate);
     told.set("vectors", vectors.defined() ? vectors.size(0) : 0);
     told.set("size", vectors.defined() ? vectors.size(1) : 0);
     told.set("double", int64_t{vectors.defined() && vectors.scalar_type() == torch::kDouble});
@@ -75,7 +76,11 @@ Result of_process_0(const Result* answer, const std::string& failure, tensor::Gr
     }
     numbers.insert(kVectors, vectors);
   }
-  return {numbers, heard.text("status"), heard.integer("products"), heard.text("kind")};
+  return {numbers,
+          heard.text("status"),
+          heard.integer("products"),
+          heard.text("kind"),
+          heard.text("certificate")};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "curvature/sharded.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/preconditioner.h"
-#include "kappascope/curvature/sharded.h"
 
 namespace kappascope {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "kappascope/core/error.h"
-#include "kappascope/tensor/convert.h"
 #include "kappascope/tensor/kappa.h"
 #include "kappascope/tensor/learning.h"
+#include "tensor/convert.h"
 
 namespace kappascope {
 namespace {

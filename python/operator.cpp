@@ -7,9 +7,9 @@
 
 #include <memory>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
+#include "curvature/sharded.h"
 #include "kappascope/curvature/data_set.h"
-#include "kappascope/curvature/sharded.h"
 #include "python/evaluate.h"
 
 namespace kappascope {

@@ -11,11 +11,11 @@
 #include <tuple>
 #include <vector>
 
-#include "kappascope/core/require.h"
-#include "kappascope/core/version.h"
+#include "core/require.h"
+#include "core/version.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/tensor/convert.h"
 #include "python/ask.h"
+#include "tensor/convert.h"
 
 namespace kappascope {
 namespace {
@@ -37,7 +37,8 @@ Result result_of(const Numbers& numbers,
                  linalg::KrylovStatus status,
                  int products,
                  const curvature::CurvatureOperator& op) {
-  return {numbers, linalg::to_string(status), products, curvature::to_string(op.product_kind())};
+  return {
+      numbers, linalg::to_string(status), products, curvature::to_string(op.product_kind()), ""};
 }
 
 linalg::SpectrumEnd end_named(const std::string& name) {
@@ -111,8 +112,17 @@ Result spectrum(const std::optional<at::Tensor>& value,
         if (pairs.vectors.defined()) out.insert("eigenvectors", pairs.vectors);
         const int scaling = scaled ? curvature::kScalingProducts : 0;
         auto result = result_of(out, found.status, found.products + scaling, op);
-        if (interrupted && found.status == linalg::KrylovStatus::kMaxProducts)
-          std::get<1>(result) = "interrupted";
+        auto& [numbers, status, count, kind_of_product, certificate] = result;
+        certificate = linalg::certificate(found,
+                                          {.max_products = "max_products",
+                                           .tolerance = "tol",
+                                           .both_ends = "which=\"both\"",
+                                           .find_repeated = "find_repeated=True",
+                                           .certify = "certify=True"});
+        if (interrupted && found.status == linalg::KrylovStatus::kMaxProducts) {
+          status = "interrupted";
+          certificate = "It was interrupted.\n" + certificate;
+        }
         return result;
       });
 }
@@ -129,14 +139,14 @@ Result density(const std::optional<at::Tensor>& value,
                const std::string& group,
                bool sharded,
                int64_t steps,
-               int64_t probes,
+               int64_t starts,
                int64_t points,
                double bandwidth,
                int64_t max_vectors,
                int64_t seed) {
   linalg::DensityOptions options;
   options.steps = checked_int(steps, "steps");
-  options.starts = checked_int(probes, "probes");
+  options.starts = checked_int(starts, "starts");
   options.points = checked_int(points, "points");
   options.bandwidth = bandwidth;
   options.max_vectors = checked_int(max_vectors, "max_vectors");
@@ -226,7 +236,9 @@ TORCH_LIBRARY(kappascope, library) {
         name +
         "(Tensor? value, int source, int[] rows, Tensor[] parameters, str[] names, str operator, "
         "str output_loss, str product, int watcher, str group, bool sharded, *, " +
-        options + ") -> (Dict(str, Tensor) numbers, str status, int products, str product_kind)";
+        options +
+        ") -> (Dict(str, Tensor) numbers, str status, int products, str product_kind, str "
+        "certificate)";
     library.def(schema.c_str(), function);
   };
   // `watcher` is asked by `progress` after each product.
@@ -235,7 +247,7 @@ TORCH_LIBRARY(kappascope, library) {
          "bool find_repeated, bool certify, bool vectors, int seed, Tensor? start, Tensor? scale",
          &kappascope::spectrum);
   define("density",
-         "int steps, int probes, int points, float bandwidth, int max_vectors, int seed",
+         "int steps, int starts, int points, float bandwidth, int max_vectors, int seed",
          &kappascope::density);
   define("trace",
          "float relative_error, int max_products, int sketch, int max_vectors, int seed",

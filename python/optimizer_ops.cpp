@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/curvature/preconditioner.h"
 
 namespace kappascope {

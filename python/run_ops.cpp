@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <limits>
 
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/reports/advice.h"
+#include "core/atomic_file.h"
 #include "kappascope/reports/report.h"
-#include "kappascope/store/check.h"
 #include "python/rows.h"
+#include "reports/advice.h"
+#include "store/check.h"
 
 namespace kappascope {
 

@@ -15,13 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/probes/standard.h"
-#include "kappascope/session/passes.h"
 #include "kappascope/store/run_reader.h"
+#include "probes/layer_probes.h"
 #include "python/evaluate.h"
 #include "python/operator.h"
 #include "python/rows.h"
+#include "session/passes.h"
 
 namespace kappascope {
 namespace {
@@ -47,24 +48,21 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
   };
   const auto flag = [](bool& to) { return [&to](double value) { to = value != 0; }; };
   const auto real = [](double& to) { return [&to](double value) { to = value; }; };
-  const std::map<std::string, std::function<void(double)>> known = {
+  std::map<std::string, std::function<void(double)>> known = {
       {"every", integer(options.every)},
       {"window", integer(options.window)},
       {"last_step", integer(options.last_step)},
       {"sample_rows", integer(options.sample_rows)},
       {"budget", real(options.budget)},
       {"hessian_every", integer(options.hessian_every)},
-      {"hessian_budget", real(options.hessian_budget)},
       {"hessian_top", integer(options.spectrum.top)},
       {"hessian_tolerance", real(options.spectrum.tolerance)},
-      {"features", flag(options.features)},
-      {"learning", flag(options.learning)},
-      {"intercept", flag(options.intercept)},
-      {"gradient_variance", flag(options.gradient_variance)},
       {"hessian", flag(options.hessian)},
       {"density", flag(options.spectrum.density)},
       {"rows", integer(session.rows)},
   };
+  for (const auto& probe : probes::layer_probes())
+    known.emplace(probe.name, flag(options.*probe.on));
   for (const auto& item : numbers) {
     const auto found = known.find(item.key());
     require(found != known.end(), "a session has no option {}", item.key());
@@ -264,6 +262,11 @@ class PythonSession final : public torch::CustomClassHolder {
 }  // namespace kappascope
 
 TORCH_LIBRARY_FRAGMENT(kappascope, library) {
+  library.def("layer_probes() -> str[]", [] {
+    std::vector<std::string> names;
+    for (const auto& probe : kappascope::probes::layer_probes()) names.emplace_back(probe.name);
+    return names;
+  });
   using Session = kappascope::PythonSession;
   library.class_<Session>("Session")
       .def(torch::init<std::string,

@@ -145,7 +145,7 @@ class SourceWithLibrary(sdist):
         super().make_release_tree(base_dir, files)
         target = Path(base_dir, PACKED.name)
         for name in ("include", "probes", "reports", "src"):
-            leave = shutil.ignore_patterns("__pycache__", "published", "*.md", "*.png")
+            leave = shutil.ignore_patterns("__pycache__", "*.md", "*.png")
             shutil.copytree(ROOT / name, target / name, ignore=leave)
         (target / "python").mkdir()
         for pattern in ("*.cpp", "*.h", "CMakeLists.txt"):

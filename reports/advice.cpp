@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/advice.h"
+#include "reports/advice.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "kappascope/core/require.h"
-#include "kappascope/core/wrap.h"
+#include "core/require.h"
+#include "core/wrap.h"
 #include "reports/advice/suggestions.h"
 #include "reports/figures/builders.h"
 #include "reports/findings/terms.h"

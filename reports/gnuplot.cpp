@@ -16,9 +16,9 @@
 #include <set>
 #include <system_error>
 
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/require.h"
-#include "kappascope/core/temporary_folder.h"
+#include "core/atomic_file.h"
+#include "core/require.h"
+#include "core/temporary_folder.h"
 #include "kappascope/reports/report.h"
 #include "reports/gnuplot/script.h"
 #include "reports/runs/groups.h"

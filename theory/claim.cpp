@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 
 namespace kappascope::theory {
 

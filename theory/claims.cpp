@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
-#include "kappascope/theory/claim.h"
+#include "core/require.h"
+#include "core/time.h"
+#include "theory/claim.h"
 #include "theory/documents/documents.h"
 #include "theory/families/families.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/theory/explain.h"
+#include "theory/explain.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "kappascope/core/wrap.h"
+#include "core/wrap.h"
 #include "theory/documents/documents.h"
 
 namespace kappascope::theory {
@@ -31,7 +31,7 @@ std::string sides(const Verdict& verdict) {
 }
 
 std::string evidence(const Verdict& verdict) {
-  auto text = study::how_sure(study::evidence_of(verdict));
+  auto text = store::how_sure(study::evidence_of(verdict));
   if (verdict.outcome == Outcome::kHolds || verdict.outcome == Outcome::kHoldsUnder) {
     text += verdict.tolerance > 0
                 ? fmt::format("; largest deviation {:.2g} (rounding allows {:.2g})",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/theory/ledger.h"
+#include "theory/ledger.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kappascope/core/markdown.h"
+#include "core/markdown.h"
 #include "theory/documents/documents.h"
 
 namespace kappascope::theory {
@@ -59,7 +59,7 @@ std::string condition_of(const LedgerEntry& entry) {
 std::string route_of(const Verdict& verdict) {
   auto evidence = study::evidence_of(verdict);
   evidence.cases.clear();
-  return markdown_cell(study::how_sure(evidence));
+  return markdown_cell(store::how_sure(evidence));
 }
 
 /// What was found against what was stated, where the two differ.

@@ -263,7 +263,7 @@ class Kappascope:
                                 max_products=number)
 
     def density(self, problem, steps, count):
-        found = kappascope.density(problem.loss(), problem.model, steps=steps, probes=1, seed=1)
+        found = kappascope.density(problem.loss(), problem.model, steps=steps, starts=1, seed=1)
         count.products = found.products
         return found.nodes.min().item(), found.nodes.max().item()
 

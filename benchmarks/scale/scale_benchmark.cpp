@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "benchmarks/compare.h"
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/memory.h"
-#include "kappascope/core/temporary_folder.h"
-#include "kappascope/nn/linear_cross_entropy.h"
-#include "kappascope/tensor/allocations.h"
-#include "kappascope/train/batch_pass.h"
+#include "core/atomic_file.h"
+#include "core/memory.h"
+#include "core/temporary_folder.h"
+#include "lab/nn/linear_cross_entropy.h"
+#include "lab/train/batch_pass.h"
+#include "tensor/allocations.h"
 
 using namespace kappascope;
 

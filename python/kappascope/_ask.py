@@ -54,7 +54,7 @@ def ask(
             held = (shard.shape for shard in kept.shards())
             shapes = dict(zip(named, held, strict=True))
         try:
-            numbers, status, products, kind = call(
+            numbers, status, products, kind, certificate = call(
                 name,
                 source.value,
                 source.number,
@@ -73,7 +73,7 @@ def ask(
             if watcher.interrupted:
                 raise KeyboardInterrupt from None
             raise
-    return numbers, status, products, kind, shapes
+    return numbers, status, products, kind, certificate, shapes
 
 
 def _sharded(

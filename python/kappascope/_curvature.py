@@ -99,7 +99,7 @@ def spectrum(
         start = start.eigenvectors.sum(0)
     scale, limit = seen_by(optimizer, params, only)
     began = time.perf_counter()
-    numbers, status, products, kind, shapes = ask(
+    numbers, status, products, kind, certificate, shapes = ask(
         "spectrum",
         loss,
         params,
@@ -142,6 +142,7 @@ def spectrum(
         other_end=None if other is None else RitzValue(*other.tolist()),
         tolerance=tol,
         product_noise=numbers["product_noise"].item(),
+        certificate=certificate,
         stability_limit=limit,
         shapes=shapes,
     )
@@ -155,7 +156,7 @@ def density(
     operator: Operator = "hessian",
     product: Product = "automatic",
     steps: int = 60,
-    probes: int = 4,
+    starts: int = 4,
     points: int = 512,
     bandwidth: float = 0.01,
     max_vectors: int = 0,
@@ -166,14 +167,14 @@ def density(
 ) -> Density:
     """Spectral density of a loss's curvature; loss to product as in spectrum().
 
-    steps: Lanczos steps from each start vector; probes: random start vectors, the more, the
+    steps: Lanczos steps from each start vector; starts: random start vectors, the more, the
     narrower the band; points: of the grid; bandwidth: standard deviation of the smoothing, as a
     share of the range; max_vectors: held at once, of the parameters' size (0: one a step); with
     fewer than steps the basis is not kept.
-    Cost: steps · probes products.
+    Cost: steps · starts products.
     """
     began = time.perf_counter()
-    numbers, status, products, kind, _ = ask(
+    numbers, status, products, kind, _, _ = ask(
         "density",
         loss,
         params,
@@ -183,9 +184,9 @@ def density(
         operator,
         product,
         progress,
-        steps * probes,
+        steps * starts,
         steps=steps,
-        probes=probes,
+        starts=starts,
         points=points,
         bandwidth=bandwidth,
         max_vectors=max_vectors,
@@ -223,7 +224,7 @@ def trace(
     max_vectors: held at once (0: sketch + 2); fewer make a smaller sketch.
     """
     began = time.perf_counter()
-    numbers, status, products, kind, _ = ask(
+    numbers, status, products, kind, _, _ = ask(
         "trace",
         loss,
         params,

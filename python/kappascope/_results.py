@@ -10,27 +10,6 @@ from torch import Tensor
 
 from ._shown import Shown, finite_log
 
-_WORDS = {
-    "converged": (
-        "Each value is within its +- of an eigenvalue: the length of A v - value v and the "
-        "rounding of a product."
-    ),
-    "max_products": (
-        "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
-        "others may lie beyond it; raise max_products or tol."
-    ),
-    "interrupted": (
-        "Not converged: it was interrupted. Each value is within its +- of an eigenvalue, but "
-        "others may lie beyond it."
-    ),
-    "non_finite": "No values: a product was not finite.",
-    "inconsistent": (
-        "Do not trust these: the +- is far above what the iteration saw, so products are noisier "
-        "than their type allows or differ from call to call."
-    ),
-}
-
-
 def _cost(products: int, kind: str, seconds: float) -> str:
     return f"{products} products ({kind}), {seconds:.3g} s"
 
@@ -88,6 +67,9 @@ class Spectrum(Shown):
     """Asked for: residual / outermost magnitude of the same end."""
     product_noise: float
     """Relative error of one product."""
+    certificate: str
+    """In words, a sentence a line: what each value is worth, which are certified to be the extreme
+    ones, and what was not looked for."""
     stability_limit: float | None
     """With optimizer=: its steps are stable along eigenvectors with values below this."""
     shapes: dict[str, torch.Size]
@@ -139,19 +121,9 @@ class Spectrum(Shown):
         for row in self.table():
             mark = "" if row["certified"] else " ?"
             lines.append(f"  {row['eigenvalue']:>14.6g}  +- {row['bound']:.1e}{mark}")
-        lines.append(_WORDS.get(self.status, self.status))
+        lines += self.certificate.splitlines()
         if self.eigenvalues.numel() > 0:
-            lines += self._beside_limit() + self._ranks() + self._not_asked()
-            if self.room_for_vectors > 0:
-                lines.append(
-                    f"Memory left room for {self.room_for_vectors} vectors, so the iteration "
-                    "restarted more often and took more products."
-                )
-            if self.packed_vectors:
-                lines.append(
-                    "For want of memory the vectors were held in 16 bits a number; the residuals "
-                    "are those of products in full precision."
-                )
+            lines += self._beside_limit()
             largest = float(self.eigenvalues.abs().max())
             if self.other_end is not None:
                 largest = max(largest, abs(self.other_end.value))
@@ -170,55 +142,6 @@ class Spectrum(Shown):
             f"As the optimizer sees it; its steps are unstable above {self.stability_limit:.4g}, "
             f"and the largest is {share:.3g} +- {error:.1g} of that."
         ]
-
-    def _ranks(self) -> list[str]:
-        """Which values are the extreme ones."""
-        if self.status == "inconsistent":
-            return []
-        count = int(self.certified.sum())
-        lines = []
-        if count > 0:
-            lines.append(
-                f"Certified (95 %): {count} of {self.reach.numel()} are the extreme ones of their "
-                f"ranks, where values within {self.tolerances.max():.1e} of each other count as "
-                "one."
-            )
-        if count < self.reach.numel():
-            reach = float(self.reach.max())
-            missed = (
-                f"within {reach:.1e} of them there may be others that were missed"
-                if reach < float("inf")
-                else "others may lie beyond, as too few products have looked"
-            )
-            lines.append(
-                f"Those marked ? only lie near some eigenvalue: {missed}; to go on, ask with "
-                "certify=True."
-            )
-        return lines
-
-    def _not_asked(self) -> list[str]:
-        """What was not looked at, and how to ask for it."""
-        lines = []
-        if not self.multiplicity_checked:
-            lines.append(
-                "Multiplicity was not looked for: a repeated eigenvalue comes once; ask with "
-                "find_repeated=True."
-            )
-        if self.other_end is None:
-            return lines
-        low = self.which == "largest"
-        ritz = f"{self.other_end.value:.6g} (residual {self.other_end.residual:.1e})"
-        if abs(self.other_end.value) > float(self.eigenvalues.abs().max()):
-            lines.append(
-                f"The most {'negative' if low else 'positive'} Ritz value of the same space, "
-                f'{ritz}, has the larger magnitude; ask with which="both".'
-            )
-        else:
-            lines.append(
-                f"The other end was not asked for: the same space reaches "
-                f"{'down' if low else 'up'} to {ritz}, and the spectrum at least as far."
-            )
-        return lines
 
 
 @dataclass(frozen=True, eq=False, repr=False)

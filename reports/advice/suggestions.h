@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kappascope/reports/advice.h"
+#include "reports/advice.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {

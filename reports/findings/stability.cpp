@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ini.h"
 #include "kappascope/core/error.h"
-#include "kappascope/study/settings.h"
 
 namespace kappascope::reports {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 /// "cosine schedule"; of a loop that did not store one, how the rate went.
 std::string schedule_of(const Arm& arm) {
   try {
-    for (const auto& [name, value] : study::parse_ini(arm.fact("config"), ""))
+    for (const auto& [name, value] : parse_ini(arm.fact("config"), ""))
       if (name == "train.schedule") return value + " schedule";
   } catch (const UsageError&) {
     // A configuration of the user's own.

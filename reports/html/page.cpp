@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "kappascope/core/version.h"
+#include "core/version.h"
 #include "reports/html/assets.h"
 #include "reports/html/figure_json.h"
 #include "reports/html/parts/glossary.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
+#include "core/require.h"
+#include "core/time.h"
 
 namespace fs = std::filesystem;
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/store/run_stamp.h"
 #include "reports/runs/arms.h"
+#include "store/run_stamp.h"
 
 namespace kappascope::reports {
 

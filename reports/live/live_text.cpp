@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/live_text.h"
+#include "reports/live/live_text.h"
 
-#include "kappascope/core/printable.h"
+#include "core/printable.h"
 #include "reports/live/followed_runs.h"
 #include "reports/runs/groups.h"
 #include "reports/terminal/frame.h"

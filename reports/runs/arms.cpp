@@ -7,7 +7,7 @@
 #include <iterator>
 #include <set>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/core/surges.h"
 
 namespace kappascope::reports {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/spikes.h"
+#include "core/spikes.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::reports {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "reports/number_format.h"
-#include "reports/study/median_arm.h"
+#include "reports/runs/median_arm.h"
 
 namespace kappascope::reports {
 namespace {

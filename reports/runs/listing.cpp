@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/listing.h"
+#include "reports/runs/listing.h"
 
 #include <algorithm>
 #include <ctime>

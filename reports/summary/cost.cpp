@@ -15,10 +15,7 @@ struct ArmCosts {
   Costs costs{};
 };
 
-const char* budget_of(const Costs& costs) {
-  return !costs.probes.empty() && costs.probes.front().probe == "hessian" ? "probes.hessian-budget"
-                                                                          : "probes.budget";
-}
+constexpr const char* kBudget = "probes.budget";
 
 /// Settings of the program, and of attach() in Python.
 std::string how_to_cut(const Costs& costs) {
@@ -28,10 +25,10 @@ std::string how_to_cut(const Costs& costs) {
   const std::string most =
       fmt::format("Most of it is {} ({}). ", largest.probe, percent(largest.share));
   if (costs.any_unlimited()) {
-    return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 %.", budget_of(costs));
+    return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 %.", kBudget);
   }
   return most + fmt::format("To cut it, lower {} or raise {}.",
-                            budget_of(costs),
+                            kBudget,
                             hessian ? "probes.hessian-every" : "probes.every");
 }
 
@@ -56,9 +53,9 @@ Answer cost(const std::vector<Arm>& arms) {
     out.readings.push_back(
         {arm,
          percent(costs.total) + " of the training time",
-         costs.any_unlimited() ? fmt::format("no limit: set {} = 0.01", budget_of(costs))
+         costs.any_unlimited() ? fmt::format("no limit: set {} = 0.01", kBudget)
          : costs.budget() > 0
-             ? fmt::format("budget {}: {} lowers it", percent(costs.budget()), budget_of(costs))
+             ? fmt::format("budget {}: {} lowers it", percent(costs.budget()), kBudget)
              : ""});
   }
   const Costs& most = all.front().costs;

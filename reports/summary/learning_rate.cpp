@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "kappascope/core/spikes.h"
+#include "core/spikes.h"
 #include "reports/findings/stability.h"
 #include "reports/runs/groups.h"
 #include "reports/summary/answers.h"

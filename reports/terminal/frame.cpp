@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kappascope/core/printable.h"
-#include "kappascope/core/wrap.h"
+#include "core/printable.h"
+#include "core/wrap.h"
 #include "reports/figures/builders.h"
 #include "reports/live/status.h"
 #include "reports/number_format.h"

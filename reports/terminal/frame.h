@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/reports/live_text.h"
+#include "reports/live/live_text.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {

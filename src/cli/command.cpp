@@ -12,10 +12,10 @@
 
 #include "cli/help.h"
 #include "cli/say.h"
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/closest.h"
+#include "core/atomic_file.h"
+#include "core/closest.h"
+#include "core/ini.h"
 #include "kappascope/core/error.h"
-#include "kappascope/study/settings.h"
 
 namespace kappascope::cli {
 namespace {
@@ -49,7 +49,7 @@ po::options_description all_options(const Usage& usage) {
 void parse_config(const std::string& file,
                   const po::options_description& options,
                   po::variables_map& values) {
-  const auto settings = study::read_ini(file, "configuration file");
+  const auto settings = read_ini(file, "configuration file");
   const auto known = names_of(options);
   const auto is_of_study = [](const auto& setting) {
     return std::ranges::any_of(std::array{"study.", "arms.", "grid.", "regime."},

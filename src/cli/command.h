@@ -3,15 +3,10 @@
 
 #include <boost/program_options.hpp>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-namespace kappascope::tensor {
-class Group;
-}
 
 namespace kappascope::cli {
 
@@ -64,20 +59,11 @@ std::string message_of(po::error& error);
 bool warn_of_damage(const std::vector<std::filesystem::path>& runs);
 
 // One subcommand a file; each returns the exit status.
-int run_train(const Arguments& arguments);
-/// The same in one of the processes of a group, each of which calls it with the same arguments.
-int run_train_in(const Arguments& arguments, const std::shared_ptr<tensor::Group>& group);
-int run_spectrum(const Arguments& arguments);
-int run_verify(const Arguments& arguments);
 int run_report(const Arguments& arguments);
-int run_results(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_export(const Arguments& arguments);
-int run_sweep(const Arguments& arguments);
-int run_compare(const Arguments& arguments);
 int run_annotate(const Arguments& arguments);
 int run_check(const Arguments& arguments);
-int run_alarms(const Arguments& arguments);
 int run_advise(const Arguments& arguments);
 int run_watch(const Arguments& arguments);
 

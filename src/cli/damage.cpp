@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cli/command.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
-#include "kappascope/store/check.h"
+#include "core/notice.h"
+#include "core/printable.h"
+#include "store/check.h"
 
 namespace kappascope::cli {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <sstream>
 
-#include "kappascope/core/closest.h"
+#include "core/closest.h"
+#include "core/wrap.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/wrap.h"
 
 namespace kappascope::cli {
 namespace {

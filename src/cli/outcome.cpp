@@ -8,9 +8,9 @@
 #include <new>
 #include <string>
 
+#include "core/notice.h"
+#include "core/printable.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
 
 namespace kappascope::cli {
 namespace {

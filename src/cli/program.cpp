@@ -3,13 +3,32 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cli/say.h"
-#include "kappascope/core/closest.h"
+#include "core/closest.h"
+#include "core/version.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/version.h"
 
 namespace kappascope::cli {
 namespace {
+
+Extension& registered() {
+  static Extension extension;
+  return extension;
+}
+
+CommandGroup reading_commands() {
+  return {
+      "Runs",
+      {{"report", "one HTML page, or figures, about one or several runs", run_report},
+       {"watch", "the report's page in a browser, live while runs are written", run_watch},
+       {"advise", "what a run's numbers ask for: rate, batch, bias, norm, precision", run_advise},
+       {"runs", "list runs: state, date, duration, steps, losses, worst kappa", run_runs},
+       {"export", "a run's numbers as CSV, JSON lines or NPZ", run_export},
+       {"annotate", "label, note, archive: what a person says of a run", run_annotate},
+       {"check", "what is damaged in a run: its database and its checkpoints", run_check}}};
+}
 
 void print_help(const std::vector<CommandGroup>& groups) {
   say("Kappascope {}: measures the conditioning of a gated network during training\n\n"
@@ -27,9 +46,19 @@ void print_help(const std::vector<CommandGroup>& groups) {
 
 }  // namespace
 
-int run_program(const Arguments& words,
-                const std::vector<CommandGroup>& groups,
-                const std::string& elsewhere) {
+bool extend(Extension extension) {
+  registered() = std::move(extension);
+  return true;
+}
+
+const Extension& extension() {
+  return registered();
+}
+
+int run_program(const Arguments& words) {
+  std::vector<CommandGroup> groups = {reading_commands()};
+  const bool extended = !extension().commands.commands.empty();
+  if (extended) groups.push_back(extension().commands);
   if (words.empty()) {
     print_help(groups);
     return 2;
@@ -52,8 +81,11 @@ int run_program(const Arguments& words,
   const auto near = closest(words[0], names);
   throw UsageError(fmt::format("unknown command '{}'{}",
                                words[0],
-                               near.empty() ? "; --help lists them" + elsewhere
-                                            : fmt::format(": did you mean '{}'?", near)));
+                               !near.empty() ? fmt::format(": did you mean '{}'?", near)
+                               : extended
+                                   ? "; --help lists them"
+                                   : "; --help lists them (`./quickstart` builds the program that "
+                                     "trains and decides claims too)"));
 }
 
 }  // namespace kappascope::cli

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program is a list of commands: those that read runs, and, where the laboratory is built, its
-// own.
+// The program is a list of commands: those that read runs, and those of the part that extends it.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/checkpoints.h"
 #include "cli/command.h"
+#include "cli/outcome.h"
 
 namespace kappascope::cli {
 
@@ -22,13 +25,19 @@ struct CommandGroup {
   const char* statuses = "";  ///< exit statuses that they alone have, for --help
 };
 
-/// The commands that read runs; they need no LibTorch.
-CommandGroup reading_commands();
+/// What the laboratory adds to the program that reads runs; empty where it is not built.
+struct Extension {
+  CommandGroup commands{};
+  MessageOf message_of{};  ///< what is said of an error of its libraries
+  std::function<CheckedCheckpoints(const std::filesystem::path& run)> check_checkpoints{};
+};
+
+/// Registers it, before main begins; returns true, for a constant to be made of.
+bool extend(Extension extension);
+const Extension& extension();
 
 /// Runs the command that the first word names, and returns the exit status. Throws UsageError for
-/// another word, ending with `elsewhere` where it comes near no command.
-int run_program(const Arguments& words,
-                const std::vector<CommandGroup>& groups,
-                const std::string& elsewhere = "");
+/// another word.
+int run_program(const Arguments& words);
 
 }  // namespace kappascope::cli

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <limits>
 
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
-#include "kappascope/core/time.h"
+#include "core/notice.h"
+#include "core/printable.h"
+#include "core/time.h"
 
 namespace kappascope::cli {
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "kappascope/core/printable.h"
+#include "core/printable.h"
 
 namespace kappascope::cli {
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One layer of the house is one static library kappascope::<name>. Its headers are those that a user
-# may include, include/kappascope/<name>/, and those that only other layers include,
-# src/include/kappascope/<name>/, which are not installed.
+# One layer of the house is one static library kappascope::<name>. A header that a user may include
+# is in include/kappascope/<name>/; every other one stands beside its source and is not installed.
 
 add_library(kappascope_warnings INTERFACE)
 # GCC 12 sees overlapping copies in std::string's operator+ where there are none (bug 105651), and at
@@ -53,23 +52,28 @@ function(kappascope_layer name)
   cmake_parse_arguments(ARG "TORCH;UNITED;COLD" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target kappascope_${name})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kappascope/${name}/*.h)
-  file(GLOB_RECURSE between_layers CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/src/include/kappascope/${name}/*.h)
+  # Of the headers beside the sources those that no source of their stem includes first.
+  file(GLOB_RECURSE alone CONFIGURE_DEPENDS *.h)
+  foreach(header ${alone})
+    cmake_path(REPLACE_EXTENSION header LAST_ONLY .cpp OUTPUT_VARIABLE source)
+    if(EXISTS ${source})
+      list(REMOVE_ITEM alone ${header})
+    endif()
+  endforeach()
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(kappascope::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_sources(${target} PUBLIC FILE_SET HEADERS
                  BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src/include>)
-  if(between_layers)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  if(alone)
     # For the check that each compiles alone; a header set of the layer itself would be installed.
-    add_library(${target}_between_layers INTERFACE)
-    target_sources(${target}_between_layers INTERFACE FILE_SET HEADERS
-                   BASE_DIRS ${PROJECT_SOURCE_DIR}/src/include FILES ${between_layers})
-    target_link_libraries(${target}_between_layers INTERFACE ${target} fmt::fmt)
+    add_library(${target}_alone INTERFACE)
+    target_sources(${target}_alone INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${alone})
+    target_include_directories(${target}_alone INTERFACE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target}_alone INTERFACE ${target} fmt::fmt)
   endif()
   target_compile_features(${target} PUBLIC cxx_std_20)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM ARG_DEPENDS PREPEND kappascope::)
   target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} ${ARG_LINKS}
                         PRIVATE $<BUILD_INTERFACE:kappascope_warnings> fmt::fmt ${ARG_PRIVATE_LINKS})
@@ -87,5 +91,8 @@ function(kappascope_layer name)
   if(ARG_COLD)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  set_property(GLOBAL APPEND PROPERTY KAPPASCOPE_LAYERS ${target})
+  # The laboratory is not installed.
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/src/lab/|/theory$")
+    set_property(GLOBAL APPEND PROPERTY KAPPASCOPE_LAYERS ${target})
+  endif()
 endfunction()

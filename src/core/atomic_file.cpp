@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/atomic_file.h"
+#include "core/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,8 +11,8 @@
 #include <fstream>
 #include <random>
 
-#include "kappascope/core/own_files.h"
-#include "kappascope/core/require.h"
+#include "core/own_files.h"
+#include "core/require.h"
 
 namespace fs = std::filesystem;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/markdown.h"
+#include "core/markdown.h"
 
 #include <cctype>
 
-#include "kappascope/core/printable.h"
+#include "core/printable.h"
 
 namespace kappascope {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/memory.h"
+#include "core/memory.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

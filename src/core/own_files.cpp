@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/own_files.h"
+#include "core/own_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace fs = std::filesystem;
 

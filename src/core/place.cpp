@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/place.h"
+#include "core/place.h"
 
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/spikes.h"
+#include "core/spikes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/core/statistics.h"
 
 namespace kappascope {

@@ -10,7 +10,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope {
 namespace {

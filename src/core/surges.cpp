@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/core/statistics.h"
 
 namespace kappascope {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/table.h"
+#include "core/table.h"
 
 #include <algorithm>
 
-#include "kappascope/core/wrap.h"
+#include "core/wrap.h"
 
 namespace kappascope {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope {
 

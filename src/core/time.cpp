@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/time.h"
+#include "core/time.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

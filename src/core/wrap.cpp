@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/wrap.h"
+#include "core/wrap.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/averaged.h"
+#include "curvature/averaged.h"
 
 #include <torch/types.h>
 
@@ -7,8 +7,8 @@
 #include <exception>
 #include <limits>
 
-#include "kappascope/core/notice.h"
-#include "kappascope/core/require.h"
+#include "core/notice.h"
+#include "core/require.h"
 
 namespace kappascope::curvature {
 namespace {

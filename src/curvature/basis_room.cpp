@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
+#include "core/memory.h"
 #include "curvature/gathered.h"
-#include "kappascope/core/memory.h"
 
 namespace kappascope::curvature {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "core/require.h"
 #include "curvature/products/graph_memory.h"
 #include "curvature/products/jtmj.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {

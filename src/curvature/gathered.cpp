@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 
 namespace kappascope::curvature {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/require.h"
 #include "curvature/products/jtmj.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {

@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "core/require.h"
 #include "curvature/products/central_difference.h"
 #include "curvature/products/evaluation.h"
-#include "kappascope/core/require.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 
 namespace kappascope::curvature {
 namespace {

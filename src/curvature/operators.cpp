@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/tensor/convert.h"
+#include "core/require.h"
+#include "tensor/convert.h"
 
 namespace kappascope::curvature {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/require.h"
 #include "curvature/subsample.h"
-#include "kappascope/core/require.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/linalg/random.h"
 

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/linalg/symmetric_eigen.h"
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/multivector.h"
+#include "tensor/convert.h"
+#include "tensor/multivector/multivector.h"
 
 namespace kappascope::curvature {
 namespace {

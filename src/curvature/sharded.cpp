@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/sharded.h"
+#include "curvature/sharded.h"
 
 #include <torch/types.h>
 
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/require.h"
 #include "curvature/gathered.h"
 #include "curvature/products/central_difference.h"
 #include "curvature/products/evaluation.h"
 #include "curvature/products/response.h"
-#include "kappascope/core/require.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 
 namespace kappascope::curvature {
 namespace {

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <vector>
 
+#include "core/require.h"
 #include "curvature/basis_room.h"
 #include "curvature/gathered.h"
 #include "curvature/tensor_basis.h"
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/density_in.h"
-#include "kappascope/linalg/lanczos_in.h"
-#include "kappascope/linalg/trace_in.h"
-#include "kappascope/tensor/packed.h"
+#include "linalg/density_in.h"
+#include "linalg/lanczos_in.h"
+#include "linalg/trace_in.h"
+#include "tensor/packed.h"
 
 namespace kappascope::curvature {
 namespace {

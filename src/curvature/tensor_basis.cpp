@@ -3,9 +3,9 @@
 
 #include <torch/types.h>
 
-#include "kappascope/linalg/krylov.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/tensor/convert.h"
+#include "linalg/krylov.h"
+#include "tensor/convert.h"
 
 namespace kappascope::curvature {
 

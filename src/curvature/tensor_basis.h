@@ -13,8 +13,8 @@
 
 #include "curvature/gathered.h"
 #include "kappascope/curvature/operators.h"
-#include "kappascope/tensor/multivector.h"
-#include "kappascope/tensor/packed.h"
+#include "tensor/multivector/multivector.h"
+#include "tensor/packed.h"
 
 namespace kappascope::curvature {
 

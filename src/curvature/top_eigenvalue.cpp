@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/require.h"
 #include "curvature/subsample.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {

@@ -6,10 +6,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/density_in.h"
-#include "kappascope/linalg/host_basis.h"
+#include "core/require.h"
+#include "linalg/density_in.h"
 #include "linalg/density_sample.h"
+#include "linalg/host_basis.h"
 #include "linalg/outliers.h"
 
 namespace kappascope::linalg {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kappascope/core/statistics.h"
-#include "kappascope/linalg/density_in.h"
+#include "linalg/density_in.h"
 #include "linalg/sphere_forms.h"
 
 namespace kappascope::linalg {

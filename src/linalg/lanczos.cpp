@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/host_basis.h"
-#include "kappascope/linalg/lanczos_in.h"
+#include "core/require.h"
+#include "linalg/host_basis.h"
+#include "linalg/lanczos_in.h"
 
 namespace kappascope::linalg {
 

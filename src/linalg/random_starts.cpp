@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/random_starts.h"
+#include "linalg/random_starts.h"
 
 #include <Eigen/SVD>
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <Eigen/Eigenvalues>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::linalg {
 namespace {

@@ -2,9 +2,9 @@
 #include "kappascope/linalg/trace.h"
 
 #include "kappascope/core/statistics.h"
-#include "kappascope/linalg/host_basis.h"
-#include "kappascope/linalg/trace_in.h"
+#include "linalg/host_basis.h"
 #include "linalg/sphere_forms.h"
+#include "linalg/trace_in.h"
 
 namespace kappascope::linalg {
 namespace detail {

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::nn {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/session/failures.h"
+#include "session/failures.h"
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/notice.h"
+#include "core/printable.h"
+#include "core/require.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::session {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/store/schema/schema.h"
 
 namespace kappascope::session {

@@ -9,11 +9,11 @@
 #include <set>
 #include <string>
 
-#include "kappascope/core/time.h"
-#include "kappascope/session/failures.h"
+#include "core/time.h"
 #include "kappascope/session/probe.h"
 #include "kappascope/session/schedule.h"
 #include "kappascope/session/session.h"
+#include "session/failures.h"
 #include "session/known_layers.h"
 
 namespace kappascope::session {

@@ -6,20 +6,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/notice.h"
+#include "core/printable.h"
+#include "core/require.h"
+#include "core/time.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
-#include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
-#include "kappascope/session/alarms_watch.h"
-#include "kappascope/session/failures.h"
-#include "kappascope/session/passes.h"
-#include "kappascope/tensor/state_bytes.h"
+#include "session/alarms/watch.h"
+#include "session/failures.h"
 #include "session/granted_windows.h"
 #include "session/known_layers.h"
+#include "session/passes.h"
 #include "session/run_record.h"
 #include "session/running_probe.h"
 #include "session/snapshot_state.h"
+#include "tensor/state_bytes.h"
 
 namespace kappascope::session {
 

@@ -2,11 +2,11 @@
 // What a session keeps for a process that goes on in its run.
 #include <string>
 
-#include "kappascope/core/require.h"
-#include "kappascope/session/alarms_watch.h"
-#include "kappascope/session/passes.h"
+#include "core/require.h"
 #include "kappascope/session/session.h"
+#include "session/alarms/watch.h"
 #include "session/known_layers.h"
+#include "session/passes.h"
 #include "session/run_record.h"
 #include "session/running_probe.h"
 

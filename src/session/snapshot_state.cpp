@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::session {
 namespace {

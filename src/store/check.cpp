@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/store/check.h"
+#include "store/check.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

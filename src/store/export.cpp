@@ -10,9 +10,9 @@
 #include <ostream>
 #include <string_view>
 
-#include "kappascope/core/json_depth.h"
-#include "kappascope/core/require.h"
-#include "kappascope/core/version.h"
+#include "core/json_depth.h"
+#include "core/require.h"
+#include "core/version.h"
 #include "store/npz.h"
 #include "store/schema/attributes.h"
 

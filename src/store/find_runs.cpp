@@ -5,8 +5,8 @@
 #include <system_error>
 #include <vector>
 
+#include "core/require.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/require.h"
 #include "kappascope/store/run_reader.h"
 #include "store/database/database.h"
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/require.h"
+#include "core/atomic_file.h"
+#include "core/require.h"
 #include "store/rows/array_codec.h"
 
 namespace kappascope::store {

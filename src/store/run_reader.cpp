@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/store/writer_lock.h"
+#include "core/require.h"
 #include "store/database/database.h"
+#include "store/database/writer_lock.h"
 #include "store/rows/array_codec.h"
 #include "store/rows/read_rows.h"
 #include "store/rows/row_checksum.h"

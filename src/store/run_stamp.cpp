@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/store/run_stamp.h"
+#include "store/run_stamp.h"
 
 #include <sys/stat.h>
 
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "kappascope/store/writer_lock.h"
 #include "store/database/database.h"
+#include "store/database/writer_lock.h"
 
 namespace fs = std::filesystem;
 

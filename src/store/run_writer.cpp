@@ -8,12 +8,12 @@
 #include <array>
 #include <string_view>
 
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/require.h"
-#include "kappascope/core/time.h"
+#include "core/atomic_file.h"
+#include "core/require.h"
+#include "core/time.h"
 #include "kappascope/store/schema/schema.h"
-#include "kappascope/store/writer_lock.h"
 #include "store/database/database.h"
+#include "store/database/writer_lock.h"
 #include "store/rows/totals.h"
 #include "store/rows/write_rows.h"
 

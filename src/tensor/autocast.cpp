@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/autocast.h"
+#include "tensor/autocast.h"
 
 #include <ATen/autocast_mode.h>
 #include <torch/types.h>

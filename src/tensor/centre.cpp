@@ -10,8 +10,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "core/require.h"
 #include "cuda/centre_rows.cuh"
-#include "kappascope/core/require.h"
 #endif
 
 namespace kappascope::tensor {

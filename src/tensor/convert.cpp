@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 
 #include <torch/types.h>
 
 #include <algorithm>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::tensor {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/cuda_devices.h"
+#include "tensor/cuda_devices.h"
 
 #include <dlfcn.h>
 #include <torch/cuda.h>

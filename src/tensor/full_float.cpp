@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/full_float.h"
+#include "tensor/full_float.h"
 
 #include <c10/util/Exception.h>
 

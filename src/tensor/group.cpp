@@ -9,7 +9,7 @@
 #include <exception>
 #include <sstream>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::tensor {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/features/row_scale.h"
-#include "kappascope/tensor/convert.h"
+#include "core/require.h"
+#include "linalg/features/row_scale.h"
+#include "tensor/convert.h"
 
 namespace kappascope::tensor {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {

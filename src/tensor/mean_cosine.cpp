@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/mean_cosine.h"
+#include "tensor/mean_cosine.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>

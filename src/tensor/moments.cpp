@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/full_float.h"
+#include "core/require.h"
 #include "tensor/centre.h"
+#include "tensor/convert.h"
+#include "tensor/full_float.h"
 #include "tensor/host_pass.h"
 #include "tensor/lower_triangle.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/row_sample.h"
+#include "tensor/row_sample.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::tensor {
 namespace {

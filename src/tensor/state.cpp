@@ -7,7 +7,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::tensor {
 namespace {

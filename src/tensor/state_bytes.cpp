@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/state_bytes.h"
+#include "tensor/state_bytes.h"
 
 #include <torch/serialize.h>
 #include <torch/types.h>

@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "cli/watch/server.h"
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 #include "kappascope/store/run.h"
-#include "program.h"
 #include "support/catch.h"
 #include "support/child.h"
+#include "support/workplace.h"
 
 using Catch::Contains;
 using kappascope::TemporaryFolder;

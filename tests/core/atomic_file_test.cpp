@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/atomic_file.h"
+#include "core/atomic_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
 #include "support/child.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/closest.h"
+#include "core/closest.h"
 
 #include "support/catch.h"
 

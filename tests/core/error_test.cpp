@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "support/catch.h"
 
 using kappascope::Error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/json_depth.h"
+#include "core/json_depth.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/markdown.h"
+#include "core/markdown.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/memory.h"
+#include "core/memory.h"
 
 #include <sys/resource.h>
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 #include "support/catch.h"
 
 using namespace kappascope;

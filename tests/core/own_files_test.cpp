@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/own_files.h"
+#include "core/own_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/temporary_folder.h"
 #include "support/catch.h"
 
 using namespace kappascope;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/place.h"
+#include "core/place.h"
 
 #include <cstdlib>
 #include <fstream>
 
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 #include "support/catch.h"
 
 using namespace kappascope;

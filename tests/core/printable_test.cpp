@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/printable.h"
+#include "core/printable.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/spikes.h"
+#include "core/spikes.h"
 
 #include <algorithm>
 #include <cmath>

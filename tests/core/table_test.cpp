@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/table.h"
+#include "core/table.h"
 
 #include <random>
 #include <sstream>
 
-#include "kappascope/core/wrap.h"
+#include "core/wrap.h"
 #include "support/catch.h"
 
 using namespace kappascope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 
 #include <cstdlib>
 #include <fstream>

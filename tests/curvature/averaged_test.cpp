@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/averaged.h"
+#include "curvature/averaged.h"
 
 #include <torch/types.h>
 

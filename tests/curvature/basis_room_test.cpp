@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "kappascope/core/memory.h"
+#include "core/memory.h"
 #include "support/catch.h"
 
 using namespace kappascope;

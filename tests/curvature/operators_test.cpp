@@ -63,7 +63,8 @@ Eigen::MatrixXd difference_hessian(Problem& p, const curvature::NamedParameters&
 
 TEST_CASE(
     "every eigenvalue of a gated MLP's Hessian agrees with differences of gradients to 1e-8") {
-  for (const auto gate : {nn::Gate::kSwiglu, nn::Gate::kGeglu, nn::Gate::kBilinear}) {
+  for (const auto gate :
+       {testing::Gate::kSwiglu, testing::Gate::kGeglu, testing::Gate::kBilinear}) {
     auto p = small_problem(gate);
     const auto parameters = curvature::select_parameters(*p.model);
     const auto op = curvature::hessian([&] { return cross_entropy(p); }, parameters);

@@ -85,7 +85,7 @@ TEST_CASE("finite differences are right to the noise that they state") {
 
 TEST_CASE("finite differences in float32 keep their promise at a million parameters") {
   torch::manual_seed(5);
-  nn::MlpStack model(nn::MlpStackOptions(784, 10).width(256).hidden(512).blocks(3));
+  testing::GatedStack model(testing::GatedStackOptions(784, 10).width(256).hidden(512).blocks(3));
   const auto x = torch::rand({64, 784});
   const auto y = torch::randint(10, {64}, torch::kLong);
   const auto loss = [&] { return torch::nn::functional::cross_entropy(model->forward(x), y); };

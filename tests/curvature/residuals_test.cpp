@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/nn/mlp_stack.h"
 #include "support/catch.h"
+#include "support/gated_stack.h"
 
 using namespace kappascope;
 
@@ -17,10 +17,11 @@ namespace {
 
 void check_residuals(int64_t width, int64_t hidden, int64_t blocks, int64_t at_least) {
   torch::manual_seed(5);
-  nn::MlpStack low(nn::MlpStackOptions(784, 10).width(width).hidden(hidden).blocks(blocks));
+  testing::GatedStack low(
+      testing::GatedStackOptions(784, 10).width(width).hidden(hidden).blocks(blocks));
   const auto x = torch::rand({64, 784});
   const auto y = torch::randint(10, {64}, torch::kLong);
-  const auto loss = [&](nn::MlpStack& model) {
+  const auto loss = [&](testing::GatedStack& model) {
     return torch::nn::functional::cross_entropy(
         model->forward(x.to(model->embed->weight.scalar_type())), y);
   };
@@ -30,7 +31,7 @@ void check_residuals(int64_t width, int64_t hidden, int64_t blocks, int64_t at_l
     loss(low).backward();
     descent.step();
   }
-  nn::MlpStack high(std::dynamic_pointer_cast<nn::MlpStackImpl>(low->clone()));
+  testing::GatedStack high(std::dynamic_pointer_cast<testing::GatedStackImpl>(low->clone()));
   high->to(torch::kDouble);
   linalg::LanczosOptions options;
   options.top = 2;

@@ -163,7 +163,7 @@ TEST_CASE("values that are not finite are a clear error or a status, and end at 
 }
 
 TEST_CASE("dropout in training mode is refused with both values; in evaluation mode it is fine") {
-  auto p = small_problem(nn::Gate::kSwiglu, 0.2);
+  auto p = small_problem(testing::Gate::kSwiglu, 0.2);
   const auto parameters = curvature::select_parameters(*p.model);
   const auto loss = [&] { return cross_entropy(p); };
   p.model->train();

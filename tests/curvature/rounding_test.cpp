@@ -5,8 +5,8 @@
 
 #include "curvature/small_problem.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/tensor/cuda_devices.h"
 #include "support/catch.h"
+#include "tensor/cuda_devices.h"
 
 using namespace kappascope;
 using namespace kappascope::test;

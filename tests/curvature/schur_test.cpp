@@ -10,8 +10,8 @@
 #include "kappascope/core/error.h"
 #include "kappascope/curvature/operators.h"
 #include "kappascope/nn/tapped_linear.h"
-#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/sharded.h"
+#include "curvature/sharded.h"
 
 #include <torch/autograd.h>
 #include <torch/types.h>

@@ -11,28 +11,29 @@
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
-#include "kappascope/nn/mlp_stack.h"
-#include "kappascope/tensor/convert.h"
+#include "support/gated_stack.h"
+#include "tensor/convert.h"
 
 namespace kappascope::test {
 
 struct Problem {
-  nn::MlpStack model{nullptr};
+  testing::GatedStack model{nullptr};
   at::Tensor x, labels;
 };
 
 /// 5 inputs, width 4, 2 blocks of d_ff 6, 3 classes, 40 rows, in double; weights of size ½, so that
 /// the Hessian is indefinite.
-inline Problem small_problem(nn::Gate gate = nn::Gate::kSwiglu, double dropout = 0) {
+inline Problem small_problem(testing::Gate gate = testing::Gate::kSwiglu, double dropout = 0) {
   torch::manual_seed(11);
   Problem p;
-  p.model = nn::MlpStack(nn::MlpStackOptions(5, 3)
-                             .width(4)
-                             .hidden(6)
-                             .blocks(2)
-                             .gate(gate)
-                             .bias(nn::BiasPlacement::kBoth)
-                             .dropout(dropout));
+  p.model = testing::GatedStack(testing::GatedStackOptions(5, 3)
+                                    .width(4)
+                                    .hidden(6)
+                                    .blocks(2)
+                                    .gate(gate)
+                                    .post_gating_bias(true)
+                                    .output_bias(true)
+                                    .dropout(dropout));
   p.model->to(torch::kDouble);
   torch::NoGradGuard no_grad;
   for (auto& parameter : p.model->parameters()) parameter.normal_(0, 0.5);
@@ -44,7 +45,7 @@ inline Problem small_problem(nn::Gate gate = nn::Gate::kSwiglu, double dropout =
 /// The same with weights and inputs rounded to `type`, and in that type.
 inline Problem in_type(const Problem& p, torch::ScalarType type) {
   Problem q = p;
-  q.model = std::dynamic_pointer_cast<nn::MlpStackImpl>(p.model->clone());
+  q.model = std::dynamic_pointer_cast<testing::GatedStackImpl>(p.model->clone());
   q.model->to(type);
   q.x = p.x.to(type);
   return q;

@@ -15,12 +15,12 @@
 
 #include "curvature/tensor_basis.h"
 #include "kappascope/core/error.h"
-#include "kappascope/linalg/lanczos_in.h"
-#include "kappascope/linalg/quadrature_in.h"
-#include "kappascope/nn/mlp_stack.h"
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/packed.h"
+#include "linalg/lanczos_in.h"
+#include "linalg/quadrature_in.h"
 #include "support/catch.h"
+#include "support/gated_stack.h"
+#include "tensor/convert.h"
+#include "tensor/packed.h"
 
 using namespace kappascope;
 
@@ -57,7 +57,7 @@ std::vector<double> decaying(int n, std::vector<double> values) {
 }
 
 struct Trained {
-  nn::MlpStack model{nullptr};
+  testing::GatedStack model{nullptr};
   at::Tensor x, y;
   [[nodiscard]] at::Tensor loss() {
     return torch::nn::functional::cross_entropy(model->forward(x), y);
@@ -68,7 +68,8 @@ struct Trained {
 Trained trained() {
   torch::manual_seed(5);
   Trained t;
-  t.model = nn::MlpStack(nn::MlpStackOptions(784, 10).width(64).hidden(128).blocks(2));
+  t.model =
+      testing::GatedStack(testing::GatedStackOptions(784, 10).width(64).hidden(128).blocks(2));
   t.x = torch::rand({128, 784});
   t.y = torch::randint(10, {128}, torch::kLong);
   torch::optim::SGD descent(t.model->parameters(), 0.1);
@@ -199,7 +200,7 @@ TEST_CASE("what is found on the device is what the host's double basis finds") {
 TEST_CASE("residuals of float32 products are those of float64 ones, to a factor of two") {
   auto low = trained();
   auto high = low;
-  high.model = std::dynamic_pointer_cast<nn::MlpStackImpl>(low.model->clone());
+  high.model = std::dynamic_pointer_cast<testing::GatedStackImpl>(low.model->clone());
   high.model->to(torch::kDouble);
   high.x = low.x.to(torch::kDouble);
   const auto op =

@@ -12,8 +12,8 @@
 #include "curvature/linear_rows.h"
 #include "kappascope/core/error.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/nn/mlp_stack.h"
 #include "support/catch.h"
+#include "support/gated_stack.h"
 
 using namespace kappascope;
 using namespace kappascope::test;
@@ -192,7 +192,7 @@ TEST_CASE("a gated network: the whole data set's own eigenvalue is in the interv
   const int64_t n = 8000;
   const auto x = torch::randn({n, 12});
   const auto y = (x.select(1, 0) + 0.3 * torch::randn({n}) > 0).to(torch::kLong);
-  nn::MlpStack model(nn::MlpStackOptions(12, 2).width(8).hidden(16).blocks(1));
+  testing::GatedStack model(testing::GatedStackOptions(12, 2).width(8).hidden(16).blocks(1));
   const auto loss = [&](const at::Tensor& rows) {
     return torch::nn::functional::cross_entropy(model->forward(x.index_select(0, rows)),
                                                 y.index_select(0, rows));

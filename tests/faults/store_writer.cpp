@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/store/check.h"
+#include "core/atomic_file.h"
 #include "kappascope/store/export.h"
+#include "store/check.h"
 #include "store/fixture.h"
 
 namespace {

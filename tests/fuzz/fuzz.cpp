@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 
 namespace kappascope::fuzz {
 

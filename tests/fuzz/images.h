@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "fuzz/fuzz.h"
-#include "kappascope/data/images.h"
+#include "lab/data/images.h"
 
 namespace kappascope::fuzz {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "data/safetensors/format.h"
 #include "fuzz/fuzz.h"
+#include "tensor/safetensors/format.h"
 
 namespace kappascope::fuzz {
 
@@ -48,12 +48,13 @@ inline std::string repair_safetensors(std::string bytes) {
     }
   }
   if (announced < kMost) bytes.resize(end + announced, 'n');
-  const auto digits = data::kChecksumAt + data::kChecksumDigits;
+  const auto digits = tensor::kChecksumAt + tensor::kChecksumDigits;
   if (bytes.size() > digits &&
-      bytes.compare(kStart, data::kSafetensorsMark.size(), data::kSafetensorsMark) == 0) {
+      bytes.compare(kStart, tensor::kSafetensorsMark.size(), tensor::kSafetensorsMark) == 0) {
     const auto* file = reinterpret_cast<const std::byte*>(bytes.data());
-    bytes.replace(
-        data::kChecksumAt, data::kChecksumDigits, data::safetensors_checksum(file, bytes.size()));
+    bytes.replace(tensor::kChecksumAt,
+                  tensor::kChecksumDigits,
+                  tensor::safetensors_checksum(file, bytes.size()));
   }
   return bytes;
 }

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "fuzz/fuzz.h"
-#include "kappascope/study/study.h"
+#include "lab/study/study.h"
 
 namespace kappascope::fuzz {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/krylov.h"
+#include "linalg/krylov.h"
 
-#include "kappascope/linalg/host_basis.h"
 #include "kappascope/linalg/lanczos.h"
+#include "linalg/host_basis.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 

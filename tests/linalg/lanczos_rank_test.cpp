@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kappascope/linalg/lanczos.h"
-#include "kappascope/linalg/lanczos_in.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/linalg/random_starts.h"
+#include "linalg/lanczos_in.h"
+#include "linalg/random_starts.h"
 #include "support/catch.h"
 
 using namespace kappascope::linalg;

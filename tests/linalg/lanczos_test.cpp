@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "kappascope/core/error.h"
-#include "kappascope/linalg/host_basis.h"
+#include "linalg/host_basis.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 

@@ -14,8 +14,8 @@ LAYERS = {
     "core": ["core_tests", "store_tests"],
     "linalg": ["linalg_tests"],
     "store": ["store_tests"],
-    "study": ["study_tests"],
-    "session": ["session_tests", "train_tests"],
+    "study": ["lab_study_tests"],
+    "session": ["session_tests", "probes_tests", "lab_train_tests"],
     "python": [],
 }
 # A test of more seconds is left out, unless it is the source's own: what it alone sees counts as survived.
@@ -28,7 +28,9 @@ TOO_LARGE = 24 << 30
 
 def layer_of(path):
     parts = path.split("/")
-    return "python" if parts[0] == "python" else parts[2 if parts[0] == "include" else 1]
+    if parts[0] == "python":
+        return "python"
+    return parts[2 if parts[0] == "include" or parts[:2] == ["src", "lab"] else 1]
 
 
 def sources(root, layers):
@@ -114,7 +116,7 @@ class Tree:
     def timed_tests(self, program):
         """(seconds, name, command) of each test of the program that passes."""
         listed = json.loads(subprocess.run(
-            ["ctest", "--preset", "release", "--show-only=json-v1", "-R", f"^{program.removesuffix('_tests')}/"],
+            ["ctest", "--preset", "release", "--show-only=json-v1", "-R", f"^{program.removesuffix('_tests').replace('lab_', 'lab/')}/"],
             cwd=self.path, check=True, stdout=subprocess.PIPE, text=True).stdout)
         kept = self.root / "build/mutants/seconds.json"
         known = json.loads(kept.read_text()) if kept.exists() else {}

@@ -6,8 +6,8 @@
 #include <torch/utils.h>
 
 #include "kappascope/core/error.h"
-#include "kappascope/nn/mlp_stack.h"
 #include "support/catch.h"
+#include "support/gated_stack.h"
 
 using namespace kappascope;
 
@@ -55,7 +55,7 @@ TEST_CASE("a tap sees features, bias and output, and changes nothing") {
 }
 
 TEST_CASE("every tapped layer of a model is found with its dotted name") {
-  nn::MlpStack model(nn::MlpStackOptions(6, 3).blocks(2));
+  testing::GatedStack model(testing::GatedStackOptions(6, 3).blocks(2));
   const auto found = nn::find_tapped(*model);
   REQUIRE(found.size() == 2);
   CHECK(found[0].first == "blocks.0.down_proj");

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <utility>
 
+#include "core/temporary_folder.h"
 #include "fixture.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/temporary_folder.h"
-#include "kappascope/nn/mlp_stack.h"
 #include "support/catch.h"
+#include "support/gated_stack.h"
 #include "support/idx.h"
 
 using namespace kappascope;
@@ -27,7 +27,7 @@ using torch::nn::functional::CrossEntropyFuncOptions;
 struct Training {
   Training() {
     torch::manual_seed(3);
-    model = nn::MlpStack(nn::MlpStackOptions(5, 3).hidden(8).bias(nn::BiasPlacement::kPostGating));
+    model = testing::GatedStack(testing::GatedStackOptions(5, 3).hidden(8).post_gating_bias(true));
     model->to(torch::kDouble);
     optimizer = std::make_unique<torch::optim::SGD>(model->parameters(),
                                                     torch::optim::SGDOptions(0.1).momentum(0.9));
@@ -40,7 +40,7 @@ struct Training {
     return {x.view({64, 5}), torch::arange(64).add(step).remainder(3)};
   }
   /// Steps up to `last`; `backward` runs the passes of one.
-  void run(train::TappedSession& session,
+  void run(probes::TappedSession& session,
            int64_t last,
            const std::function<double(const at::Tensor& x, const at::Tensor& y)>& backward) {
     while (session.next_step() < last) {
@@ -51,7 +51,7 @@ struct Training {
     }
   }
   /// A mean-reduced loss in `passes` passes.
-  void run(train::TappedSession& session, int64_t last, int64_t passes = 1) {
+  void run(probes::TappedSession& session, int64_t last, int64_t passes = 1) {
     run(session, last, [&](const at::Tensor& x, const at::Tensor& y) {
       double sum = 0;
       for (int64_t i = 0; i < passes; ++i) {
@@ -65,7 +65,7 @@ struct Training {
     });
   }
 
-  nn::MlpStack model{nullptr};
+  testing::GatedStack model{nullptr};
   std::unique_ptr<torch::optim::SGD> optimizer;
   probes::ProbeOptions options;
 };
@@ -185,7 +185,7 @@ TEST_CASE("a state that does not fit is refused before the run is touched") {
   };
   tensor::State other;
   other.set("other", torch::ones(1));
-  train::write_state(folder / "other", other);
+  tensor::write_state(folder / "other", other);
   CHECK_THROWS_WITH(resume(folder / "other"), Catch::Contains("holds no session"));
   CHECK_THROWS_WITH(resume(folder / "absent"), Catch::Contains("absent"));
   CHECK(store::RunReader(folder.path() / "run").last_step() == 3);
@@ -215,14 +215,14 @@ TEST_CASE("a probe that the saved session did not have begins with the next wind
 
 TEST_CASE("a loop of one's own gets a run with every standard quantity") {
   const TemporaryFolder folder;
-  nn::MlpStack model(
-      nn::MlpStackOptions(5, 3).hidden(8).bias(nn::BiasPlacement::kPostGating).dropout(0.1));
+  testing::GatedStack model(
+      testing::GatedStackOptions(5, 3).hidden(8).post_gating_bias(true).dropout(0.1));
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto x = torch::randn({64, 5});
   const auto y = torch::randint(3, {64}, torch::kLong);
   probes::ProbeOptions options;
   options.every = 5;
-  options.budget = options.hessian_budget = 0;  // what is probed depends on step numbers alone
+  options.budget = 0;  // what is probed depends on step numbers alone
   options.curvature_loss = [&] {
     model->eval();
     const auto loss = torch::nn::functional::cross_entropy(model->forward(x), y);
@@ -254,7 +254,7 @@ TEST_CASE("a loop of one's own gets a run with every standard quantity") {
 
 TEST_CASE(
     "options that contradict each other, and a pattern that matches nothing, are said at once") {
-  nn::MlpStack model(nn::MlpStackOptions(5, 3));
+  testing::GatedStack model(testing::GatedStackOptions(5, 3));
   probes::ProbeOptions options;
   options.window = 9;
   options.every = 5;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/feature_moments.h"
+#include "probes/feature_moments.h"
 
 #include "fixture.h"
-#include "kappascope/linalg/features/isotropy.h"
-#include "kappascope/tensor/convert.h"
+#include "linalg/features/isotropy.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 using testing::value;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 #include "kappascope/session/probe.h"
-#include "kappascope/train/state_file.h"
+#include "tensor/safetensors/state_file.h"
 
 namespace kappascope::testing {
 
@@ -46,8 +46,8 @@ inline double value(const store::Snapshot& snapshot, const std::string& name) {
 /// Saves `probe` and loads it into `other`, through a file.
 inline void carry_over(const session::Probe& probe, session::Probe& other) {
   const TemporaryFolder folder;
-  train::write_state(folder / "state", probe.state());
-  other.load(train::read_state(folder / "state"));
+  tensor::write_state(folder / "state", probe.state());
+  other.load(tensor::read_state(folder / "state"));
 }
 
 }  // namespace kappascope::testing

@@ -4,7 +4,7 @@
 // likely, so that its own gradient_variance is the truth.
 #include "fixture.h"
 #include "kappascope/core/statistics.h"
-#include "kappascope/probes/gradient_variance.h"
+#include "probes/gradient_variance.h"
 #include "support/catch.h"
 
 using namespace kappascope;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/gradient_variance.h"
+#include "probes/gradient_variance.h"
 
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/statistics.h"
-#include "kappascope/nn/gated_mlp.h"
-#include "kappascope/tensor/autocast.h"
 #include "support/catch.h"
+#include "tensor/autocast.h"
 
 using namespace kappascope;
 using probes::gradient_variance;

@@ -10,8 +10,8 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/probes/standard.h"
-#include "kappascope/session/passes.h"
 #include "kappascope/store/run_reader.h"
+#include "session/passes.h"
 #include "support/catch.h"
 #include "support/thread_group.h"
 
@@ -25,7 +25,7 @@ probes::ProbeOptions options_of() {
   probes::ProbeOptions options;
   options.every = 2;
   options.window = 2;
-  options.budget = options.hessian_budget = 0;
+  options.budget = 0;
   return options;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/intercept.h"
+#include "probes/intercept.h"
 
 #include "fixture.h"
 #include "support/catch.h"

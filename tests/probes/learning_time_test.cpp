@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/learning_time.h"
+#include "probes/learning_time.h"
 
 #include <torch/types.h>
 

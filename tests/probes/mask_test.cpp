@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are masked out leave every probe as if they had never been there.
 #include "fixture.h"
-#include "kappascope/probes/feature_moments.h"
-#include "kappascope/probes/gradient_variance.h"
-#include "kappascope/probes/intercept.h"
+#include "probes/feature_moments.h"
+#include "probes/gradient_variance.h"
+#include "probes/intercept.h"
 #include "support/catch.h"
 
 using namespace kappascope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/advice.h"
+#include "reports/advice.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,47 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page in headless Chromium, cut off from the network.
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-
 #include "kappascope/reports/report.h"
-#include "kappascope/reports/study/page.h"
 #include "reports/sample_run.h"
-#include "reports/study/sample_study.h"
+#include "reports/visit.h"
 #include "support/catch.h"
 
 namespace kappascope::reports {
 namespace {
-
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-bool has_chromium() {
-  if (std::system("command -v chromium > /dev/null 2>&1") == 0) return true;
-  WARN("skipped: chromium is not installed (apt-get install chromium)");
-  return false;
-}
-
-struct Visit {
-  std::string dom, messages;
-};
-
-/// Opens the page with `script` run at its end; the DOM after that, and what the console said.
-Visit visit(const TemporaryFolder& folder, std::string page, const std::string& script = "") {
-  const auto at = page.rfind("</body>");
-  REQUIRE(at != std::string::npos);
-  page.insert(at, "<script>" + script + "</script>");
-  std::ofstream(folder / "page.html", std::ios::binary) << page;
-  const std::string command =
-      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "
-      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
-      (folder / "profile").string() + " --dump-dom 'file://" + (folder / "page.html").string() +
-      "#dark' > " + (folder / "dom").string() + " 2> " + (folder / "messages").string();
-  REQUIRE(std::system(command.c_str()) == 0);
-  return {read_file(folder / "dom"), read_file(folder / "messages")};
-}
 
 std::vector<std::filesystem::path> sample_pair(const TemporaryFolder& folder) {
   return {write_sample_run(folder / "a"),
@@ -71,27 +36,6 @@ TEST_CASE("the page draws every figure, asks for nothing and does not complain",
     INFO(expected);
     CHECK(seen.dom.find(expected) != std::string::npos);
   }
-}
-
-TEST_CASE("the page of a study draws every figure and does not complain", "[browser]") {
-  if (!has_chromium()) return;
-  const TemporaryFolder folder;
-  write_study(folder / "s", -0.5, 0.01, {"width 8, noise 0", "width 8, noise 1"});
-  write_study(folder / "s", 0, 0.1, {"width 16, noise 0", "width 16, noise 1"}, 1);
-  const auto sample = read_sample(folder / "s");
-  const Visit seen = visit(folder, study_page(sample.result, sample.runs), R"js(
-    kappascope.drawAll();
-    const plot = document.getElementById("plot-effects");
-    const bars = [...plot.querySelectorAll(".errorbar path.yerror")].length;
-    const names = [...plot.querySelectorAll(".xtick text")].map((text) => text.textContent).join("|");
-    document.body.dataset.effects = bars + " " + names;
-  )js");
-  CHECK(seen.dom.find("data-figures=\"2\"") != std::string::npos);
-  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
-  CHECK(seen.dom.find("data-requests=\"0\"") != std::string::npos);
-  CHECK(seen.messages.find("CONSOLE") == std::string::npos);
-  // Two conditions have one seed, so no interval, and no bar of length 0 that would look like one.
-  CHECK(seen.dom.find("data-effects=\"2 80|81|160|161\"") != std::string::npos);
 }
 
 TEST_CASE("a complaint of the page would be seen", "[browser]") {

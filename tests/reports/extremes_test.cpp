@@ -8,11 +8,11 @@
 #include <random>
 
 #include "kappascope/core/error.h"
-#include "kappascope/reports/advice.h"
-#include "kappascope/reports/listing.h"
 #include "kappascope/reports/report.h"
+#include "reports/advice.h"
 #include "reports/drawn_run.h"
 #include "reports/figures.h"
+#include "reports/runs/listing.h"
 #include "reports/terminal/frame.h"
 #include "store/rows/row_checksum.h"
 #include "support/catch.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 #include "kappascope/store/run.h"
 #include "reports/sample_spectrum.h"
 
@@ -121,19 +121,19 @@ inline void add_hessian(store::Snapshot& out, double t, double sharpness) {
 /// Writes the run into `dir` and returns `dir`. The numbers are the same in every call.
 inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
                                               const SampleOptions& options = {}) {
-  auto run = store::RunWriter::create(
-      dir,
-      {{"label", options.label},
-       {"version", "0.1.0"},
-       {"created", "2026-01-31T12:00:00Z"},
-       {"config",
-        std::string("[model]\nffn = swiglu\nblocks = 3\n[probes]\n") +
-            (options.bias ? "budget = 0\nhessian-budget = 0\n" : "budget = 0.005\n")},
-       {"data", "Fashion-MNIST, 60000 images"},
-       {"seed", std::to_string(options.seed)},
-       {"condition", options.condition},
-       {"device", "cpu"},
-       {"parameters", "669706"}});
+  auto run =
+      store::RunWriter::create(dir,
+                               {{"label", options.label},
+                                {"version", "0.1.0"},
+                                {"created", "2026-01-31T12:00:00Z"},
+                                {"config",
+                                 std::string("[model]\nffn = swiglu\nblocks = 3\n[probes]\n") +
+                                     (options.bias ? "budget = 0\n" : "budget = 0.005\n")},
+                                {"data", "Fashion-MNIST, 60000 images"},
+                                {"seed", std::to_string(options.seed)},
+                                {"condition", options.condition},
+                                {"device", "cpu"},
+                                {"parameters", "669706"}});
   std::mt19937 random(static_cast<unsigned>(options.seed) + (options.bias ? 1U : 0U));
   std::normal_distribution<double> noise(0, 1);
   const std::int64_t every = options.steps / 19;

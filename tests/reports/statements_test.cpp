@@ -10,12 +10,12 @@
 #include <set>
 #include <tuple>
 
-#include "kappascope/reports/advice.h"
-#include "kappascope/reports/listing.h"
+#include "reports/advice.h"
 #include "reports/drawn_run.h"
 #include "reports/findings.h"
 #include "reports/html/parts/summary.h"
 #include "reports/number_format.h"
+#include "reports/runs/listing.h"
 #include "reports/summary.h"
 #include "reports/terminal/frame.h"
 #include "support/catch.h"

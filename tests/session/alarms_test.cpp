@@ -5,10 +5,10 @@
 #include <random>
 
 #include "kappascope/core/error.h"
-#include "kappascope/session/alarms_watch.h"
 #include "kappascope/store/schema/series.h"
-#include "kappascope/tensor/state_bytes.h"
+#include "session/alarms/watch.h"
 #include "support/catch.h"
+#include "tensor/state_bytes.h"
 
 using namespace kappascope;
 using namespace kappascope::session;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a probe cannot do costs its window: drawn over the stages of a window, the kinds of
 // exceptions, the windows of a run and the processes of a group.
-#include "kappascope/session/failures.h"
+#include "session/failures.h"
 
 #include <fmt/format.h>
 #include <torch/types.h>
@@ -13,8 +13,8 @@
 #include <set>
 #include <string>
 
+#include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/temporary_folder.h"
 #include "kappascope/session/session.h"
 #include "kappascope/store/run_reader.h"
 #include "support/catch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/session/passes.h"
+#include "session/passes.h"
 
 #include <torch/types.h>
 

@@ -9,10 +9,10 @@
 #include <optional>
 #include <thread>
 
+#include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/temporary_folder.h"
 #include "kappascope/session/session.h"
-#include "kappascope/store/check.h"
+#include "store/check.h"
 #include "store/disk.h"
 #include "support/catch.h"
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kappascope/core/error.h"
-#include "kappascope/tensor/state_bytes.h"
 #include "support/catch.h"
+#include "tensor/state_bytes.h"
 
 using namespace kappascope;
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "kappascope/core/error.h"
-#include "kappascope/store/check.h"
+#include "store/check.h"
 #include "store/disk.h"
 #include "store/fixture.h"
 #include "support/catch.h"

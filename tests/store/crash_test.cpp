@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "kappascope/core/error.h"
-#include "kappascope/store/check.h"
+#include "store/check.h"
 #include "store/fixture.h"
 #include "support/catch.h"
 #include "support/child.h"

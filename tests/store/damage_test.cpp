@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "kappascope/core/error.h"
-#include "kappascope/store/check.h"
+#include "store/check.h"
 #include "store/fixture.h"
 #include "support/catch.h"
 #include "support/mutations.h"

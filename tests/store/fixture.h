@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kappascope/core/temporary_folder.h"
+#include "core/temporary_folder.h"
 #include "kappascope/store/run.h"
 
 namespace kappascope::store::test {

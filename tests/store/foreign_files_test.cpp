@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kappascope/core/error.h"
-#include "kappascope/store/check.h"
 #include "kappascope/store/run_writer.h"
+#include "store/check.h"
 #include "store/fixture.h"
 #include "support/catch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/store/run_stamp.h"
+#include "store/run_stamp.h"
 
 #include <chrono>
 #include <fstream>

@@ -9,6 +9,12 @@
 
 namespace kappascope::testing {
 
+inline std::vector<double> values(const store::RunReader& run, const store::SeriesKey& key) {
+  std::vector<double> out;
+  for (const auto& row : run.scalars(key)) out.push_back(row.scalar.value);
+  return out;
+}
+
 /// The rows of the schema by one of these emitters of which the run holds no series.
 inline std::vector<std::string> not_emitted(const store::RunReader& run,
                                             const std::set<store::Emitter>& emitters) {

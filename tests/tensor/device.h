@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kappascope/tensor/cuda_devices.h"
 #include "support/catch.h"
+#include "tensor/cuda_devices.h"
 
 namespace kappascope {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "kappascope/core/error.h"
-#include "kappascope/tensor/state_bytes.h"
 #include "support/catch.h"
 #include "support/thread_group.h"
+#include "tensor/state_bytes.h"
 
 using namespace kappascope;
 

@@ -7,8 +7,8 @@
 
 #include <limits>
 
-#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "kappascope/core/error.h"
-#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 

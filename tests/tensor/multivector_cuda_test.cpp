@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cuda/multivector_arithmetic.h"
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/multivector.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 #include "tensor/device.h"
+#include "tensor/multivector/multivector.h"
 
 using namespace kappascope;
 

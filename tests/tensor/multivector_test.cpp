@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/multivector.h"
+#include "tensor/multivector/multivector.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 

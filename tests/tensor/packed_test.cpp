@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/packed.h"
+#include "tensor/packed.h"
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/multivector.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
+#include "tensor/multivector/multivector.h"
 
 using namespace kappascope;
 

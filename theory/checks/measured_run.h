@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 
 /// Statements decided on what a training run stored. A run without the series that a check needs
 /// gives "undecided" with the name of the series; an unreadable run throws kappascope::Error.

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/eigen.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 
 /// One function a family of claims, each in the file of its name; claims.cpp puts them in order.
 namespace kappascope::theory {

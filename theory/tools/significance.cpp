@@ -3,7 +3,7 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::theory {
 

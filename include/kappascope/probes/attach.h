@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kappascope/probes/standard.h"
-#include "kappascope/train/tapped_session.h"
+#include "kappascope/probes/tapped_session.h"
 
 namespace kappascope::probes {
 
@@ -21,22 +21,22 @@ std::vector<session::ScheduledProbe> standard_probes(const torch::nn::Module& mo
 /// and session->close() at the end. A loss that is a sum over its tokens needs
 /// {.reduction = session::LossReduction::kSum}; one of several processes needs {.group = ...}, and
 /// each of them attaches.
-std::unique_ptr<train::TappedSession> attach(torch::nn::Module& model,
-                                             const std::filesystem::path& dir,
-                                             const ProbeOptions& options = {},
-                                             const store::Facts& facts = {},
-                                             const session::SessionOptions& session = {});
+std::unique_ptr<TappedSession> attach(torch::nn::Module& model,
+                                      const std::filesystem::path& dir,
+                                      const ProbeOptions& options = {},
+                                      const store::Facts& facts = {},
+                                      const session::SessionOptions& session = {});
 
 /// Goes on in the run `dir` from what session->save(file) wrote beside your checkpoint;
 /// session->next_step() is the step to go on with. What the run holds of later steps is taken out
 /// of it (they come again). Model, optimiser, random state and the order of the data are yours to
 /// restore. A probe that the saved session did not have begins here. Throws when the file is
 /// damaged or there is no run in `dir`.
-std::unique_ptr<train::TappedSession> resume(torch::nn::Module& model,
-                                             const std::filesystem::path& dir,
-                                             const std::filesystem::path& file,
-                                             const ProbeOptions& options = {},
-                                             const session::SessionOptions& session = {});
+std::unique_ptr<TappedSession> resume(torch::nn::Module& model,
+                                      const std::filesystem::path& dir,
+                                      const std::filesystem::path& file,
+                                      const ProbeOptions& options = {},
+                                      const session::SessionOptions& session = {});
 
 /// Facts every run should state: version, creation time, LibTorch's version, device, threads, and
 /// the number of parameters.

@@ -18,7 +18,7 @@ struct HessianSpectrumOptions {
   double tolerance = 1e-3;  ///< of the residual, relative to the largest magnitude of both ends
   int max_products = 200;
   bool density = true;  ///< spectral density by stochastic Lanczos quadrature
-  int density_steps = 50;
+  int density_steps = 60;
   int density_starts = 4;
   std::uint64_t seed = 0;
   /// Called after each product with how many the window has taken. False ends the window: the

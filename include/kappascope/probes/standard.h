@@ -21,7 +21,7 @@ enum class ExistingRun {
   kNewName,  ///< writes DIR-2, or the next number that is free
 };
 
-/// Which probes run, and when, within shares of the training time. Within a budget a layer probe
+/// Which probes run, and when, within a share of the training time. Within a budget a layer probe
 /// begins once training has paid for what it is presumed to cost, with one layer or with all; from
 /// then on the layers take turns, as many at a time as the budget pays for. What the budget changes
 /// is an event, and a line on stderr with the budget that would pay for all. A Hessian's products
@@ -37,11 +37,10 @@ struct ProbeOptions {
   int64_t window = 4;         ///< steps observed for each
   int64_t hessian_every = 0;  ///< steps between spectra; 0 = ten times `every`
   int64_t last_step = -1;     ///< the last step of training when known: measured too
-  /// Share of the training time that all probes but the Hessian may use together. Half is for
-  /// learning times, and of the rest each has a part by what it costs. 0 = no limit: then what is
-  /// probed depends on step numbers alone.
+  /// Share of the training time that all probes may use together: half of it for spectra where
+  /// there are some. Of the rest three quarters are for learning times, and the others have parts
+  /// by what each costs. 0 = no limit: then what is probed depends on step numbers alone.
   double budget = 0.01;
-  double hessian_budget = 0.005;
   int64_t sample_rows = 512;  ///< rows kept a layer, for the tails
   HessianSpectrumOptions spectrum;
   /// Evaluates the loss on a fixed batch, without dropout. Empty: no Hessian.

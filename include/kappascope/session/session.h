@@ -56,8 +56,8 @@ struct SessionOptions {
 };
 
 /// A watched run: hands each step to the probes that look at it, times them, keeps their budgets,
-/// and writes to the run store. It knows no module: a front end (train::TappedSession for taps, the
-/// Python package for hooks) gives passes() what the watched layers let pass, as far as needs()
+/// and writes to the run store. It knows no module: a front end (probes::TappedSession for taps,
+/// the Python package for hooks) gives passes() what the watched layers let pass, as far as needs()
 /// asks for it.
 ///
 /// In a group each process takes its steps with the others, process 0 decides what is measured and

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .experts import find_banks
 from .layers import find_layers, notes_on, nothing_found
 from .._environment import command, packages
-from .._library import Error, one_line
+from .._library import Error, call, one_line
 from .._optimizers import innermost, why_unknown
 from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
@@ -22,7 +22,7 @@ from .scope import Scope, open_scopes
 from .together import Meeting, all_agree
 from .watched import Watched
 
-_PROBES = ("learning", "features", "intercept", "gradient_variance", "hessian")
+_PROBES = (*call("layer_probes"), "hessian")
 
 
 def attach(
@@ -135,14 +135,10 @@ def attach(
             )
         if step is not None and step < 0:
             raise ValueError(f"step must not be negative, got {step}")
-        # Half of it for the Hessian, which is measured where there is a loss for it.
-        halves = curvature is not None and "hessian" in wanted and len(wanted) > 1
-        share = budget / 2 if halves else budget
         numbers = {
             "every": float(every),
             "window": float(window),
-            "budget": share,
-            "hessian_budget": share,
+            "budget": budget,
             **{probe: float(probe in wanted) for probe in _PROBES},
             "last_step": -1.0 if steps is None else float(steps - 1),
             "rows": float(rows),

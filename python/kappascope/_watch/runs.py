@@ -162,7 +162,7 @@ class Advice:
     layers: list[dict[str, Any]]
     """"layer", "step", "has_bias", "verdict", and as {"value", "lower", "upper", "step"} or None:
     "mean_costs", "bias_leaves", "bias_changes", "variance_at_minus_mean", "variance_at_best"
-    (kappascope/reports/advice.h says what each is)."""
+    (reports/advice.h says what each is)."""
     limits: list[str]
     """What the theory does not promise."""
     text: str

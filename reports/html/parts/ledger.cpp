@@ -7,12 +7,12 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "kappascope/core/json_depth.h"
+#include "core/json_depth.h"
 #include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
 #include "reports/number_format.h"
+#include "store/evidence.h"
 
 namespace kappascope::reports {
 namespace {
@@ -49,7 +49,7 @@ std::string numbers(const Row& row) {
 }
 
 std::string how_decided(const Row& row) {
-  std::string how = study::how_sure({.outcome = row.outcome,
+  std::string how = store::how_sure({.outcome = row.outcome,
                                      .proof = row.proof,
                                      .sizes = row.sizes,
                                      .route = row.route,
@@ -97,48 +97,28 @@ Row row_of(const store::VerdictRow& verdict, const std::string& run) {
   if (json_depth(verdict.json) <= kDeepestJson)
     json = nlohmann::json::parse(verdict.json, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) json = nlohmann::json::object();
+  // Numbers without a name say nothing; what rests on a study's runs has no seed of its own.
+  const auto number = [&](const char* key) {
+    return field(json, "left").empty() ? "" : field(json, key);
+  };
+  const auto route = field(json, "route");
   return {.claim = verdict.claim,
           .outcome = verdict.outcome,
           .statement = field(json, "statement"),
           .condition = verdict.condition,
           .left = field(json, "left"),
-          .measured = field(json, "measured"),
-          .lower = field(json, "lower"),
-          .upper = field(json, "upper"),
+          .measured = number("measured"),
+          .lower = number("lower"),
+          .upper = number("upper"),
           .right = field(json, "right"),
-          .predicted = field(json, "predicted"),
+          .predicted = number("predicted"),
           .witness = field(json, "witness"),
-          .route = field(json, "route"),
+          .route = route,
           .proof = field(json, "proof"),
           .sizes = field(json, "sizes"),
           .cases = field(json, "cases"),
-          .seed = field(json, "seed"),
+          .seed = route == "study" ? "" : field(json, "seed"),
           .from = run};
-}
-
-/// A study's verdict rests on its runs: it has no seed.
-Row row_of(const study::ClaimVerdict& claim) {
-  const auto& v = claim.verdict;
-  const bool seen = !v.left.empty();
-  const auto number = [&](const std::optional<double>& value) {
-    return seen && value && !std::isnan(*value) ? words(*value) : "";
-  };
-  return {.claim = claim.claim,
-          .outcome = to_string(v.outcome),
-          .statement = claim.statement,
-          .condition = v.condition,
-          .left = v.left,
-          .measured = number(v.measured),
-          .lower = number(v.lower),
-          .upper = number(v.upper),
-          .right = v.right,
-          .predicted = number(v.predicted),
-          .witness = v.witness,
-          .route = v.route,
-          .proof = v.proof,
-          .sizes = v.sizes,
-          .cases = std::to_string(v.cases),
-          .from = claim.study};
 }
 
 /// `origin` names the column that tells where a verdict comes from, where there are several.
@@ -176,10 +156,10 @@ std::string ledger_html(const std::vector<Arm>& arms) {
   return ledger_of(rows, "run");
 }
 
-std::string ledger_html(const std::vector<study::ClaimVerdict>& verdicts) {
+std::string ledger_html(const std::vector<std::pair<std::string, store::VerdictRow>>& studies) {
   std::vector<Row> rows;
-  rows.reserve(verdicts.size());
-  for (const auto& verdict : verdicts) rows.push_back(row_of(verdict));
+  rows.reserve(studies.size());
+  for (const auto& [study, verdict] : studies) rows.push_back(row_of(verdict, study));
   return ledger_of(rows, "study");
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "kappascope/study/verdict.h"
+#include "kappascope/store/record.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
@@ -13,7 +14,7 @@ namespace kappascope::reports {
 /// both sides as numbers and the witness; or the sentence how to get some.
 std::string ledger_html(const std::vector<Arm>& arms);
 
-/// The same for the verdicts of studies, with a column for the study where there are several.
-std::string ledger_html(const std::vector<study::ClaimVerdict>& verdicts);
+/// The same for verdicts each with its study, which has a column where there are several.
+std::string ledger_html(const std::vector<std::pair<std::string, store::VerdictRow>>& studies);
 
 }  // namespace kappascope::reports

@@ -6,11 +6,11 @@
 #include "cli/command.h"
 #include "cli/json_line.h"
 #include "cli/say.h"
+#include "core/notice.h"
+#include "core/printable.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
-#include "kappascope/reports/advice.h"
 #include "kappascope/store/run_reader.h"
+#include "reports/advice.h"
 
 namespace kappascope::cli {
 

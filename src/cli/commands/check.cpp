@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/store/check.h"
+#include "store/check.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/checkpoints.h"
 #include "cli/command.h"
 #include "cli/json_line.h"
+#include "cli/program.h"
 #include "cli/say.h"
-#include "kappascope/core/printable.h"
+#include "core/printable.h"
 
 namespace kappascope::cli {
 namespace {
@@ -25,7 +25,9 @@ struct Checked {
 };
 
 Checked check(const fs::path& run) {
-  Checked found{store::check_store(run), check_checkpoints(run), {}};
+  Checked found{store::check_store(run), {.looked = false}, {}};
+  // Their format is the trainer's.
+  if (extension().check_checkpoints) found.checkpoints = extension().check_checkpoints(run);
   found.damage = found.store.damage;
   const auto& of_checkpoints = found.checkpoints.damage;
   found.damage.insert(found.damage.end(), of_checkpoints.begin(), of_checkpoints.end());

@@ -8,8 +8,8 @@
 
 #include "cli/command.h"
 #include "cli/say.h"
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/require.h"
+#include "core/atomic_file.h"
+#include "core/require.h"
 
 namespace kappascope::cli {
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/json_line.h"
 #include "cli/say.h"
-#include "kappascope/core/atomic_file.h"
+#include "core/atomic_file.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run_reader.h"
 

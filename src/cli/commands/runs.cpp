@@ -12,13 +12,13 @@
 #include "cli/json_line.h"
 #include "cli/progress.h"
 #include "cli/say.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/core/printable.h"
-#include "kappascope/core/require.h"
-#include "kappascope/core/table.h"
-#include "kappascope/core/time.h"
-#include "kappascope/reports/listing.h"
+#include "core/notice.h"
+#include "core/printable.h"
+#include "core/require.h"
+#include "core/table.h"
+#include "core/time.h"
 #include "kappascope/store/run.h"
+#include "reports/runs/listing.h"
 
 namespace kappascope::cli {
 namespace {

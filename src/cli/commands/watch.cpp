@@ -11,9 +11,9 @@
 
 #include "cli/command.h"
 #include "cli/watch/server.h"
+#include "core/notice.h"
 #include "kappascope/core/error.h"
-#include "kappascope/core/notice.h"
-#include "kappascope/reports/live_text.h"
+#include "reports/live/live_text.h"
 
 namespace kappascope::cli {
 namespace {

@@ -18,8 +18,8 @@
 #include <mutex>
 #include <thread>
 
-#include "kappascope/core/require.h"
-#include "kappascope/reports/live_report.h"
+#include "core/require.h"
+#include "reports/live/live_report.h"
 
 namespace kappascope::cli {
 namespace {

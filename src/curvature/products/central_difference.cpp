@@ -8,10 +8,10 @@
 #include <limits>
 #include <utility>
 
+#include "core/require.h"
 #include "curvature/gathered.h"
 #include "curvature/products/displaced.h"
 #include "curvature/products/evaluation.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 

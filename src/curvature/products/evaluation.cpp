@@ -16,8 +16,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/require.h"
 #include "curvature/products/response.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {

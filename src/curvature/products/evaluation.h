@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
-#include "kappascope/tensor/autocast.h"
-#include "kappascope/tensor/full_float.h"
+#include "tensor/autocast.h"
+#include "tensor/full_float.h"
 
 namespace kappascope::curvature {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/linalg/random.h"
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 
 namespace kappascope::curvature {
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/require.h"
 #include "curvature/gathered.h"
 #include "curvature/products/displaced.h"
 #include "curvature/products/evaluation.h"
-#include "kappascope/core/require.h"
 
 namespace kappascope::curvature {
 namespace {

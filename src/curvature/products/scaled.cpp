@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/curvature/operators.h"
 
 namespace kappascope::curvature {

@@ -5,8 +5,8 @@
 #include <Eigen/Core>
 #include <cstdint>
 
-#include "kappascope/linalg/features/factored.h"
 #include "kappascope/linalg/features/kappa.h"
+#include "linalg/features/factored.h"
 #include "linalg/features/rounding.h"
 #include "linalg/features/sampling_bounds.h"
 

@@ -5,11 +5,11 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/features/secular.h"
-#include "kappascope/linalg/features/shrinkage.h"
+#include "core/require.h"
 #include "linalg/features/conditioning.h"
 #include "linalg/features/paired_ratio.h"
+#include "linalg/features/secular.h"
+#include "linalg/features/shrinkage.h"
 #include "linalg/features/spectral_shape.h"
 
 namespace kappascope::linalg {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/factored.h"
+#include "linalg/features/factored.h"
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/linalg/random.h"
 #include "linalg/features/scaled_update.h"
 

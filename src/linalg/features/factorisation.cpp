@@ -8,9 +8,9 @@
 
 #include "kappascope/core/statistics.h"
 #include "kappascope/linalg/density.h"
-#include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
 #include "linalg/features/paired_ratio.h"
+#include "linalg/features/shrinkage.h"
 #include "linalg/features/spectral_shape.h"
 
 namespace kappascope::linalg {

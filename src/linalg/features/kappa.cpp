@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "kappascope/linalg/features/row_scale.h"
 #include "linalg/features/conditioning.h"
+#include "linalg/features/row_scale.h"
 
 namespace kappascope::linalg {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kappascope/linalg/features/shrinkage.h"
 #include "linalg/features/conditioning.h"
+#include "linalg/features/shrinkage.h"
 
 namespace kappascope::linalg {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "kappascope/core/statistics.h"
 
 namespace kappascope::linalg {

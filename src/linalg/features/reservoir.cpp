@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::linalg {
 namespace {

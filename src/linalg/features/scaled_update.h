@@ -3,7 +3,7 @@
 
 #include <Eigen/Core>
 
-#include "kappascope/linalg/features/factored.h"
+#include "linalg/features/factored.h"
 
 namespace kappascope::linalg {
 

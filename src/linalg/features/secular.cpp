@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/secular.h"
+#include "linalg/features/secular.h"
 
 #include <cmath>
 #include <limits>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::linalg {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/shrinkage.h"
+#include "linalg/features/shrinkage.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "kappascope/core/statistics.h"
-#include "kappascope/linalg/features/isotropy.h"
-#include "kappascope/linalg/features/shrinkage.h"
 #include "kappascope/linalg/symmetric_eigen.h"
 #include "linalg/features/conditioning.h"
+#include "linalg/features/isotropy.h"
+#include "linalg/features/shrinkage.h"
 
 namespace kappascope::linalg {
 namespace {

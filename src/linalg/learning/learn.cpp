@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kappascope/core/statistics.h"
-#include "kappascope/linalg/learning/sketch.h"
 #include "linalg/learning/population.h"
+#include "linalg/learning/sketch.h"
 
 namespace kappascope::linalg {
 namespace {

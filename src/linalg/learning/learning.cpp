@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/features/row_scale.h"
-#include "kappascope/linalg/learning/sketch.h"
+#include "core/require.h"
 #include "kappascope/linalg/symmetric_eigen.h"
+#include "linalg/features/row_scale.h"
+#include "linalg/learning/sketch.h"
 
 namespace kappascope::linalg {
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::linalg {
 namespace {

@@ -4,7 +4,7 @@
 #include <Eigen/Core>
 #include <vector>
 
-#include "kappascope/linalg/learning/sketch.h"
+#include "linalg/learning/sketch.h"
 
 namespace kappascope::linalg {
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "session/alarms/rules.h"
 
 namespace kappascope::session {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "session/alarms/rules.h"
 
 namespace kappascope::session {

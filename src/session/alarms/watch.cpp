@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "session/alarms/watch.h"
+
 #include <fmt/format.h>
 #include <torch/types.h>
 
@@ -6,8 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "kappascope/core/require.h"
-#include "kappascope/session/alarms_watch.h"
+#include "core/require.h"
 #include "session/alarms/rules.h"
 
 namespace kappascope::session {

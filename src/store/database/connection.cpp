@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "kappascope/core/own_files.h"
-#include "kappascope/core/require.h"
+#include "core/own_files.h"
+#include "core/require.h"
 
 namespace fs = std::filesystem;
 

@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "kappascope/core/atomic_file.h"
-#include "kappascope/core/require.h"
+#include "core/atomic_file.h"
+#include "core/require.h"
 #include "store/database/connection.h"
 #include "store/rows/row_checksum.h"
 #include "store/rows/tables.h"

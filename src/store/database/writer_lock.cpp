@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/store/writer_lock.h"
+#include "store/database/writer_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/core/own_files.h"
-#include "kappascope/core/place.h"
-#include "kappascope/core/require.h"
+#include "core/own_files.h"
+#include "core/place.h"
+#include "core/require.h"
 
 namespace fs = std::filesystem;
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::store {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kappascope/core/time.h"
+#include "core/time.h"
 #include "store/rows/array_codec.h"
 #include "store/rows/row_checksum.h"
 #include "store/schema/attributes.h"

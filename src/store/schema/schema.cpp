@@ -8,7 +8,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "store/rows/array_codec.h"
 #include "store/schema/rows.h"
 

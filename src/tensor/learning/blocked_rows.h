@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kappascope/linalg/learning/sketch.h"
+#include "linalg/learning/sketch.h"
 
 namespace kappascope::tensor {
 

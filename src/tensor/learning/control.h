@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kappascope/linalg/learning/sketch.h"
+#include "linalg/learning/sketch.h"
 #include "tensor/learning/blocked_rows.h"
 
 namespace kappascope::tensor {

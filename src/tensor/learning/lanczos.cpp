@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 
 namespace kappascope::tensor {
 namespace {

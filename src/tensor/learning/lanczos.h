@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "kappascope/linalg/learning/sketch.h"
+#include "linalg/learning/sketch.h"
 #include "tensor/learning/blocked_rows.h"
 #include "tensor/learning/tridiagonal.h"
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/core/require.h"
-#include "kappascope/linalg/features/row_scale.h"
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/full_float.h"
+#include "core/require.h"
+#include "linalg/features/row_scale.h"
+#include "tensor/convert.h"
+#include "tensor/full_float.h"
 #include "tensor/learning/sketch.h"
 
 namespace kappascope::tensor {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kappascope/tensor/convert.h"
+#include "tensor/convert.h"
 #include "tensor/learning/control.h"
 #include "tensor/learning/lanczos.h"
 

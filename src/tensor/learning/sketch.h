@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kappascope/linalg/learning/sketch.h"
 #include "kappascope/tensor/learning.h"
+#include "linalg/learning/sketch.h"
 #include "tensor/learning/blocked_rows.h"
 
 namespace kappascope::tensor {

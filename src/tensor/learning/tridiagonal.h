@@ -3,8 +3,8 @@
 
 #include <Eigen/Core>
 
-#include "kappascope/linalg/learning/sketch.h"
 #include "kappascope/linalg/symmetric_eigen.h"
+#include "linalg/learning/sketch.h"
 
 namespace kappascope::tensor {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kappascope/tensor/packed.h"
+#include "tensor/packed.h"
 
 namespace kappascope::tensor {
 

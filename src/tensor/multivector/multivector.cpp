@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/tensor/multivector.h"
+#include "tensor/multivector/multivector.h"
 
 #include <ATen/Parallel.h>
 #include <torch/types.h>
@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "kappascope/tensor/packed.h"
 #include "tensor/multivector/columns.h"
+#include "tensor/packed.h"
 #include "tensor/parallel.h"
 
 namespace kappascope::tensor {

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/require.h"
 #include "cuda/multivector.cuh"
-#include "kappascope/core/require.h"
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/multivector.h"
+#include "tensor/convert.h"
+#include "tensor/multivector/multivector.h"
 
 namespace kappascope::tensor {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "kappascope/tensor/convert.h"
-#include "kappascope/tensor/multivector.h"
+#include "tensor/convert.h"
+#include "tensor/multivector/multivector.h"
 
 namespace kappascope::tensor {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/train/checkpoint.h"
+#include "lab/train/checkpoint/checkpoint.h"
 
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
@@ -9,7 +9,7 @@
 
 #include "fuzz/safetensors.h"
 #include "kappascope/session/session.h"
-#include "kappascope/train/state_file.h"
+#include "tensor/safetensors/state_file.h"
 
 namespace kappascope::fuzz {
 namespace {
@@ -63,11 +63,11 @@ void check_checkpoint(std::string_view bytes) {
   const auto file = folder / "step-00000001.safetensors";
   put(file, bytes);
   std::optional<tensor::State> state;
-  if (!accepted([&] { state.emplace(train::read_state(file)); })) return;
+  if (!accepted([&] { state.emplace(tensor::read_state(file)); })) return;
   check_values(*state);
   const auto again = folder / "again.safetensors";
-  train::write_state(again, *state);
-  const auto back = train::read_state(again);
+  tensor::write_state(again, *state);
+  const auto back = tensor::read_state(again);
   expect(back.texts() == state->texts(), "what is written holds the texts that were read");
   expect(back.tensors().size() == state->tensors().size(), "what is written holds all tensors");
   for (const auto& [name, tensor] : state->tensors()) {
@@ -91,7 +91,7 @@ std::vector<std::pair<std::string, std::string>> checkpoint_seeds() {
   state.set("loss", 0.25);
   state.set("name", std::string("a \"text\""));
   state.set("inner/w", torch::tensor({1.5, -2.0}));
-  train::write_state(folder / "small", state);
+  tensor::write_state(folder / "small", state);
   return {{"seed-whole", get(file)}, {"seed-small", get(folder / "small")}};
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "fuzz/html.h"
-#include "kappascope/reports/study/markdown.h"
-#include "kappascope/study/result.h"
+#include "lab/report/markdown.h"
+#include "lab/study/result.h"
 #include "reports/html/parts/ledger.h"
 
 namespace kappascope::fuzz {
@@ -64,7 +64,12 @@ void check_results(std::string_view bytes) {
   expect(static_cast<std::size_t>(std::ranges::count(markdown, '\n')) <=
              30 + 20 * results->size() + lines,
          "no text adds a line");
-  for (const auto& result : *results) check_html(reports::ledger_html(result.verdicts));
+  for (const auto& result : *results) {
+    std::vector<std::pair<std::string, store::VerdictRow>> rows;
+    for (const auto& verdict : result.verdicts)
+      rows.emplace_back(verdict.study, study::verdict_row(verdict));
+    check_html(reports::ledger_html(rows));
+  }
 }
 
 std::vector<std::pair<std::string, std::string>> result_seeds() {

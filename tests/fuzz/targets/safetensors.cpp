@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "kappascope/data/safetensors.h"
+#include "tensor/safetensors/safetensors.h"
 
 namespace kappascope::fuzz {
 namespace {
@@ -15,10 +15,10 @@ void check_safetensors(std::string_view bytes) {
   const auto folder = scratch("safetensors");
   const auto path = folder / "read.safetensors", again = folder / "again.safetensors";
   put(path, bytes);
-  std::optional<data::SafetensorsFile> file;
+  std::optional<tensor::SafetensorsFile> file;
   if (!accepted([&] { file.emplace(path); })) return;
   std::size_t held = 0;
-  data::NamedTensors tensors;
+  tensor::NamedTensors tensors;
   const auto header = nlohmann::json::parse(
       bytes.substr(sizeof(std::uint64_t), Input(bytes).number<std::uint64_t>()));
   for (const auto& [name, entry] : file->entries()) {
@@ -38,8 +38,8 @@ void check_safetensors(std::string_view bytes) {
   accepted([&] { file->require_whole(); });
   auto texts = file->metadata();
   texts.erase("crc32");
-  data::write_safetensors(again, tensors, texts);
-  const data::SafetensorsFile back(again);
+  tensor::write_safetensors(again, tensors, texts);
+  const tensor::SafetensorsFile back(again);
   back.require_whole();
   auto texts_back = back.metadata();
   texts_back.erase("crc32");
@@ -52,12 +52,12 @@ void check_safetensors(std::string_view bytes) {
 
 std::vector<std::pair<std::string, std::string>> safetensors_seeds() {
   const auto path = scratch("safetensors") / "seed";
-  data::write_safetensors(path,
-                          {{"w", torch::arange(6, torch::kFloat).view({2, 3})},
-                           {"b", torch::tensor({1, -1}, torch::kHalf)},
-                           {"none", torch::empty({0, 4}, torch::kLong)},
-                           {"one", torch::tensor(true)}},
-                          {{"made by", "é"}});
+  tensor::write_safetensors(path,
+                            {{"w", torch::arange(6, torch::kFloat).view({2, 3})},
+                             {"b", torch::tensor({1, -1}, torch::kHalf)},
+                             {"none", torch::empty({0, 4}, torch::kLong)},
+                             {"one", torch::tensor(true)}},
+                            {{"made by", "é"}});
   const auto whole = get(path);
   const std::string plain = R"({"b":{"dtype":"I16","shape":[3],"data_offsets":[0,6]}})";
   const std::string fraction = R"({"b":{"dtype":"U8","shape":[2.5],"data_offsets":[0,2]}})";

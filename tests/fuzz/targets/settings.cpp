@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored configuration of a run, and the settings of one as text.
-#include "cli/settings.h"
+#include "lab/cli/settings.h"
 
 #include <optional>
 
+#include "core/ini.h"
 #include "fuzz/fuzz.h"
-#include "kappascope/study/settings.h"
 
 namespace kappascope::fuzz {
 namespace {
@@ -21,7 +21,8 @@ void check_settings(std::string_view bytes) {
   }
   // As a study sets them: one reader for files, then the same options.
   accepted([&] {
-    const auto written = cli::to_ini(cli::settings_with(study::parse_ini(text, "file"), "file"));
+    const auto written =
+        cli::to_ini(cli::settings_with(kappascope::parse_ini(text, "file"), "file"));
     expect(cli::to_ini(cli::from_ini(written)) == written,
            "settings that were made are stored as they are");
   });

@@ -10,9 +10,9 @@
 
 #include "fuzz/exports.h"
 #include "fuzz/fuzz.h"
-#include "kappascope/store/check.h"
 #include "kappascope/store/export.h"
 #include "kappascope/store/run.h"
+#include "store/check.h"
 #include "store/rows/row_checksum.h"
 #include "store/rows/totals.h"
 

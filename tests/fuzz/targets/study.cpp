@@ -12,15 +12,15 @@ void check_study(std::string_view bytes) {
   const auto folder = scratch("study");
   const auto file = folder / "definition.ini";
   put(file, bytes);
-  std::optional<study::Settings> settings;
-  if (accepted([&] { settings = study::parse_ini(std::string(bytes), "file"); })) {
+  std::optional<IniSettings> settings;
+  if (accepted([&] { settings = parse_ini(std::string(bytes), "file"); })) {
     accepted([&] {
-      const auto text = study::to_ini(*settings);
+      const auto text = to_ini(*settings);
       std::map<std::string, std::string> last, read;
       for (const auto& [name, value] : *settings) last[name] = value;
-      for (const auto& [name, value] : study::parse_ini(text, "text")) read[name] = value;
+      for (const auto& [name, value] : parse_ini(text, "text")) read[name] = value;
       expect(read == last, "settings that were written are read as they were");
-      expect(study::first_difference(text, text).empty(), "a text does not differ from itself");
+      expect(first_difference(text, text).empty(), "a text does not differ from itself");
     });
   }
   check_definition(file, folder / "runs");

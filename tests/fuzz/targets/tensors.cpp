@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "fuzz/safetensors.h"
-#include "kappascope/data/safetensors.h"
+#include "tensor/safetensors/safetensors.h"
 
 namespace kappascope::fuzz {
 namespace {
@@ -70,7 +70,7 @@ void check_tensors(std::string_view bytes) {
   const auto path = scratch("tensors") / "read.safetensors";
   const auto made = made_of(Input(bytes));
   put(path, made.file);
-  std::optional<data::SafetensorsFile> file;
+  std::optional<tensor::SafetensorsFile> file;
   const bool read = accepted([&] { file.emplace(path); });
   expect(read || !made.plain, "a plain list of tensors is accepted");
   if (!read) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An input is: text or 16-bit tokens and which part, length of a window, vocabulary (16 bits),
 // file.
-#include "kappascope/data/tokens.h"
+#include "lab/data/tokens.h"
 
 #include <torch/types.h>
 

@@ -8,8 +8,8 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/linalg/density.h"
-#include "kappascope/linalg/density_in.h"
-#include "kappascope/linalg/host_basis.h"
+#include "linalg/density_in.h"
+#include "linalg/host_basis.h"
 #include "support/catch.h"
 
 using namespace kappascope::linalg;

@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "kappascope/core/error.h"
-#include "kappascope/linalg/density_in.h"
-#include "kappascope/linalg/host_basis.h"
+#include "linalg/density_in.h"
+#include "linalg/host_basis.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/quadrature_in.h"
+#include "linalg/quadrature_in.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kappascope/linalg/density.h"
-#include "kappascope/linalg/host_basis.h"
 #include "kappascope/linalg/lanczos.h"
+#include "linalg/host_basis.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 

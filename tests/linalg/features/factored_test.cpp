@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/factored.h"
+#include "linalg/features/factored.h"
 
 #include <Eigen/LU>
 #include <cmath>

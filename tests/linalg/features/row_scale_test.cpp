@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/row_scale.h"
+#include "linalg/features/row_scale.h"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/secular.h"
+#include "linalg/features/secular.h"
 
 #include <cmath>
 #include <limits>

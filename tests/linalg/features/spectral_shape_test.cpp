@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/linalg/features/isotropy.h"
 #include "linalg/features/conditioning.h"
+#include "linalg/features/isotropy.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 #include "support/planted.h"

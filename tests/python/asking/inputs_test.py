@@ -212,7 +212,7 @@ class NothingIsChanged(unittest.TestCase):
             return problem.loss()
 
         kappascope.spectrum(loss, problem.model, top=1)
-        kappascope.density(loss, problem.model, steps=5, probes=2)
+        kappascope.density(loss, problem.model, steps=5, starts=2)
         kappascope.trace(loss, problem.model, max_products=10)
         self.assertTrue(torch.equal(state, torch.get_rng_state()))
         self.assertTrue(all(m.training for m in problem.model.modules()))

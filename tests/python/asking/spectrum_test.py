@@ -232,7 +232,7 @@ class DensityAndTrace(unittest.TestCase):
         # 40 probes: their spread is a sixth of one's, and the interval misses 5 of 100 seeds; this
         # one is fixed.
         found = kappascope.density(
-            self.problem.loss(), self.problem.model, steps=87, probes=40, points=300, seed=1
+            self.problem.loss(), self.problem.model, steps=87, starts=40, points=300, seed=1
         )
         self.assertEqual(found.status, "converged")
         self.assertEqual(found.grid.shape, (300,))
@@ -255,7 +255,7 @@ class DensityAndTrace(unittest.TestCase):
         missed = 0
         for seed in range(10):
             found = kappascope.density(
-                self.problem.loss(), self.problem.model, steps=12, probes=2, seed=seed
+                self.problem.loss(), self.problem.model, steps=12, starts=2, seed=seed
             )
             holds = True
             for name, share in truth.items():

@@ -69,7 +69,7 @@ def asked(how: str) -> dict[str, Any]:
     out["batches"] = found.to_dict()
     out["trace"] = kappascope.trace(lambda: loss_of(model, data_of(rank)), model, group=world).value
     dense = kappascope.density(
-        lambda: loss_of(model, data_of(rank)), model, steps=8, probes=2, group=world
+        lambda: loss_of(model, data_of(rank)), model, steps=8, starts=2, group=world
     )
     out["density"] = (dense.trace_lower, dense.trace_upper)
     out["errors"] = errors(model, how)

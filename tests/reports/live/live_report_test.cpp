@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/live_report.h"
+#include "reports/live/live_report.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/reports/listing.h"
+#include "reports/runs/listing.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 
 #include "kappascope/reports/report.h"
 #include "kappascope/store/run.h"
-#include "kappascope/study/result.h"
 #include "reports/sample_run.h"
 #include "store/rows/row_checksum.h"
 #include "support/catch.h"
@@ -97,20 +96,6 @@ TEST_CASE("of a store in which a spectrum replaced the time of its step, the ste
   for (const auto& table : {store::kSnapshots, store::kEvents})
     set_time(folder / "run", table, "step = 2", 1600);
   CHECK(summary_of(folder / "run").seconds == 4);
-}
-
-TEST_CASE("the result of a study is no run, in any listing", "[listing]") {
-  const TemporaryFolder folder;
-  const auto a = write_sample_run(folder / "s/a"), b = write_sample_run(folder / "s/b");
-  study::StudyResult result;
-  result.name = "s";
-  study::write_result(folder / "s", result);
-  // A run may be called as a result is.
-  const auto study = write_sample_run(folder / "t/study");
-  CHECK(store::find_runs(folder / "s") == std::vector<fs::path>{a, b});
-  CHECK(store::find_runs(folder.path()) == std::vector<fs::path>{a, b, study});
-  CHECK(store::runs_at({folder / "s", a, study}) == std::vector<fs::path>{a, b, study});
-  CHECK(html_report({folder / "s"}) == html_report({a, b}));
 }
 
 }  // namespace kappascope::reports

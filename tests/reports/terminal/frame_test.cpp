@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "kappascope/core/wrap.h"
+#include "core/wrap.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
 

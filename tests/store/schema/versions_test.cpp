@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "kappascope/core/error.h"
-#include "kappascope/store/check.h"
 #include "kappascope/store/export.h"
+#include "store/check.h"
 #include "store/fixture.h"
 #include "support/catch.h"
 #include "support/stored_run.h"

@@ -9,8 +9,8 @@
 
 #include "../device.h"
 #include "kappascope/core/error.h"
-#include "kappascope/tensor/convert.h"
 #include "support/catch.h"
+#include "tensor/convert.h"
 
 using namespace kappascope;
 

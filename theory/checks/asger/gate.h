@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// The gates that a product with a value path can have: σ(g) in a GLU, gσ(g) in SwiGLU, and

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// What a wider gate does to the gradients of its layer at initialisation. With the gradient at

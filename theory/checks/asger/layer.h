@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// ASGER's layer as printed: FFN(x) = W_d (G(W_g x) ⊙ S(W_u x)) with S(u) = SiLU(W_s u) ⊙ V_s u,

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// Counting the parameters of the matrices that are printed for ASGER against the standard gated

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// What the numbers that a paper prints can bear. A printed number stands for all that round to

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 
 namespace kappascope::theory {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/bias_redundancy/norms.h"
+#include "theory/claim.h"
 
 /// A bias b right before a normalisation: z + b is what gets normalised. Gain and shift come after
 /// and are the same with and without b, so the normalised values alone are compared, exactly.

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/bias_redundancy/attention.h"
 #include "theory/checks/bias_redundancy/norms.h"
+#include "theory/claim.h"
 
 /// Biases of projections that read x, where x is what a pre-norm makes: x = norm(h)∘γ + β.
 ///

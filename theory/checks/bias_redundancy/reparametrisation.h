@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/bias_redundancy/block_cases.h"
+#include "theory/claim.h"
 
 /// A bias is redundant where the block without it, its other parameters chosen anew, has the same
 /// outputs on every sequence. What decides for b_K and b_V is the softmax: a number added to all

@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// What centring the tokens, X' = X - 1μ̄, does to second moments. E‖X‖_F² = E‖X'‖_F² + n‖μ̄‖²

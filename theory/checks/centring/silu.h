@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// How steep silu(x) = xσ(x) is, and where it rises. Its slope σ(x)(1 + x(1-σ(x))) is

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// What an addition to a gated layer costs: parameters beyond those of W_g, W_u [d, f] and W_d

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// What the settings that two of the documents print say together.

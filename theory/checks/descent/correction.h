@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// What Lemma 1's correction Δ = b_out b_inᵀ/‖b_in‖² does to the singular values σ1 >= ... >= σ_r

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 
 /// Proposition 1's inequality on random gated features φ = u⊙silu(g), u = xW_u, g = xW_g with
 /// weights N(0, 1/16) and 16 inputs: how often it holds where nothing was trained. The moments are

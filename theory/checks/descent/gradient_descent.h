@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 #include "theory/tools/sizes.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/proposition1/gram_cases.h"
+#include "theory/claim.h"
 
 /// How well conditioned the problem in (W, c) is that Z = φW + c poses under squared loss. Per
 /// output its Hessian is J = [Σ+μμᵀ, μ; μᵀ, 1], the second moment of (φ, 1). The W block is a

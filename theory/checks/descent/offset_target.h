@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/proposition1/gram_cases.h"
+#include "theory/claim.h"
 
 /// Gradient descent towards a constant, the offset target T = 1, from W = 0 and c = 0. With a free
 /// intercept the minimum is W = 0, c = 1, with loss zero. With J = [Σ+μμᵀ, μ; μᵀ, 1], the error

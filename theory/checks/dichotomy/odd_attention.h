@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/bias_redundancy/attention.h"
 #include "theory/checks/bias_redundancy/block_cases.h"
+#include "theory/claim.h"
 
 /// Attention without biases is odd: A(-X) = -A(X). A score is a product of two linear forms of X,
 /// so P(-X) = P(X), and V(-X) = -V(X). A mask, a rotary embedding, a query or key norm with a gain

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// Why a plain stack of gated layers without any bias learns late: of what order it is in its

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
 #include "theory/tools/tally.h"

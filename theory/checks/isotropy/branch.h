@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// What the isotropy branch LayerNorm(W_iso x)·σ(t) can be. LayerNorm takes the mean out of its k

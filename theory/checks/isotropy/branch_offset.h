@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 #include "theory/tools/sizes.h"
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/enclosure.h"
 
 /// The tables of "Gated MLP with Isotropy Maintenance" against each other and against the text.

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// How many runs show that a change reduces the variance of the loss. With n runs an arm and

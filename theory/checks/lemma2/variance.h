@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/lemma2/finite_laws.h"
+#include "theory/claim.h"
 
 /// Lemma 2: the variance of g = y r over one sample, at a bias b. Each check takes the statement
 /// as a function and compares it with the sum over all outcomes of a finite law, exactly.

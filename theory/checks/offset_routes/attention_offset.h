@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/rational.h"
 
 /// What attention does to a constant offset of V: A = PV with P_ij = M_ij e^{s_ij}/(e^{τ} + Σ_k

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offset_routes/gated_layer.h"
+#include "theory/claim.h"
 
 /// Which functions a gated layer computes without a bias, with the post-gating bias b, and with a
 /// bias c on its output: SW_d, (S + b)W_d = SW_d + bW_d, and SW_d + c.

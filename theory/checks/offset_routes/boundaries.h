@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offset_routes/gated_layer.h"
+#include "theory/claim.h"
 
 /// Where a post-gating bias moves the boundary at which a gate turns, {x : pre-activation = 0}.
 /// Two level sets of one function are disjoint, so a boundary, where there is one, moves exactly

@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offset_routes/gated_layer.h"
+#include "theory/claim.h"
 
 /// Which bias-free gated layers make a constant from RMS-normalised input, ‖x‖² = d.
 ///

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kappascope/core/require.h"
+#include "core/require.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/draws.h"

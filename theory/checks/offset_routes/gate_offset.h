@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offset_routes/gated_layer.h"
+#include "theory/claim.h"
 
 /// What a bias-free gated layer makes of a constant offset of its input: D(x) = Z(x + c) - Z(x).
 ///

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 #include "theory/exact/formal_sum.h"
 
 /// What a normalisation makes of a constant offset of its input, N(x + c) - N(x).

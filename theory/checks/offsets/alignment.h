@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offsets/offset_cases.h"
+#include "theory/claim.h"
 
 /// In which direction of the features a weight-only correction reads them. The one of least change
 /// is b_out μᵀ/‖μ‖², along the mean; the one of least mean-square error is b_out μᵀ(Σ + μμᵀ)⁻¹,

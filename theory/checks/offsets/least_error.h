@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offsets/offset_cases.h"
+#include "theory/claim.h"
 
 /// The minimum-MSE remark: the Δ that makes E‖b_out - Δ(b_in + x)‖² least, where x has mean zero
 /// and covariance Σ. With H = Σ + b_in b_inᵀ the normal equations are HΔᵀ = b_in b_outᵀ; they are

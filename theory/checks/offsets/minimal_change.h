@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offsets/offset_cases.h"
+#include "theory/claim.h"
 
 /// Lemma 1: the smallest Δ with Δ b_in = b_out, in three norms.
 ///

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/offsets/offset_cases.h"
+#include "theory/claim.h"
 
 /// What the minimum-MSE solution tends to as the noise vanishes: along Σ = εΣ0, ε → 0, the
 /// (shortest) minimiser is b_out z(ε)ᵀ with z(ε) = (εΣ0 + b_in b_inᵀ)⁺b_in. For b_in in the range

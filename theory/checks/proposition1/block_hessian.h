@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/proposition1/regression_cases.h"
+#include "theory/claim.h"
 
 /// The curvature of the squared loss ½ E‖(φ + b) W_d - t‖² in W_d, in b and in both. Hessians come
 /// from exact second differences of the loss, never from the formula under test. Parameters are

@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/proposition1/gram_cases.h"
+#include "theory/claim.h"
 
 /// What adding μμᵀ does to the spectrum of Σ. Each check takes the statement as a function, so
 /// that it can be shown to tell a wrong one from a right one.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 
 /// Statements about what a change of the model does to a training, decided on the runs of a study:
 /// differences between arms, paired by seed, under each condition of the study. A verdict speaks of

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kappascope/theory/claim.h"
+#include "theory/claim.h"
 
 namespace kappascope::theory {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/study/comparison.h"
-#include "kappascope/study/family.h"
+#include "lab/study/comparison.h"
+#include "lab/study/family.h"
 #include "theory/checks/studies/contrasts.h"
 
 /// What the checks of contrasts share: the comparisons of one verdict, and its numbers and words.

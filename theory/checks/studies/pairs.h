@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/study/comparison.h"
-#include "kappascope/theory/claim.h"
+#include "lab/study/comparison.h"
+#include "theory/claim.h"
 
 namespace kappascope::theory {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/studies/contrasts.h"
+#include "theory/claim.h"
 
 namespace kappascope::theory {
 

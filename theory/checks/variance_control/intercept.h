@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/variance_control/readout_cases.h"
+#include "theory/claim.h"
 
 /// The bias as an intercept of the linear readout Z = (φ + b)W under the loss ½E‖Z - T‖². At a
 /// fixed W the best free intercept on Z is h = E T - μW; b makes it only where bW = h has a

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/lemma2/finite_laws.h"
 #include "theory/checks/lemma2/variance.h"
+#include "theory/claim.h"
 
 /// What masking and a bias do to one feature S, its regressor y and its gradient g = y r. With
 /// q = E M and w = E M², (p, p) for a mask {0, 1} and (1, 1/p) for {0, 1/p}, and M independent of

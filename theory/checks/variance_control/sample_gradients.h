@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "kappascope/theory/claim.h"
 #include "theory/checks/variance_control/readout_cases.h"
+#include "theory/claim.h"
 
 /// The gradient of the loss ½‖(φ + b)W - T‖² of single samples in W, at an intercept b that is
 /// optimal. There E[R] = 0, and the residual R = (φ - μ)W - (T - E T) holds only centred features.

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/runs/median_arm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kappascope::reports {
+namespace {
+
+constexpr std::size_t kLongestWindow = 101;
+constexpr store::SeriesId kNoisy = id::kLossTrain;
+
+/// Of numbers that may be infinite: three infinite ones of five are an infinite median.
+double middle(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto half = static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, values.begin() + half);
+  const double upper = values[static_cast<std::size_t>(half)];
+  if (values.size() % 2 == 1) return upper;
+  const double lower = *std::max_element(values.begin(), values.begin() + half);
+  return lower == upper ? upper : lower + (upper - lower) / 2;
+}
+
+/// One step of one series in all runs.
+store::Scalar median_point(const store::SeriesKey& key,
+                           const std::vector<const store::Scalar*>& points,
+                           std::size_t runs) {
+  std::vector<double> values;
+  std::size_t unresolved = 0;
+  for (const auto* point : points) {
+    if (std::isnan(point->value)) continue;
+    values.push_back(point->value);
+    unresolved += is_resolved(*point) ? 0U : 1U;
+  }
+  store::Scalar out{.name = key.name, .layer = key.layer, .value = middle(values)};
+  if (values.size() < runs || unresolved > 0) {
+    out.status = store::Status::kNotResolvable;
+    auto& note = out.attributes[kSeedsNote];
+    note = fmt::format("{} of {} seeds", values.size(), runs);
+    if (unresolved > 0) note += fmt::format(", {} not resolved", unresolved);
+  }
+  if (runs > 1 && !values.empty()) {
+    const auto [low, high] = std::ranges::minmax_element(values);
+    out.lower = *low;
+    out.upper = *high;
+    out.attributes[kSeedsRange] = fmt::format("{} seeds", values.size());
+  }
+  return out;
+}
+
+Arm::Points median_series(const store::SeriesKey& key, const std::vector<Arm::Points>& runs) {
+  std::map<std::int64_t, std::vector<const store::Scalar*>> steps;
+  for (const auto& points : runs) {
+    for (const auto& [step, scalar] : points) steps[step].push_back(&scalar);
+  }
+  Arm::Points out;
+  bool any_band = false;
+  for (const auto& [step, points] : steps) {
+    out.push_back({step, median_point(key, points, runs.size())});
+    const auto& scalar = out.back().scalar;
+    any_band = any_band || (scalar.lower && *scalar.lower < *scalar.upper);
+  }
+  // What is equal in all, such as the learning rate, is no estimate.
+  for (auto& point : out) {
+    if (any_band) continue;
+    point.scalar.lower = point.scalar.upper = std::nullopt;
+    point.scalar.attributes.erase(kSeedsRange);
+  }
+  return out;
+}
+
+bool is_of_checkpoint(const store::SeriesKey& key) {
+  return id::kSpectrum.contains(key.name);
+}
+
+}  // namespace
+
+Arm::Points running_median(const Arm::Points& points, std::size_t window) {
+  Arm::Points out = points;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (std::isnan(points[i].scalar.value)) continue;
+    const std::size_t reach = std::min({window / 2, i, points.size() - 1 - i});
+    std::vector<double> values;
+    for (std::size_t j = i - reach; j <= i + reach; ++j) {
+      if (!std::isnan(points[j].scalar.value)) values.push_back(points[j].scalar.value);
+    }
+    out[i].scalar.value = middle(std::move(values));
+  }
+  return out;
+}
+
+std::size_t smoothing_window(std::size_t points) {
+  return std::min(kLongestWindow, points / 30 / 2 * 2 + 1);
+}
+
+Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, std::size_t window) {
+  Arm out;
+  out.label = label;
+  out.seeds = runs.size();
+  if (runs.empty()) return out;
+  std::map<store::SeriesKey, std::vector<Arm::Points>> series;
+  for (const Arm* run : runs) {
+    for (const auto& [key, points] : run->scalars) {
+      if (!is_of_checkpoint(key)) series[key];
+    }
+    out.last_step = std::max(out.last_step, run->last_step);
+  }
+  for (auto& [key, all] : series) {
+    for (const Arm* run : runs) {
+      const auto& points = run->series(key.name, key.layer);
+      all.push_back(key.name == kNoisy ? running_median(points, window) : points);
+    }
+    out.scalars.emplace(key, median_series(key, all));
+  }
+  for (const auto& [key, points] : runs.front()->scalars) {
+    if (is_of_checkpoint(key)) out.scalars.emplace(key, points);
+  }
+  out.arrays = runs.front()->arrays;
+  out.facts = runs.front()->facts;
+  out.dir = runs.front()->dir;
+  out.state = runs.front()->state;
+  return out;
+}
+
+Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size_t window) {
+  std::vector<const Arm*> pointers;
+  pointers.reserve(runs.size());
+  for (const Arm& run : runs) pointers.push_back(&run);
+  return median_arm(label, pointers, window);
+}
+
+std::string seeds_in_words(const std::vector<Arm>& arms) {
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  std::size_t most = 0;
+  for (const Arm& arm : arms) {
+    if (arm.seeds == 0) continue;
+    fewest = std::min(fewest, arm.seeds);
+    most = std::max(most, arm.seeds);
+  }
+  if (most == 0) return "no run came to its end";
+  if (most == 1) return "one seed, so no band";
+  return fewest == most
+             ? fmt::format("median of {} seeds, band: lowest to highest", most)
+             : fmt::format("median of {} to {} seeds, band: lowest to highest", fewest, most);
+}
+
+}  // namespace kappascope::reports

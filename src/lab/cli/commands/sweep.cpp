@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/json_line.h"
+#include "cli/say.h"
+#include "core/atomic_file.h"
+#include "core/notice.h"
+#include "kappascope/core/error.h"
+#include "lab/cli/commands/commands.h"
+#include "lab/cli/study/claims.h"
+#include "lab/cli/study/metrics.h"
+#include "lab/cli/study/plan.h"
+#include "lab/cli/study/runs.h"
+#include "lab/cli/study/terminal.h"
+#include "lab/report/markdown.h"
+#include "lab/study/study.h"
+#include "lab/train/problems/problem.h"
+#include "store/database/writer_lock.h"
+
+namespace kappascope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+IniSettings changes_from(const std::vector<std::string>& words,
+                         const std::string& data,
+                         const std::string& device) {
+  IniSettings changes;
+  if (!device.empty()) changes.emplace_back("train.device", device);
+  if (!data.empty()) changes.emplace_back("data.path", data);
+  for (const auto& word : words) changes.push_back(parse_setting(word, "--set"));
+  return changes;
+}
+
+void print_list(const std::vector<study::StudyRun>& runs, const std::string& study, bool as_json) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& run : runs) {
+    const auto train = settings_of(run, study).train;
+    if (!as_json) {
+      say("{}\n", run.name);
+      continue;
+    }
+    list.push_back({{"run", run.name},
+                    {"arm", run.arm},
+                    {"condition", run.condition},
+                    {"seed", run.seed},
+                    {"parameters", nullptr}});
+    // The size of the other models depends on their data.
+    if (train.kind == "language")
+      list.back()["parameters"] = train::language_model_parameters(train);
+  }
+  if (as_json) print_json(list);
+}
+
+/// The command line that repeats the study, with its data by name.
+std::string command_of(const std::string& file,
+                       const std::string& data,
+                       const std::vector<std::string>& changes,
+                       const std::string& seeds) {
+  auto command = "kappascope sweep " + file;
+  if (!data.empty()) command += " --data " + fs::path(data).filename().string();
+  for (const auto& change : changes) command += " --set " + change;
+  if (!seeds.empty()) command += fmt::format(" --seeds '{}'", seeds);
+  return command;
+}
+
+/// A line for all runs that failed for the same reason.
+void tell(const std::vector<study::RunFailure>& failures) {
+  std::map<std::string, std::vector<std::string>> runs;
+  for (const auto& [run, why] : failures) runs[why].push_back(run);
+  for (const auto& [why, names] : runs) {
+    constexpr std::ptrdiff_t kNamed = 3;
+    const auto named = std::min(std::ssize(names), kNamed);
+    notice("kappascope: {}{}{} failed: {}\n",
+           names.size() == 1 ? "" : fmt::format("{} runs, ", names.size()),
+           fmt::join(names.begin(), names.begin() + named, ", "),
+           std::ssize(names) > named ? fmt::format(" and {} more,", std::ssize(names) - named) : "",
+           why);
+  }
+}
+
+}  // namespace
+
+int run_sweep(const Arguments& arguments) {
+  std::string file, out, data, device, seeds;
+  int jobs = 1;
+  std::vector<std::string> overrides;
+  Usage usage;
+  usage.synopsis = "kappascope sweep STUDY.ini [--jobs N] [--seeds S] [--data PATH] [--out FOLDER]";
+  usage.text =
+      "Train every run of a study (arms x conditions x seeds), each in its own process, compare\n"
+      "each arm with the first by pairs of runs of one seed, and decide the study's claims. Runs,\n"
+      "result and its summary RESULTS.md are stored in one folder; `kappascope results` combines\n"
+      "several studies. Run the same command again after an interruption: completed runs are\n"
+      "skipped, interrupted runs resume. If a run fails, the others continue.\n\n"
+      "A study file is a configuration file of `train` with four more sections, the last two of\n"
+      "which may be left out:\n\n"
+      "  [study]  seeds = 5               (1 to 5; or a list: 1 2 7, or 4-6)\n"
+      "           metrics = loss/test accuracy/test\n"
+      "  [arms]   no bias = model.bias=none\n"
+      "           PGB = model.bias=post-gating\n"
+      "  [grid]   model.dropout = 0 0.1 0.3\n"
+      "  [regime] P-X4 = loss/test of no bias at most 0.3\n\n"
+      "A regime says what the control shows where a claim's document speaks (between A and B, at\n"
+      "least A, at most B); conditions whose control shows something else decide nothing.\n\n"
+      "example: kappascope sweep experiments/small/pgb-mlp-mnist.ini --jobs 2 --seeds 3 \\\n"
+      "           --set train.steps=100";
+  usage.options.add_options()("help,h", "print this help")(
+      "study", po::value(&file)->required(), "study file")(
+      "jobs",
+      po::value(&jobs)->default_value(1)->value_name("N"),
+      "number of runs trained in parallel, on different CUDA devices where there are several")(
+      "seeds",
+      po::value(&seeds)->value_name("S"),
+      "instead of those in the study file: seeds 1 to S, or those of a list, '1 2 7' or 4-6")(
+      "data",
+      po::value(&data)->value_name("PATH"),
+      "training data; short for --set data.path=PATH")(
+      "device",
+      po::value(&device)->value_name("NAME"),
+      "where the runs train: cpu, cuda, cuda:N or auto; short for --set train.device=NAME")(
+      "set",
+      po::value(&overrides)->composing()->value_name("NAME=VALUE"),
+      "override a setting in all runs; repeatable")(
+      "out",
+      po::value(&out)->value_name("FOLDER"),
+      "folder for the runs and the result (default: runs/STUDY)")(
+      "list",
+      po::bool_switch(),
+      "list the runs without training; with --json also the parameter count of language models")(
+      "json", po::bool_switch(), "print the result as JSON");
+  PlanRequest plan;
+  add_plan(usage.options, plan);
+  add_force(usage);
+  usage.positional = "study";
+  usage.positional_count = 1;
+  po::variables_map values;
+  if (!parse(arguments, usage, values)) return 0;
+  if (jobs < 1) throw UsageError("--jobs must be at least 1");
+
+  auto definition = study::read_definition(file);
+  check_claims(definition);
+  if (values.count("seeds") != 0) definition.seeds = study::parse_seeds(seeds, "--seeds");
+  const auto& name = definition.name;
+  const study::StudyOptions options = {.folder = out,
+                                       .changes = changes_from(overrides, data, device),
+                                       .command = command_of(file, data, overrides, seeds),
+                                       .decide = decide_claims};
+  const auto folder = study::study_folder(definition, options);
+  auto runs = study::plan_runs(definition, folder, options.changes);
+  check_runs(definition, runs);
+  if (values["list"].as<bool>()) {
+    print_list(runs, name, values["json"].as<bool>());
+    return 0;
+  }
+  if (asks_for_plan(plan)) {
+    print_plan(runs, name, plan, values["json"].as<bool>());
+    return 0;
+  }
+  const auto page = folder / "RESULTS.md";
+  check_output(page, reports::kMarkdownMark, values);
+  make_directories(folder);
+  const store::WriterLock lock(folder, "study");
+  study::find_progress(runs, [&](const study::StudyRun& run, const std::string& stored) {
+    return difference(run, stored, name);
+  });
+  const auto trained = train_runs(runs, name, folder, jobs);
+  if (trained.interrupted) {
+    notice("kappascope: interrupted; run the same command again to resume\n");
+    return 130;
+  }
+  tell(trained.failures);
+  std::vector<std::filesystem::path> ended;
+  for (const auto& run : runs) {
+    if (run.progress != study::Progress::kConflict && store::RunWriter::holds_run(run.dir))
+      ended.push_back(run.dir);
+  }
+  const bool damaged = warn_of_damage(ended);
+  const auto result = study::conclude(definition, runs, trained.failures, options);
+  if (study::holds_more(folder, result)) {
+    const auto kept = study::read_result(folder);
+    notice("kappascope: {} is kept, of {} of {} runs: this result has {} of {}\n",
+           page.string(),
+           kept.ended,
+           kept.runs,
+           result.ended,
+           result.runs);
+  } else {
+    write_text_atomically(page, reports::study_markdown({result}));
+  }
+  if (values["json"].as<bool>()) {
+    print_json_text(study::result_json(result));
+  } else {
+    say("{}: {} of {} runs in {}\n", name, result.ended, result.runs, folder.string());
+    print_result(result);
+  }
+  return result.ended == result.runs && !damaged ? 0 : 1;
+}
+
+}  // namespace kappascope::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kappascope/core/statistics.h"
+#include "lab/study/run_ends.h"
+
+namespace kappascope::study {
+
+/// The level at which two arms are told apart, over all comparisons made at once; that of the 95 %
+/// intervals of PairedDifference.
+inline constexpr double kLevel = 0.05;
+
+/// One arm against the control under one condition.
+struct Comparison {
+  std::string metric, condition, arm, control;
+  double arm_median = 0, control_median = 0;
+  std::int64_t unpaired = 0;    ///< runs of either arm whose seed the other lacks
+  PairedDifference difference;  ///< arm - control, paired by seed
+  double corrected_p = 0;       ///< over all comparisons made at once (Holm); NaN where p is
+
+  /// Are the arms told apart at kLevel? Never where corrected_p is NaN.
+  [[nodiscard]] bool is_significant() const { return corrected_p < kLevel; }
+};
+
+/// All arms against `control` for each metric and condition. A run whose loss left the finite
+/// numbers, or whose value is not to be used (a spectrum that did not converge), is counted and
+/// left out. Throws Error when a run is not finished, UsageError when no run has that arm, a
+/// finished run lacks the metric, two runs of an arm share condition and seed, or the two of a pair
+/// recorded the metric last at different steps.
+std::vector<Comparison> compare_runs(const std::vector<RunEnd>& runs,
+                                     const std::string& control,
+                                     const std::vector<std::string>& metrics);
+
+}  // namespace kappascope::study

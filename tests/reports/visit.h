@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page in headless Chromium, cut off from the network.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "core/temporary_folder.h"
+#include "support/catch.h"
+
+namespace kappascope::reports {
+
+inline std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline bool has_chromium() {
+  if (std::system("command -v chromium > /dev/null 2>&1") == 0) return true;
+  WARN("skipped: chromium is not installed (apt-get install chromium)");
+  return false;
+}
+
+struct Visit {
+  std::string dom, messages;
+};
+
+/// Opens the page with `script` run at its end; the DOM after that, and what the console said.
+inline Visit visit(const TemporaryFolder& folder,
+                   std::string page,
+                   const std::string& script = "") {
+  const auto at = page.rfind("</body>");
+  REQUIRE(at != std::string::npos);
+  page.insert(at, "<script>" + script + "</script>");
+  std::ofstream(folder / "page.html", std::ios::binary) << page;
+  const std::string command =
+      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "
+      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
+      (folder / "profile").string() + " --dump-dom 'file://" + (folder / "page.html").string() +
+      "#dark' > " + (folder / "dom").string() + " 2> " + (folder / "messages").string();
+  REQUIRE(std::system(command.c_str()) == 0);
+  return {read_file(folder / "dom"), read_file(folder / "messages")};
+}
+
+}  // namespace kappascope::reports
