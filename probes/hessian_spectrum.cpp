@@ -47,7 +47,7 @@ int density_products(const HessianSpectrumOptions& options) {
 /// out of memory) becomes an event. The loss may draw random numbers although it must not depend on
 /// them; training must not notice.
 template <typename Device, typename Work>
-void or_event(store::Snapshot& out, const Device& device, const Work& work) {
+void run_guarded(store::Snapshot& out, const Device& device, const Work& work) {
   session::Failures failures;
   failures.attempt("", [&] {
     try {
@@ -71,7 +71,7 @@ void or_event(store::Snapshot& out, const Device& device, const Work& work) {
                kSettings)});
     }
   });
-  failures.tell("hessian", out);
+  failures.report("hessian", out);
 }
 
 /// The number that process 0 has, so that all decide alike.
@@ -114,7 +114,7 @@ void HessianSpectrum::emit(store::Snapshot& out) {
 }
 
 void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
-  or_event(
+  run_guarded(
       out,
       [this] { return device(); },
       [&] {
@@ -126,9 +126,9 @@ void HessianSpectrum::emit_within(double seconds, store::Snapshot& out) {
 void HessianSpectrum::emit_with(tensor::Group& group, double seconds, store::Snapshot& out) {
   const double begin = now();
   std::unique_ptr<curvature::CurvatureOperator> mine;
-  or_event(
+  run_guarded(
       out, [this] { return device(); }, [&] { mine = set_up(&group, begin, seconds); });
-  or_event(
+  run_guarded(
       out,
       [&] { return mine ? device() : at::Device(torch::kCPU); },
       [&] {

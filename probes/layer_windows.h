@@ -36,7 +36,7 @@ void emit_layers(std::map<std::string, Layer>& layers,
     if (failures.attempt(name, [&] { write(name, layer, written); }))
       store::append(std::move(written), out);
   }
-  failures.tell(probe, out);
+  failures.report(probe, out);
 }
 
 }  // namespace kappascope::probes

@@ -65,7 +65,7 @@ std::set<std::string> Failures::in_any(tensor::Group& group) const {
   return group.all_names(mine);
 }
 
-void Failures::tell(std::string_view probe, store::Snapshot& out) {
+void Failures::report(std::string_view probe, store::Snapshot& out) {
   for (const auto& [layer, why] : reasons_) {
     out.events.push_back({std::string(probe == "hessian" ? kHessianFailed : kProbeFailed),
                           layer.empty()

@@ -27,7 +27,7 @@ class Failures {
   /// What failed in any process of the group (collective), so that all leave out the same.
   [[nodiscard]] std::set<std::string> in_any(tensor::Group& group) const;
   /// Adds an event for each ("hessian_failed", or "probe_failed" of other probes), and begins anew.
-  void tell(std::string_view probe, store::Snapshot& out);
+  void report(std::string_view probe, store::Snapshot& out);
 
  private:
   std::map<std::string, std::string> reasons_;  // by layer

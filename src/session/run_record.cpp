@@ -97,7 +97,7 @@ void RunRecord::drop_oldest() {
   }
 }
 
-store::Snapshot RunRecord::told_gap() const {
+store::Snapshot RunRecord::gap_snapshot() const {
   store::Snapshot gap{.step = dropped_->second};
   gap.events.push_back({"not_written",
                         fmt::format("steps {} to {} are not stored: {}; what was held in memory "
@@ -131,7 +131,7 @@ bool RunRecord::try_to_write() {
   hold_pending();
   if (!run_) return true;
   std::vector<store::Snapshot> batch(held_.begin(), held_.end());
-  if (dropped_) batch.insert(batch.begin(), told_gap());
+  if (dropped_) batch.insert(batch.begin(), gap_snapshot());
   const bool failed_before = delay_ > 0;
   try {
     try {
@@ -141,7 +141,7 @@ bool RunRecord::try_to_write() {
       if (copy.empty()) throw;
       run_ = store::RunWriter::append(copy);
       moved_ = error.what();
-      told_moved_ = false;
+      moved_reported_ = false;
       write_to_run(batch);
     }
   } catch (const Error& error) {
@@ -184,10 +184,10 @@ void RunRecord::write_now() {
   if (!try_to_write()) throw Error(why_);
 }
 
-void RunRecord::tell_moved() {
+void RunRecord::report_moved() {
   const std::lock_guard lock(writing_);
-  if (moved_.empty() || told_moved_) return;
-  told_moved_ = true;
+  if (moved_.empty() || moved_reported_) return;
+  moved_reported_ = true;
   throw Error(moved_);
 }
 

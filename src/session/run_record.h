@@ -50,7 +50,7 @@ class RunRecord {
   /// The same now. Throws Error where it cannot be written; it is kept then.
   void write_now();
   /// Throws Error, once, where the run had to go on in a copy.
-  void tell_moved();
+  void report_moved();
   void set_state(const std::string& state);
   void make_durable();
   /// Seconds since something was written, or was to be.
@@ -66,7 +66,7 @@ class RunRecord {
   void write_to_run(std::span<const store::Snapshot> batch);
   void hold_pending();
   void drop_oldest();
-  [[nodiscard]] store::Snapshot told_gap() const;
+  [[nodiscard]] store::Snapshot gap_snapshot() const;
 
   std::optional<store::RunWriter> run_;
   std::function<double()> seconds_;
@@ -84,7 +84,7 @@ class RunRecord {
   std::string why_;                            // it did not
   std::optional<std::pair<std::int64_t, std::int64_t>> dropped_;  // first and last step
   std::string moved_;  // why the run is written to a copy
-  bool told_moved_ = false;
+  bool moved_reported_ = false;
 };
 
 }  // namespace kappascope::session

@@ -226,7 +226,7 @@ void RunningProbe::measure(const Progress& progress, tensor::Group* group, store
   }
   out.events.insert(out.events.end(), mine.events.begin(), mine.events.end());
   failures_.attempt("", [&] { probe_->load(begin_); });
-  failures_.tell(probe_->name(), out);
+  failures_.report(probe_->name(), out);
 }
 
 tensor::State RunningProbe::state() const {

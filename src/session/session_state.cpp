@@ -5,10 +5,9 @@
 #include "core/require.h"
 #include "kappascope/session/session.h"
 #include "session/alarms/watch.h"
-#include "session/known_layers.h"
 #include "session/passes.h"
+#include "session/probe_set.h"
 #include "session/run_record.h"
-#include "session/running_probe.h"
 
 namespace kappascope::session {
 
@@ -19,25 +18,21 @@ tensor::State Session::state() {
   record_->make_durable();
   tensor::State out;
   out.set("step", step_.load());
-  for (const auto& running : probes_) out.set(std::string(running.probe().name()), running.state());
+  probes_->add_state(out);
   out.set("alarms", alarms_->state());
   return out;
 }
 
 void Session::load(const tensor::State& state) {
   load_steps(state);
-  for (auto& running : probes_) {
-    const std::string name(running.probe().name());
-    // A probe that the saved program did not have begins here.
-    if (state.has(name)) running.load(state.inner(name));
-  }
+  probes_->load(state);
   listen(needs());
 }
 
 void Session::load_steps(const tensor::State& state) {
   step_ = first_step_ = state.integer("step");
   require(first_step_ >= 0, "the saved state is of step {}", first_step_);
-  for (auto& running : probes_) running.open({.open = false});
+  probes_->close_windows();
   // A state of version 0.1 has none: the rules begin here.
   if (state.has("alarms")) alarms_->load(state.inner("alarms"));
   listen(needs());

@@ -44,24 +44,24 @@ std::string names(const std::vector<Alarm>& alarms) {
 
 TEST_CASE("κ that changed is told where its intervals lie apart and the factor is reached") {
   AlarmsWatch watch;
-  CHECK(watch.look(with(0, {kappa(100, 0.1)})).empty());   // nothing to compare with
-  CHECK(watch.look(with(10, {kappa(190, 0.1)})).empty());  // less than a factor of 2
-  const auto risen = watch.look(with(20, {kappa(230, 0.1)}));
+  CHECK(watch.evaluate(with(0, {kappa(100, 0.1)})).empty());   // nothing to compare with
+  CHECK(watch.evaluate(with(10, {kappa(190, 0.1)})).empty());  // less than a factor of 2
+  const auto risen = watch.evaluate(with(20, {kappa(230, 0.1)}));
   REQUIRE(names(risen) == "kappa");
   CHECK(risen[0].layer == "a");
   CHECK(risen[0].step == 20);
   CHECK_THAT(risen[0].message, Contains("is 230 (207 to 253), and was 100 (90 to 110) at step 0"));
-  CHECK(watch.look(with(30, {kappa(240, 0.1)})).empty());           // since the last alarm
-  CHECK(names(watch.look(with(40, {kappa(90, 0.1)}))) == "kappa");  // it fell
+  CHECK(watch.evaluate(with(30, {kappa(240, 0.1)})).empty());           // since the last alarm
+  CHECK(names(watch.evaluate(with(40, {kappa(90, 0.1)}))) == "kappa");  // it fell
   // Intervals that overlap, however far the values are apart; and what is no estimate. One that
   // its sample biases is: the next window has as many rows.
-  CHECK(watch.look(with(50, {kappa(900, 0.95)})).empty());
-  CHECK(watch.look(with(60, {kappa(9000, 0.1, store::Status::kNotResolvable)})).empty());
-  CHECK(names(watch.look(with(70, {kappa(9000, 0.1, store::Status::kBiased)}))) == "kappa");
+  CHECK(watch.evaluate(with(50, {kappa(900, 0.95)})).empty());
+  CHECK(watch.evaluate(with(60, {kappa(9000, 0.1, store::Status::kNotResolvable)})).empty());
+  CHECK(names(watch.evaluate(with(70, {kappa(9000, 0.1, store::Status::kBiased)}))) == "kappa");
   // Any change beyond the intervals.
   AlarmsWatch any({.kappa = ChangeOptions{1}});
-  any.look(with(0, {kappa(100, 0.01)}));
-  CHECK(names(any.look(with(1, {kappa(105, 0.01)}))) == "kappa");
+  any.evaluate(with(0, {kappa(100, 0.01)}));
+  CHECK(names(any.evaluate(with(1, {kappa(105, 0.01)}))) == "kappa");
 }
 
 TEST_CASE("the effective rank is told by a quarter") {
@@ -73,18 +73,18 @@ TEST_CASE("the effective rank is told by a quarter") {
                          .lower = value - 1,
                          .upper = value + 1};
   };
-  watch.look(with(0, {rank(40)}));
-  CHECK(watch.look(with(1, {rank(35)})).empty());
-  CHECK(names(watch.look(with(2, {rank(30)}))) == "effective_rank");
+  watch.evaluate(with(0, {rank(40)}));
+  CHECK(watch.evaluate(with(1, {rank(35)})).empty());
+  CHECK(names(watch.evaluate(with(2, {rank(30)}))) == "effective_rank");
   auto unknown = rank(5);  // without an interval
   unknown.lower = unknown.upper = std::nullopt;
-  CHECK(watch.look(with(3, {unknown})).empty());
+  CHECK(watch.evaluate(with(3, {unknown})).empty());
 }
 
 TEST_CASE("sharpness above the limit is told once, after three measurements in a row") {
   AlarmsWatch watch;
   const auto at = [&](std::int64_t step, double seen, store::Status status) {
-    return names(watch.look(with(
+    return names(watch.evaluate(with(
         step,
         {{.name = id::kPreconditionedLambda, .value = seen, .lower = seen - 0.1, .status = status},
          {.name = id::kStabilityLimit, .value = 38}})));
@@ -109,7 +109,7 @@ TEST_CASE("a spike of the gradient's norm is told where it begins; calm noise is
   std::mt19937_64 generator(5);
   std::normal_distribution<double> noise(1, 0.1);
   const auto norm = [&](std::int64_t step, double value) {
-    return watch.look(with(step, {{.name = id::kGradientNorm, .value = value}}));
+    return watch.evaluate(with(step, {{.name = id::kGradientNorm, .value = value}}));
   };
   std::int64_t step = 0;
   for (; step < 20000; ++step) REQUIRE(norm(step, noise(generator)).empty());
@@ -122,12 +122,12 @@ TEST_CASE("a spike of the gradient's norm is told where it begins; calm noise is
 TEST_CASE("a batch that is small against the critical one is told by the lower bound") {
   AlarmsWatch watch;
   const auto at = [&](double lower, double rows) {
-    return names(watch.look(with(0,
-                                 {{.name = id::kCriticalBatch,
-                                   .layer = "a",
-                                   .value = 2 * lower,
-                                   .lower = lower,
-                                   .n = rows}})));
+    return names(watch.evaluate(with(0,
+                                     {{.name = id::kCriticalBatch,
+                                       .layer = "a",
+                                       .value = 2 * lower,
+                                       .lower = lower,
+                                       .n = rows}})));
   };
   CHECK(at(900, 100).empty());
   CHECK(at(1100, 100) == "gradient_noise");
@@ -136,12 +136,12 @@ TEST_CASE("a batch that is small against the critical one is told by the lower b
   CHECK(at(1100, 100) == "gradient_noise");
   CHECK(at(900, 100).empty());
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  const auto raised = watch.look(with(0,
-                                      {{.name = id::kCriticalBatch,
-                                        .layer = "a",
-                                        .value = kInfinite,
-                                        .lower = kInfinite,
-                                        .n = 100}}));
+  const auto raised = watch.evaluate(with(0,
+                                          {{.name = id::kCriticalBatch,
+                                            .layer = "a",
+                                            .value = kInfinite,
+                                            .lower = kInfinite,
+                                            .n = 100}}));
   REQUIRE(raised.size() == 1);
   CHECK_THAT(raised[0].message, Contains("not told from zero in the step's 100 rows"));
 }
@@ -149,7 +149,7 @@ TEST_CASE("a batch that is small against the critical one is told by the lower b
 TEST_CASE("dead units and what bfloat16 cannot hold are told when they grow") {
   AlarmsWatch watch;
   const auto at = [&](store::SeriesId name, double count) {
-    return names(watch.look(with(0, {{.name = name, .layer = "a", .value = count}})));
+    return names(watch.evaluate(with(0, {{.name = name, .layer = "a", .value = count}})));
   };
   for (const auto& [name, alarm] :
        {std::pair{id::kDeadFeatures, "dead_units"}, std::pair{id::kOutsideBfloat16, "bfloat16"}}) {
@@ -164,19 +164,20 @@ TEST_CASE("dead units and what bfloat16 cannot hold are told when they grow") {
 TEST_CASE("a number that is none is told with what came before it") {
   AlarmsWatch watch;
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  watch.look(with(0, {kappa(100, 0.1)}));
-  watch.look(with(6,
-                  {kappa(300, 0.1),
-                   {.name = id::kLossTrain, .value = 2.5},
-                   {.name = id::kGradientNorm, .value = 3}}));
-  const auto raised = watch.look(
+  watch.evaluate(with(0, {kappa(100, 0.1)}));
+  watch.evaluate(with(6,
+                      {kappa(300, 0.1),
+                       {.name = id::kLossTrain, .value = 2.5},
+                       {.name = id::kGradientNorm, .value = 3}}));
+  const auto raised = watch.evaluate(
       with(7, {{.name = id::kLossTrain, .value = nan}, {.name = id::kGradientNorm, .value = nan}}));
   REQUIRE(names(raised) == "non_finite non_finite");
   CHECK(raised[0].message ==
         "the loss is NaN; before it the loss was 2.5 at step 6, the norm of the gradient was 3 at "
         "step 6, alarm kappa at step 6 in a");
-  CHECK(watch.look(with(8, {{.name = id::kLossTrain, .value = nan}})).empty());
-  const auto rows = watch.look(with(9, {{.name = id::kNonfiniteRows, .layer = "b", .value = 3}}));
+  CHECK(watch.evaluate(with(8, {{.name = id::kLossTrain, .value = nan}})).empty());
+  const auto rows =
+      watch.evaluate(with(9, {{.name = id::kNonfiniteRows, .layer = "b", .value = 3}}));
   REQUIRE(names(rows) == "non_finite");
   CHECK(rows[0].layer == "b");
   CHECK_THAT(rows[0].message, Contains("3 rows of features hold NaN or infinity"));
@@ -191,8 +192,9 @@ TEST_CASE("a rule can be left out") {
   none.bfloat16 = {};
   none.non_finite = false;
   AlarmsWatch watch(none);
-  watch.look(with(0, {kappa(100, 0.1)}));
-  CHECK(watch.look(with(1, {kappa(1000, 0.1), {.name = id::kLossTrain, .value = NAN}})).empty());
+  watch.evaluate(with(0, {kappa(100, 0.1)}));
+  CHECK(
+      watch.evaluate(with(1, {kappa(1000, 0.1), {.name = id::kLossTrain, .value = NAN}})).empty());
 }
 
 TEST_CASE("a resumed watch raises the same alarms as one that went on, at every place") {
@@ -214,15 +216,15 @@ TEST_CASE("a resumed watch raises the same alarms as one that went on, at every 
   std::vector<std::string> whole;
   AlarmsWatch once;
   for (std::int64_t step = 0; step < 160; ++step)
-    whole.push_back(told(once.look(snapshot_of(step))));
+    whole.push_back(told(once.evaluate(snapshot_of(step))));
   for (const std::int64_t cut : {1, 22, 60, 81, 85, 95, 149, 151}) {
     CAPTURE(cut);
     AlarmsWatch before;
-    for (std::int64_t step = 0; step < cut; ++step) before.look(snapshot_of(step));
+    for (std::int64_t step = 0; step < cut; ++step) before.evaluate(snapshot_of(step));
     AlarmsWatch after;
     after.load(tensor::from_bytes(tensor::to_bytes(before.state())));
     for (std::int64_t step = cut; step < 160; ++step)
-      REQUIRE(told(after.look(snapshot_of(step))) == whole[static_cast<std::size_t>(step)]);
+      REQUIRE(told(after.evaluate(snapshot_of(step))) == whole[static_cast<std::size_t>(step)]);
   }
   tensor::State damaged;
   damaged.set("recent", std::int64_t{0});

@@ -7,7 +7,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,8 @@
 namespace kappascope::session {
 
 class AlarmsWatch;
-class KnownLayers;
 class Passes;
-class RunningProbe;
+class ProbeSet;
 class RunRecord;
 
 struct ScheduledProbe {
@@ -151,24 +149,20 @@ class Session {
  private:
   [[nodiscard]] Progress progress(std::int64_t steps) const;
   void grant_windows();
-  void tell_budget(const RunningProbe& running, const Progress& progress, bool open);
-  void tell_nothing_measured();
-  void tell_failures(const store::Snapshot& snapshot) const;
+  void report_nothing_measured();
+  void report_failures(const store::Snapshot& snapshot) const;
   void observe(double terms);
   bool emit(store::Snapshot& snapshot, const Progress& progress);
-  void collect(store::Snapshot& snapshot, std::ptrdiff_t first_scalar);
   void record_costs(store::Snapshot& out) const;
-  void tell_alarms() const;
+  void report_alarms() const;
 
   std::unique_ptr<RunRecord> record_;
-  std::vector<RunningProbe> probes_;
-  std::set<std::string> told_;  // of what a budget changes
-  std::unique_ptr<KnownLayers> known_;
   SessionOptions options_;
+  std::unique_ptr<ProbeSet> probes_;
   std::shared_ptr<Passes> passes_;
   std::atomic<std::int64_t> step_ = 0;  // the next one
   std::int64_t first_step_ = 0;         // of this process
-  bool closed_ = false, left_ = false;
+  bool closed_ = false, budget_reported_ = false;
   std::vector<store::Scalar> latest_;
   std::unique_ptr<AlarmsWatch> alarms_;
   std::vector<Alarm> raised_;

@@ -18,9 +18,9 @@ class ChangeRule final : public Rule {
     require(options.factor >= 1, "a change is a factor of 1 at least, got {}", options.factor);
   }
 
-  void look(const store::Snapshot& snapshot,
-            const std::deque<Alarm>& /*before*/,
-            std::vector<Alarm>& out) override {
+  void evaluate(const store::Snapshot& snapshot,
+                const std::deque<Alarm>& /*before*/,
+                std::vector<Alarm>& out) override {
     for (const auto& scalar : snapshot.scalars) {
       // Without an interval nothing is known of what it allows.
       const bool known = scalar.lower && scalar.upper && *scalar.lower < *scalar.upper;

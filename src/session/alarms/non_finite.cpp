@@ -18,9 +18,9 @@ class NonFiniteRule final : public Rule {
  public:
   NonFiniteRule() : Rule(store::AlarmId::kNonFinite) {}
 
-  void look(const store::Snapshot& snapshot,
-            const std::deque<Alarm>& before,
-            std::vector<Alarm>& out) override {
+  void evaluate(const store::Snapshot& snapshot,
+                const std::deque<Alarm>& before,
+                std::vector<Alarm>& out) override {
     const auto raise = [&](const std::string& layer, const std::string& what) {
       out.push_back({id(), snapshot.step, layer, what + "; before it " + in_words(before)});
     };

@@ -27,9 +27,9 @@ class SharpnessRule final : public Rule {
       : Rule(store::AlarmId::kSharpness), options_(options) {
     require(options.measurements >= 1, "an alarm of sharpness needs a measurement");
   }
-  void look(const store::Snapshot& snapshot,
-            const std::deque<Alarm>& /*before*/,
-            std::vector<Alarm>& out) override {
+  void evaluate(const store::Snapshot& snapshot,
+                const std::deque<Alarm>& /*before*/,
+                std::vector<Alarm>& out) override {
     const auto* seen = find(snapshot, id::kPreconditionedLambda);
     const auto* limit = find(snapshot, id::kStabilityLimit);
     if (seen == nullptr || limit == nullptr || !is_resolved(*seen)) return;
@@ -63,9 +63,9 @@ class GradientNormRule final : public Rule {
  public:
   explicit GradientNormRule(const GradientNormOptions& options)
       : Rule(store::AlarmId::kGradientNorm), detector_(options) {}
-  void look(const store::Snapshot& snapshot,
-            const std::deque<Alarm>& /*before*/,
-            std::vector<Alarm>& out) override {
+  void evaluate(const store::Snapshot& snapshot,
+                const std::deque<Alarm>& /*before*/,
+                std::vector<Alarm>& out) override {
     const auto* norm = find(snapshot, id::kGradientNorm);
     if (norm == nullptr || !detector_.add(norm->value)) return;
     out.push_back({id(),
@@ -91,9 +91,9 @@ class GradientNoiseRule final : public Rule {
  public:
   explicit GradientNoiseRule(const GradientNoiseOptions& options)
       : Rule(store::AlarmId::kGradientNoise), options_(options) {}
-  void look(const store::Snapshot& snapshot,
-            const std::deque<Alarm>& /*before*/,
-            std::vector<Alarm>& out) override {
+  void evaluate(const store::Snapshot& snapshot,
+                const std::deque<Alarm>& /*before*/,
+                std::vector<Alarm>& out) override {
     for (const auto& scalar : snapshot.scalars) {
       if (!(id::kCriticalBatch == scalar.name) || !scalar.lower || !(scalar.n > 0)) continue;
       const double ratio = *scalar.lower / *scalar.n;
@@ -133,9 +133,9 @@ class CountRule final : public Rule {
  public:
   CountRule(store::AlarmId id, store::SeriesId series, const char* what, CountOptions options)
       : Rule(id), series_(series), what_(what), options_(options) {}
-  void look(const store::Snapshot& snapshot,
-            const std::deque<Alarm>& /*before*/,
-            std::vector<Alarm>& out) override {
+  void evaluate(const store::Snapshot& snapshot,
+                const std::deque<Alarm>& /*before*/,
+                std::vector<Alarm>& out) override {
     for (const auto& scalar : snapshot.scalars) {
       if (!(series_ == scalar.name)) continue;
       auto& most = memory_[scalar.layer];

@@ -25,9 +25,9 @@ class Rule {
 
   [[nodiscard]] store::AlarmId id() const { return id_; }
   /// Adds the alarms that these numbers of a step raise; `before`: the last ones of all rules.
-  virtual void look(const store::Snapshot& snapshot,
-                    const std::deque<Alarm>& before,
-                    std::vector<Alarm>& out) = 0;
+  virtual void evaluate(const store::Snapshot& snapshot,
+                        const std::deque<Alarm>& before,
+                        std::vector<Alarm>& out) = 0;
   [[nodiscard]] virtual Memory memory() const = 0;
   /// Throws Error where the numbers are none of such a rule.
   virtual void load(const Memory& memory) = 0;

@@ -68,9 +68,9 @@ AlarmsWatch::~AlarmsWatch() = default;
 AlarmsWatch::AlarmsWatch(AlarmsWatch&&) noexcept = default;
 AlarmsWatch& AlarmsWatch::operator=(AlarmsWatch&&) noexcept = default;
 
-std::vector<Alarm> AlarmsWatch::look(const store::Snapshot& snapshot) {
+std::vector<Alarm> AlarmsWatch::evaluate(const store::Snapshot& snapshot) {
   std::vector<Alarm> raised;
-  for (const auto& rule : rules_) rule->look(snapshot, recent_, raised);
+  for (const auto& rule : rules_) rule->evaluate(snapshot, recent_, raised);
   recent_.insert(recent_.end(), raised.begin(), raised.end());
   while (recent_.size() > kRecent) recent_.pop_front();
   return raised;

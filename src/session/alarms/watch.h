@@ -28,7 +28,7 @@ class AlarmsWatch {
 
   /// What was written of one step; a step may come in parts. Cost: a search of its few numbers for
   /// each rule.
-  std::vector<Alarm> look(const store::Snapshot& snapshot);
+  std::vector<Alarm> evaluate(const store::Snapshot& snapshot);
 
   /// What the rules remember, so that a resumed run raises the same alarms.
   [[nodiscard]] tensor::State state() const;
