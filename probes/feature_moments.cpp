@@ -36,7 +36,7 @@ void add_kappa(store::Snapshot& out,
   scalar.upper = kappa.upper;
   scalar.n = static_cast<double>(rows);
   scalar.n_effective = kappa.n_effective;
-  scalar.status = store::Status::parse(linalg::to_string(kappa.resolution));
+  scalar.status = stored_status(kappa.resolution);
   out.scalars.push_back(scalar);
 }
 
@@ -45,7 +45,7 @@ void add_shape(store::Snapshot& out,
                const std::string& layer,
                const linalg::SpectralEstimate& found) {
   add_scalar(out, name, layer, found.value, found.lower, found.upper);
-  out.scalars.back().status = store::Status::parse(linalg::to_string(found.resolution));
+  out.scalars.back().status = stored_status(found.resolution);
 }
 
 /// Of these rows: means, covariances and kept ones of other features of them.

@@ -27,7 +27,7 @@ void add_steps(store::Snapshot& out,
   auto& scalar = out.scalars.back();
   scalar.n = static_cast<double>(found.rows);
   scalar.n_effective = static_cast<double>(found.groups);
-  scalar.status = store::Status::parse(linalg::to_string(steps.resolution));
+  scalar.status = stored_status(steps.resolution);
 }
 
 }  // namespace

@@ -11,6 +11,12 @@
 
 namespace kappascope::probes {
 
+/// The status under which the store keeps an estimator's outcome: that of its name.
+template <typename Outcome>
+store::Status stored_status(Outcome outcome) {
+  return store::Status::parse(to_string(outcome));
+}
+
 /// Adds one number of one layer to a snapshot; a value that is not finite says so in its status.
 inline void add_scalar(store::Snapshot& out,
                        std::string name,

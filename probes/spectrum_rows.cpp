@@ -15,7 +15,7 @@ namespace id = store::id;
 store::Status status_of(const linalg::ExtremeEigenvalues& found, int i) {
   return found.status == linalg::KrylovStatus::kConverged && !found.ranked(i)
              ? store::Status(store::Status::kUncertified)
-             : store::Status::parse(linalg::to_string(found.status));
+             : stored_status(found.status);
 }
 
 /// The i-th eigenvalue with its interval; a number that is none keeps the status that says so.

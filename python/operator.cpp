@@ -68,7 +68,7 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,
   const auto set_up = c10::make_scope_exit([&] { *setting_up = false; });
   options.before_evaluation = [setting_up, watcher = given.watcher] {
     // Processes that share parameters end together where the gradient is asked for.
-    require(!*setting_up || tell(watcher, nullptr, kSettingUp),
+    require(!*setting_up || report_progress(watcher, nullptr, kSettingUp),
             "interrupted before the first product");
   };
   const auto source = given.source;
@@ -106,10 +106,10 @@ std::unique_ptr<curvature::CurvatureOperator> sharded_hessian(
       [source] { return gradient(source); }, parameters, group, options);
 }
 
-bool tell(int64_t watcher,
-          tensor::Group* group,
-          int64_t products,
-          const linalg::LanczosProgress& progress) {
+bool report_progress(int64_t watcher,
+                     tensor::Group* group,
+                     int64_t products,
+                     const linalg::LanczosProgress& progress) {
   static const auto python = c10::Dispatcher::singleton()
                                  .findSchemaOrThrow("kappascope::progress", "")
                                  .typed<bool(int64_t, int64_t, int64_t, int64_t, double)>();
@@ -125,7 +125,9 @@ bool tell(int64_t watcher,
 std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,
                                                       int64_t watcher) {
   return curvature::watched(op, [&op, watcher](int products) {
-    require(tell(watcher, op.shared_with(), products), "interrupted after {} products", products);
+    require(report_progress(watcher, op.shared_with(), products),
+            "interrupted after {} products",
+            products);
   });
 }
 

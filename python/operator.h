@@ -48,10 +48,10 @@ inline constexpr int64_t kSettingUp = -1;
 
 /// Tells Python how far a call has come; false where it should end, in one of the processes that
 /// share the operator's vectors (null: it has them alone) and so in all.
-bool tell(int64_t watcher,
-          tensor::Group* group,
-          int64_t products,
-          const linalg::LanczosProgress& progress = {});
+bool report_progress(int64_t watcher,
+                     tensor::Group* group,
+                     int64_t products,
+                     const linalg::LanczosProgress& progress = {});
 
 /// The operator, which tells Python of each product; one that Python ends throws.
 std::unique_ptr<curvature::CurvatureOperator> watched(const curvature::CurvatureOperator& op,

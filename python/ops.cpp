@@ -41,13 +41,6 @@ Result result_of(const Numbers& numbers,
       numbers, linalg::to_string(status), products, curvature::to_string(op.product_kind()), ""};
 }
 
-linalg::SpectrumEnd end_named(const std::string& name) {
-  if (name == "largest") return linalg::SpectrumEnd::kLargest;
-  if (name == "smallest") return linalg::SpectrumEnd::kSmallest;
-  require(name == "both", "which must be both, largest or smallest, got '{}'", name);
-  return linalg::SpectrumEnd::kBoth;
-}
-
 Result spectrum(const std::optional<at::Tensor>& value,
                 int64_t source,
                 at::IntArrayRef rows,
@@ -72,7 +65,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
                 const std::optional<at::Tensor>& scale) {
   linalg::LanczosOptions options;
   options.top = checked_int(top, "top");
-  options.which = end_named(which);
+  options.which = linalg::parse_spectrum_end(which, "which");
   options.tolerance = tolerance;
   options.max_products = checked_int(max_products, "max_products");
   options.max_basis = checked_int(max_basis, "max_basis");
@@ -85,12 +78,8 @@ Result spectrum(const std::optional<at::Tensor>& value,
       [&](const curvature::CurvatureOperator& op) {
         linalg::LanczosProgress seen;
         int products = 0;
-        bool interrupted = false;
         options.progress = [&](const linalg::LanczosProgress& progress) { seen = progress; };
-        options.stop = [&] {
-          interrupted = !tell(watcher, op.shared_with(), products, seen);
-          return interrupted;
-        };
+        options.stop = [&] { return !report_progress(watcher, op.shared_with(), products, seen); };
         const auto counted = curvature::watched(op, [&](int count) { products = count; });
         const auto scaled = scale ? curvature::scaled(*counted, *scale) : nullptr;
         const auto pairs = curvature::eigenpairs(
@@ -119,10 +108,7 @@ Result spectrum(const std::optional<at::Tensor>& value,
                                            .both_ends = "which=\"both\"",
                                            .find_repeated = "find_repeated=True",
                                            .certify = "certify=True"});
-        if (interrupted && found.status == linalg::KrylovStatus::kMaxProducts) {
-          status = "interrupted";
-          certificate = "It was interrupted.\n" + certificate;
-        }
+        if (found.stopped) status = "interrupted";
         return result;
       });
 }

@@ -57,7 +57,7 @@ class Watcher:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def tell(self, products: int, converged: int, wanted: int, residual: float) -> bool:
+    def report(self, products: int, converged: int, wanted: int, residual: float) -> bool:
         """products: -1 before each evaluation of the loss that comes before the first of them."""
         if products < 0:
             self._set_up()
@@ -98,7 +98,7 @@ def watcher_of(show: bool, total: int) -> Iterator[tuple[int, Watcher]]:
 
 
 def _progress(watcher: int, products: int, converged: int, wanted: int, residual: float) -> bool:
-    return _watchers[watcher].tell(products, converged, wanted, residual)
+    return _watchers[watcher].report(products, converged, wanted, residual)
 
 
 _implementation = torch.library.Library("kappascope", "IMPL")  # type: ignore[no-untyped-call]

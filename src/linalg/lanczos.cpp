@@ -60,6 +60,12 @@ const char* to_string(SpectrumEnd end) {
   return "?";
 }
 
+SpectrumEnd parse_spectrum_end(const std::string& name, const std::string& option) {
+  for (const auto end : {SpectrumEnd::kLargest, SpectrumEnd::kSmallest, SpectrumEnd::kBoth})
+    if (name == to_string(end)) return end;
+  throw UsageError(fmt::format("{} must be both, largest or smallest, got '{}'", option, name));
+}
+
 HostBasis::HostBasis(const SymmetricOperator& op)
     : op_(op), columns_(op.size, 0), product_(op.size) {
   require(static_cast<bool>(op.apply), "an operator needs a product");
@@ -170,10 +176,11 @@ std::string what_values_are_worth(const ExtremeEigenvalues& found, const OptionN
              "rounding of a product.\n";
     case KrylovStatus::kMaxProducts:
       return fmt::format(
-          "Not converged: the products ran out. Each value is within its +- of an eigenvalue, but "
-          "others may lie beyond it; raise {} or {}.\n",
-          names.max_products,
-          names.tolerance);
+          "Not converged: {}. Each value is within its +- of an eigenvalue, but others may lie "
+          "beyond it{}.\n",
+          found.stopped ? "it was interrupted" : "the products ran out",
+          found.stopped ? ""
+                        : fmt::format("; raise {} or {}", names.max_products, names.tolerance));
     case KrylovStatus::kNonFinite:
       return "No values: a product was not finite.\n";
     case KrylovStatus::kInconsistent:

@@ -59,8 +59,8 @@ class ThickRestartLanczos {
     while (space_.products() < options_.max_products && !stopped()) {
       expand();
       if (!space_.finite()) return non_finite();
-      if (!look_is_due()) continue;
-      look();
+      if (!check_is_due()) continue;
+      compute_ritz();
       if (space_.complete()) return accept(KrylovStatus::kConverged);
       const Selection selection = select();
       if (selection == Selection::kAccepted) return accept(KrylovStatus::kConverged);
@@ -71,8 +71,10 @@ class ThickRestartLanczos {
       if (is_full() && !nearly_spanned() && !(check && check_.rounds > 0)) thick_restart();
       if (check) check_by_deflation();
     }
-    look();
-    return accept(KrylovStatus::kMaxProducts);
+    compute_ritz();
+    auto result = accept(KrylovStatus::kMaxProducts);
+    result.stopped = space_.products() < options_.max_products;
+    return result;
   }
 
  private:
@@ -155,7 +157,7 @@ class ThickRestartLanczos {
     const Eigen::Index n = basis_.size(), columns = space_.expanded() + space_.block();
     return options_.find_repeated && (columns == n || (n <= max_basis_ && 2 * columns > n));
   }
-  [[nodiscard]] bool look_is_due() const {
+  [[nodiscard]] bool check_is_due() const {
     const Eigen::Index m = space_.expanded();
     // As many Ritz values as are wanted would all be wanted ones, whatever they are.
     return (m > enough_ || space_.complete()) &&
@@ -163,7 +165,7 @@ class ThickRestartLanczos {
   }
 
   /// Ritz pairs of the space, the residuals of all of them, and what those of the ends may be.
-  void look() {
+  void compute_ritz() {
     ritz_ = space_.ritz();
     const auto& values = ritz_.eigen.values;
     wanted_ = wanted_ends(space_.expanded(), bottom_, top_);

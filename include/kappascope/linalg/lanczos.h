@@ -32,6 +32,8 @@ const char* to_string(KrylovStatus status);
 
 enum class SpectrumEnd { kLargest, kSmallest, kBoth };  ///< by value, not by magnitude
 const char* to_string(SpectrumEnd end);                 ///< "largest", "smallest" or "both"
+/// The end of that name. Throws UsageError, which begins with `option`, for another one.
+SpectrumEnd parse_spectrum_end(const std::string& name, const std::string& option);
 
 /// How far an iteration has come, told after each look at the Ritz values.
 struct LanczosProgress {
@@ -103,6 +105,7 @@ struct ExtremeEigenvalues {
   /// How many vectors memory left room for, where that was fewer than max_basis: then there were
   /// more restarts. 0: it was no limit.
   int room_for_vectors = 0;
+  bool stopped = false;  ///< LanczosOptions::stop ended it before
   /// The vectors were held in 16 bits a number, for want of memory; the residuals are those of
   /// products in full precision.
   bool packed_vectors = false;

@@ -25,15 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-linalg::SpectrumEnd end_named(const std::string& name) {
-  if (name == "largest") return linalg::SpectrumEnd::kLargest;
-  if (name == "smallest") return linalg::SpectrumEnd::kSmallest;
-  if (name != "both") {
-    throw UsageError("--which must be both, largest or smallest, got '" + name + "'");
-  }
-  return linalg::SpectrumEnd::kBoth;
-}
-
 /// "5%" or "0.05".
 double share_named(const std::string& text) {
   std::size_t end = 0;
@@ -193,7 +184,7 @@ int run_spectrum(const Arguments& arguments) {
   usage.positional_count = 1;
   po::variables_map values;
   if (!parse(arguments, usage, values)) return 0;
-  lanczos.which = end_named(which);
+  lanczos.which = linalg::parse_spectrum_end(which, "--which");
   if (!interval.empty()) request.interval = share_named(interval);
   request.density = request.density || !request.density_out.empty();
   request.pairs_by_default = request.interval > 0;

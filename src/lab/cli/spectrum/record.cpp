@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/require.h"
+#include "probes/scalars.h"
 
 namespace kappascope::cli {
 namespace {
@@ -63,7 +64,7 @@ class Records {
 
 void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResult& result) {
   const auto& found = result.pairs.value;
-  const Status status = Status::parse(linalg::to_string(found.status));
+  const Status status = probes::stored_status(found.status);
   const Eigen::Index count = found.eigenvalues.size();
   const auto end = [&](SpectrumPart name, bool asked, Eigen::Index i) {
     if (!asked || count == 0) {
@@ -124,7 +125,7 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
 
 void add_density(Records& out, const Timed<linalg::Density>& part, int64_t rows) {
   const auto& [density, seconds] = part;
-  const Status status = Status::parse(linalg::to_string(density.status));
+  const Status status = probes::stored_status(density.status);
   out.outcome(part::kDensityStatus, status);
   out.table(part::kDensity,
             {&density.grid,
@@ -155,11 +156,8 @@ void add_density(Records& out, const Timed<linalg::Density>& part, int64_t rows)
 
 void add_trace(Records& out, const Timed<linalg::TraceEstimate>& part, int64_t rows) {
   const auto& [trace, seconds] = part;
-  out.interval(part::kTrace,
-               Status::parse(linalg::to_string(trace.status)),
-               trace.value,
-               trace.lower,
-               trace.upper);
+  out.interval(
+      part::kTrace, probes::stored_status(trace.status), trace.value, trace.lower, trace.upper);
   out.number(part::kTraceStderr, trace.standard_error);
   out.number(part::kTraceRows, static_cast<double>(rows));
   out.number(part::kTraceProducts, trace.products);
@@ -172,8 +170,7 @@ void add_batches(Records& out,
   const auto& [sampled, seconds] = part;
   const bool uncertified = sampled.status == linalg::KrylovStatus::kConverged && !sampled.certified;
   out.outcome(part::kBatchesStatus,
-              uncertified ? Status(Status::kUncertified)
-                          : Status::parse(linalg::to_string(sampled.status)));
+              uncertified ? Status(Status::kUncertified) : probes::stored_status(sampled.status));
   std::vector<const Eigen::VectorXd*> rows;
   for (const auto* means : {&sampled.batch, &sampled.bias, &sampled.corrected}) {
     for (const auto* row : {&means->value, &means->lower, &means->upper}) rows.push_back(row);
@@ -196,7 +193,7 @@ void add_batches(Records& out,
 void add_top_eigenvalue(Records& out, const Timed<curvature::TopEigenvalue>& part, double asked) {
   const auto& [leading, seconds] = part;
   out.interval(part::kLeading,
-               Status::parse(curvature::to_string(leading.status)),
+               probes::stored_status(leading.status),
                leading.value,
                leading.lower,
                leading.upper);
