@@ -61,7 +61,7 @@ bool FollowedRuns::update() {
     search();
   }
   bool changed = false;
-  for (auto& run : runs_) changed |= look_at(run);
+  for (auto& run : runs_) changed |= refresh(run);
   if (changed) label_arms(arms_);
   return changed;
 }
@@ -86,7 +86,7 @@ void FollowedRuns::search() {
   for (auto& dir : found) runs_.push_back({.dir = std::move(dir)});
 }
 
-bool FollowedRuns::look_at(Followed& run) {
+bool FollowedRuns::refresh(Followed& run) {
   const auto now = store::stamp_of(run.dir);
   const std::string before = run.problem;
   if (now.database == 0) {

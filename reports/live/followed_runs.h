@@ -40,7 +40,7 @@ class FollowedRuns {
   };
 
   void search();
-  bool look_at(Followed& run);
+  bool refresh(Followed& run);
   void read(Followed& run, bool anew);
 
   std::vector<std::filesystem::path> places_;

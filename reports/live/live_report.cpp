@@ -78,7 +78,7 @@ LiveReport::LiveReport(LiveReport&&) noexcept = default;
 LiveReport& LiveReport::operator=(LiveReport&&) noexcept = default;
 LiveReport::~LiveReport() = default;
 
-bool LiveReport::look() {
+bool LiveReport::refresh() {
   return impl_->runs.update() && impl_->show();
 }
 

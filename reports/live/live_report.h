@@ -24,7 +24,7 @@ class LiveReport {
   /// Reads what was written since the last call; whether the page is another one by that, whose
   /// version is then the next number. A run that cannot be read is told on the page.
   /// Cost where nothing was written: a few system calls a run.
-  bool look();
+  bool refresh();
   [[nodiscard]] std::uint64_t version() const;
 
   /// As HTML that asks `events` beside its own address for changes.

@@ -18,7 +18,7 @@ LiveText::LiveText(LiveText&&) noexcept = default;
 LiveText& LiveText::operator=(LiveText&&) noexcept = default;
 LiveText::~LiveText() = default;
 
-bool LiveText::look() {
+bool LiveText::refresh() {
   return impl_->runs.update();
 }
 

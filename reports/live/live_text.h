@@ -25,7 +25,7 @@ class LiveText {
   ~LiveText();
 
   /// Reads what was written since the last call; whether there was something.
-  bool look();
+  bool refresh();
   /// Lines that fit the size, unless it is too low for the plots, each with its line break. Names
   /// are printable: nothing that a terminal would obey, but the colours.
   [[nodiscard]] std::string frame(const TerminalSize& size) const;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMultiply = 1, kEnd = 0;
 
-std::int64_t tell(std::int64_t command, tensor::Group& group) {
+std::int64_t send_command(std::int64_t command, tensor::Group& group) {
   auto told = torch::full({1}, command, torch::kLong);
   group.broadcast(told);
   return told.item<std::int64_t>();
@@ -59,7 +59,7 @@ class Averaged final : public CurvatureOperator {
       : mine_(mine), group_(group), noise_(agree(mine, group)) {}
   ~Averaged() override {
     try {
-      tell(kEnd, group_);
+      send_command(kEnd, group_);
     } catch (const std::exception& error) {
       notice("kappascope: {}\n", error.what());
     }
@@ -73,7 +73,7 @@ class Averaged final : public CurvatureOperator {
   [[nodiscard]] ProductKind product_kind() const override { return mine_.product_kind(); }
   [[nodiscard]] std::string product_reason() const override { return mine_.product_reason(); }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
-    tell(kMultiply, group_);
+    send_command(kMultiply, group_);
     auto sent = v.to(mine_.vectors()).cpu().contiguous();
     group_.broadcast(sent);
     std::exception_ptr failed;
@@ -96,7 +96,7 @@ std::unique_ptr<CurvatureOperator> averaged(const CurvatureOperator& mine, tenso
 
 void serve(const CurvatureOperator& mine, tensor::Group& group) {
   agree(mine, group);
-  while (tell(kEnd, group) == kMultiply) {
+  while (send_command(kEnd, group) == kMultiply) {
     auto v = torch::empty({mine.size()}, mine.vectors().device(torch::kCPU));
     group.broadcast(v);
     std::exception_ptr failed;

@@ -42,7 +42,7 @@ class Watch(TorchFunctionMode):
         self.banks = banks
         self._seen = seen
         # A compiler would trace it.
-        self._look = torch.compiler.disable(self._look_at)  # type: ignore[no-untyped-call]
+        self._observer = torch.compiler.disable(self._observe)  # type: ignore[no-untyped-call]
         # Copies of experts' weights, one a row, by their storage.
         self._picked: dict[int, tuple[weakref.ref[Tensor], Bank, Tensor]] = {}
 
@@ -52,10 +52,10 @@ class Watch(TorchFunctionMode):
         out = function(*args, **(kwargs or {}))
         name = getattr(function, "__name__", "")
         if name in _PRODUCTS or name in _PICKS:
-            self._look(name, args, kwargs or {}, out)
+            self._observer(name, args, kwargs or {}, out)
         return out
 
-    def _look_at(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
+    def _observe(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
         if not isinstance(out, Tensor) or not torch.is_grad_enabled():
             return
         if name in _PICKS:

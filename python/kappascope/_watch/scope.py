@@ -266,7 +266,7 @@ class Scope:
         loss, source = self._update.loss(
             1.0 if self._scaler is None else float(self._scaler.get_scale())
         )
-        self._tell_source(source)
+        self._record_source(source)
         try:
             emitted = self._call("step", loss, rate, self._norm, self._update.terms)
         finally:
@@ -279,7 +279,7 @@ class Scope:
         for alarm in alarms_of(self._session):
             self._on_alarm(alarm)
 
-    def _tell_source(self, source: str) -> None:
+    def _record_source(self, source: str) -> None:
         """The run's fact "loss": where its losses come from."""
         if source == self._loss_source:
             return

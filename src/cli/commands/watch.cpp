@@ -34,7 +34,7 @@ reports::TerminalSize terminal_size() {
 void show_in_terminal(const Places& places) {
   constexpr auto kPause = std::chrono::milliseconds(500);
   reports::LiveText text(places);
-  text.look();
+  text.refresh();
   if (isatty(STDOUT_FILENO) == 0) {
     fmt::print("{}", text.frame({}));
     return;
@@ -43,7 +43,7 @@ void show_in_terminal(const Places& places) {
   for (;; std::this_thread::sleep_for(kPause)) {
     const auto size = terminal_size();
     const bool resized = size.columns != shown.columns || size.rows != shown.rows;
-    if (!text.look() && !resized) continue;
+    if (!text.refresh() && !resized) continue;
     shown = size;
     std::string frame = text.frame({size.columns, size.rows - 1U, size.colours});
     // From the top left, each line cleared to its end, and what is below the last one.

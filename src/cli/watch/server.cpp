@@ -146,7 +146,7 @@ struct WatchServer::Impl {
 
   void send_page(httplib::Response& response) {
     const std::lock_guard lock(mutex);
-    if (report.look()) news.notify_all();
+    if (report.refresh()) news.notify_all();
     send(response, report.page(), "text/html; charset=utf-8");
   }
 
@@ -187,12 +187,12 @@ struct WatchServer::Impl {
     return fmt::format("id: {}\ndata: {}\n\n", seen, changes);
   }
 
-  void look_around() {
+  void poll() {
     std::unique_lock lock(mutex);
     while (!stopping) {
       news.wait(lock, [&] { return stopping || pages > 0; });
       const double begin = processor_seconds();
-      if (!stopping && report.look()) news.notify_all();
+      if (!stopping && report.refresh()) news.notify_all();
       const Seconds pause(std::max(options.seconds, 2 * (processor_seconds() - begin)));
       news.wait_for(lock, pause, [&] { return stopping; });
     }
@@ -224,10 +224,10 @@ std::string WatchServer::address() const {
 }
 
 void WatchServer::serve() {
-  std::thread looking([this] { impl_->look_around(); });
+  std::thread polling([this] { impl_->poll(); });
   impl_->server.listen_after_bind();
   stop();
-  looking.join();
+  polling.join();
 }
 
 void WatchServer::stop() {

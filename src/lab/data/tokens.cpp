@@ -84,7 +84,7 @@ void require_in(int64_t vocabulary, const at::Tensor& tokens, const fs::path& fi
 
 /// Looks at the start and the end of a file, before hours are spent on it: a token outside the
 /// vocabulary, or tokens of 32 bits that are taken for two of 16, the second of which is zero.
-void look_at(const fs::path& file, const at::Tensor& stored, int64_t vocabulary) {
+void require_in_vocabulary(const fs::path& file, const at::Tensor& stored, int64_t vocabulary) {
   constexpr int64_t kLook = 1 << 16, kTells = 16;
   const auto count = std::min(stored.size(0), kLook);
   for (const auto first : {int64_t{0}, stored.size(0) - count}) {
@@ -175,7 +175,7 @@ TokenSource::TokenSource(const fs::path& given, Split split, const TokenOptions&
             most,
             vocabulary_);
     add(file, tensor::mapped_tensor(file, options.bits == 16 ? torch::kInt16 : torch::kInt32));
-    look_at(file, tokens_.back(), vocabulary_);
+    require_in_vocabulary(file, tokens_.back(), vocabulary_);
   }
 }
 

@@ -112,7 +112,7 @@ std::string how_sure(const Comparison& c) {
 }
 
 /// An arm that is told apart under one condition at least.
-Finding told(const Group& group, const StudyView& study) {
+Finding separated(const Group& group, const StudyView& study) {
   const Comparison& most = *group.largest();
   const auto& side = most.difference.mean < 0 ? group.lower : group.higher;
   const auto& other = most.difference.mean < 0 ? group.higher : group.lower;
@@ -160,7 +160,7 @@ void find_differences(const StudyView& study, std::vector<Finding>& out) {
     return std::abs(group->largest()->difference.effect);
   });
   for (std::size_t i = 0; i < std::min(kMost, apart.size()); ++i)
-    out.push_back(told(*apart[i], study));
+    out.push_back(separated(*apart[i], study));
   if (apart.size() > kMost) {
     out.push_back(
         {"told_apart_more",

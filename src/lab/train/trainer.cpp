@@ -72,7 +72,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   // A power cut may have brought back one that was removed; one that is newer than that which is
   // gone on from is damaged, and stands for none.
   if (leads && first > 0) prune_checkpoints(run_dir, config.keep_checkpoints, first);
-  const auto tell = [&](int64_t taken) {
+  const auto report_progress = [&](int64_t taken) {
     if (!options.on_progress) return;
     const double now = monotonic_seconds();
     if (now - told < 0.5 && taken < task.steps) return;
@@ -129,7 +129,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
         any_of(group, result.alarm || (options.stop != nullptr && options.stop->load()));
     if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps)
       checkpoint(result.steps);
-    tell(result.steps);
+    report_progress(result.steps);
     if (stop && result.steps < task.steps) {
       result.state = "interrupted";
       result.message = fmt::format(

@@ -20,11 +20,11 @@ std::string without_scripts(std::string page) {
 TEST_CASE("a folder without a run says so, and fills when one is written", "[live_report]") {
   const TemporaryFolder folder;
   LiveReport report({folder.path()});
-  CHECK_FALSE(report.look());
+  CHECK_FALSE(report.refresh());
   CHECK(report.version() == 1);
   CHECK_THAT(without_scripts(report.page()), Contains("No run has been written yet"));
   write_sample_run(folder / "a");
-  CHECK(report.look());
+  CHECK(report.refresh());
   CHECK(report.version() == 2);
   CHECK_THAT(
       without_scripts(report.page()),
@@ -40,7 +40,7 @@ TEST_CASE("a page that is up to date is sent nothing, one of another server ever
   const TemporaryFolder folder;
   write_sample_run(folder / "a");
   LiveReport report({folder / "a"});
-  report.look();
+  report.refresh();
   CHECK(nlohmann::json::parse(report.changes_since(report.version()))["changes"].empty());
   const auto got = nlohmann::json::parse(report.changes_since(77));
   REQUIRE(got["changes"].size() == 1);
@@ -56,10 +56,10 @@ TEST_CASE("a row costs a page that is open its points, not its figures", "[live_
   for (; row.step < 20'000; ++row.step) many.push_back(row);
   writer.write(many);
   LiveReport report({folder / "a"});
-  report.look();
+  report.refresh();
   const auto before = report.version();
   writer.write(row);
-  CHECK(report.look());
+  CHECK(report.refresh());
   CHECK(report.changes_since(0).size() > 100'000);
   CHECK(report.changes_since(before).size() < 10'000);
 }

@@ -71,7 +71,7 @@ std::string command_of(const std::string& file,
 }
 
 /// A line for all runs that failed for the same reason.
-void tell(const std::vector<study::RunFailure>& failures) {
+void report_failures(const std::vector<study::RunFailure>& failures) {
   std::map<std::string, std::vector<std::string>> runs;
   for (const auto& [run, why] : failures) runs[why].push_back(run);
   for (const auto& [why, names] : runs) {
@@ -175,7 +175,7 @@ int run_sweep(const Arguments& arguments) {
     notice("kappascope: interrupted; run the same command again to resume\n");
     return 130;
   }
-  tell(trained.failures);
+  report_failures(trained.failures);
   std::vector<std::filesystem::path> ended;
   for (const auto& run : runs) {
     if (run.progress != study::Progress::kConflict && store::RunWriter::holds_run(run.dir))

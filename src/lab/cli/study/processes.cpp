@@ -113,7 +113,7 @@ pid_t start(const Job& job, const std::string* device) {
 class Running {
  public:
   ~Running() {
-    tell_to_stop();
+    request_stop();
     for (const auto& [child, started] : jobs_) waitpid(child, nullptr, 0);
   }
   explicit Running(const std::vector<std::string>& devices) : devices_(devices) {}
@@ -127,7 +127,7 @@ class Running {
     jobs_.emplace(child, Started{index, device});
   }
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
-  void tell_to_stop() const {
+  void request_stop() const {
     for (const auto& [child, started] : jobs_) kill(child, SIGINT);
   }
   /// A job that has ended, with its exit status.
@@ -188,7 +188,7 @@ bool run_jobs(const std::vector<Job>& jobs,
       ++next;
     }
     // Each signal is passed on: a second one makes a run end at once.
-    for (; told < stops_requested; ++told) running.tell_to_stop();
+    for (; told < stops_requested; ++told) running.request_stop();
     if (const auto end = running.ended()) {
       ++done;
       ended(end->first, end->second);
