@@ -63,7 +63,7 @@ LIBRARIES = {
     "Boost.Program_options": (r"boost/program_options", set()),
     "cpp-httplib": (r"httplib\.h", set()),
     "Boost.Math": (r"boost/math/", {"core"}),
-    "Boost.Multiprecision": (r"boost/multiprecision/", {"theory"}),
+    "FLINT": (r"flint/", {"theory"}),
     "CUDA": (r"(cuda|cublas|cusolver|cub/|thrust/|cooperative_groups)", {"cuda"}),
     "Google Benchmark": (r"benchmark/benchmark\.h", set()),
     "Catch2": (r"catch2/", set()),

@@ -149,7 +149,7 @@ WorkedWitness joint_problem() {
 }
 
 WorkedWitness covariance_grows() {
-  const auto sigma = Matrix<Rational>::identity(2, 2);
+  const auto sigma = Matrix<Rational>::identity(2);
   const Vector<Rational> mu = column({1, 0}), target = column({2, 0});
   const Vector<Rational> b = target - mu;  // W_d = I
   const Matrix<Rational> without = sigma + mu * mu.transpose();
@@ -180,10 +180,10 @@ WorkedWitness lemma2_by_hand() {
 
 WorkedWitness bias_at_zero() {
   GatedLayer layer{Gate::kSilu,
-                   Matrix<Rational>::identity(2, 2),
-                   Matrix<Rational>::identity(2, 2),
+                   Matrix<Rational>::identity(2),
+                   Matrix<Rational>::identity(2),
                    column({1, 0}),
-                   Matrix<Rational>::identity(2, 2)};
+                   Matrix<Rational>::identity(2)};
   const Vector<Rational> zero = column({0, 0});
   const auto with = layer(zero), without = without_bias(layer)(zero);
   return {{"W_u = W_g = W_d = I in two dimensions, b = (1, 0), x = (0, 0).",

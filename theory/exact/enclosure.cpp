@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <utility>
 
 #include "core/require.h"
@@ -17,35 +16,34 @@ namespace {
 
 constexpr std::int64_t kGrid = std::int64_t{1} << 40;
 
-/// A multiple of 2⁻⁴⁰ not above `value`. Without it the fractions of a long sum would grow beyond
-/// use.
-Rational round_down(const Rational& value) {
-  return (value * kGrid).floor() / kGrid;
+/// To multiples of 1/parts. On a grid the fractions of a long sum do not grow beyond use.
+Enclosure outward(const Rational& lower, const Rational& upper, std::int64_t parts = kGrid) {
+  return {(lower * parts).floor() / parts, -(-upper * parts).floor() / parts};
 }
 
-Enclosure outward(const Rational& lower, const Rational& upper) {
-  return {round_down(lower), -round_down(-upper)};
-}
-
-Enclosure exp_of_positive(const Rational& x) {
-  Rational term = 1, sum = 0;
-  const Rational negligible(std::int64_t{1}, std::int64_t{1} << 50);
-  int k = 0;
-  // Once k >= 2x each further term is at most half the one before.
-  while (term > negligible || x * 2 > k) {
-    sum += term;
-    term *= x / ++k;
-  }
-  return {sum, sum + term * 2};
+/// The multiple of 2⁻⁴⁰ next to e^x on one side, by MPFR, on which FLINT stands.
+Rational exp_rounded(const Rational& x, mpfr_rnd_t side) {
+  mpfr_t power;
+  mpfr_init2(power, 128);
+  fmpq_get_mpfr(power, x.flint(), side);
+  mpfr_exp(power, power, side);
+  mpfr_mul_2ui(power, power, 40, side);
+  mpz_t whole;
+  mpz_init(whole);
+  mpfr_get_z(whole, power, side);
+  Rational multiple;
+  fmpz_set_mpz(fmpq_numref(multiple.flint()), whole);
+  mpz_clear(whole);
+  mpfr_clear(power);
+  return multiple / kGrid;
 }
 
 Rational from_double(double value) {
-  constexpr int kBits = 40;
-  return {std::llround(std::ldexp(value, kBits)), 1LL << kBits};
+  return Rational(std::llround(std::ldexp(value, 40))) / kGrid;
 }
 
 Definiteness less_shift(const Matrix<Rational>& a, const Rational& shift) {
-  return definiteness(a - Matrix<Rational>::identity(a.rows(), a.cols()) * shift);
+  return definiteness(a - Matrix<Rational>::identity(a.rows()) * shift);
 }
 
 /// λmin of `a`, for which floating point found `guess`.
@@ -67,18 +65,8 @@ std::string Enclosure::text(int decimals) const {
     return fmt::format("{:.{}f}", value.to_double(), decimals);
   };
   if (rounded(lower) == rounded(upper)) return rounded(lower);
-  const Rational unit(static_cast<std::int64_t>(std::pow(10, decimals)));
-  return fmt::format("[{}, {}]",
-                     rounded((lower * unit).floor() / unit),
-                     rounded(-((-upper * unit).floor() / unit)));
-}
-
-Enclosure operator+(const Enclosure& a, const Enclosure& b) {
-  return {a.lower + b.lower, a.upper + b.upper};
-}
-
-Enclosure operator-(const Enclosure& a, const Enclosure& b) {
-  return {a.lower - b.upper, a.upper - b.lower};
+  const auto ends = outward(lower, upper, std::llround(std::pow(10, decimals)));
+  return fmt::format("[{}, {}]", rounded(ends.lower), rounded(ends.upper));
 }
 
 Enclosure operator*(const Enclosure& a, const Enclosure& b) {
@@ -98,32 +86,19 @@ std::optional<bool> less(const Enclosure& a, const Enclosure& b) {
   return std::nullopt;
 }
 
-bool overlap(const Enclosure& a, const Enclosure& b) {
-  return a.lower <= b.upper && b.lower <= a.upper;
-}
-
 Enclosure as_printed(const std::string& decimal) {
-  std::int64_t digits = 0, unit = 1;
-  bool after_point = false;
-  for (const char letter : decimal) {
-    if (letter == '.') {
-      after_point = true;
-      continue;
-    }
-    digits = 10 * digits + (letter - '0');
-    if (after_point) unit *= 10;
+  Rational digits = 0, unit = 1;
+  for (std::size_t i = 0, point = decimal.find('.'); i < decimal.size(); ++i) {
+    if (i == point) continue;
+    digits = digits * 10 + (decimal[i] - '0');
+    if (i > point) unit /= 10;
   }
-  return {Rational(2 * digits - 1, 2 * unit), Rational(2 * digits + 1, 2 * unit)};
+  return {(digits - Rational(1, 2)) * unit, (digits + Rational(1, 2)) * unit};
 }
 
 Enclosure exp_enclosure(const Rational& x) {
   require(x >= -40 && x <= 40, "e^x is enclosed for |x| <= 40, got x = {}", x.text());
-  if (x >= 0) {
-    const auto sum = exp_of_positive(x);
-    return outward(sum.lower, sum.upper);
-  }
-  const auto inverse = exp_of_positive(-x);
-  return outward(1 / inverse.upper, 1 / inverse.lower);
+  return {exp_rounded(x, MPFR_RNDD), exp_rounded(x, MPFR_RNDU)};
 }
 
 Enclosure sigmoid_enclosure(const Rational& x) {
@@ -131,10 +106,6 @@ Enclosure sigmoid_enclosure(const Rational& x) {
   const auto t = exp_enclosure(x < 0 ? x : -x);
   const auto sigma = outward(1 / (1 + t.upper), 1 / (1 + t.lower));
   return x < 0 ? Enclosure(1) - sigma : sigma;
-}
-
-Enclosure silu_enclosure(const Rational& x) {
-  return Enclosure(x) * sigmoid_enclosure(x);
 }
 
 Extremes extreme_eigenvalues(const Matrix<Rational>& a) {

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "theory/exact/rational.h"
 
@@ -17,7 +16,7 @@ struct Enclosure {
   Rational lower, upper;
 
   Enclosure() = default;
-  Enclosure(Rational low, Rational high) : lower(std::move(low)), upper(std::move(high)) {}
+  Enclosure(const Rational& low, const Rational& high) : lower(low), upper(high) {}
   Enclosure(const Rational& exact) : lower(exact), upper(exact) {}  // NOLINT: it is one
 
   [[nodiscard]] double middle() const { return (lower.to_double() + upper.to_double()) / 2; }
@@ -26,8 +25,12 @@ struct Enclosure {
   [[nodiscard]] std::string text(int decimals = 4) const;
 };
 
-Enclosure operator+(const Enclosure& a, const Enclosure& b);
-Enclosure operator-(const Enclosure& a, const Enclosure& b);
+inline Enclosure operator+(const Enclosure& a, const Enclosure& b) {
+  return {a.lower + b.lower, a.upper + b.upper};
+}
+inline Enclosure operator-(const Enclosure& a, const Enclosure& b) {
+  return {a.lower - b.upper, a.upper - b.lower};
+}
 Enclosure operator*(const Enclosure& a, const Enclosure& b);
 /// Throws Error where b may be zero.
 Enclosure operator/(const Enclosure& a, const Enclosure& b);
@@ -35,28 +38,29 @@ Enclosure operator/(const Enclosure& a, const Enclosure& b);
 /// Whether a < b; nothing where the enclosures overlap, which decides nothing.
 std::optional<bool> less(const Enclosure& a, const Enclosure& b);
 /// Whether one number can lie in both.
-bool overlap(const Enclosure& a, const Enclosure& b);
+inline bool overlap(const Enclosure& a, const Enclosure& b) {
+  return a.lower <= b.upper && b.lower <= a.upper;
+}
 
-/// What a printed decimal may stand for: "5.08" is [5.075, 5.085]. Digits with at most one point;
-/// at most 18 of them.
+/// What a printed decimal may stand for: "5.08" is [5.075, 5.085]. Digits with at most one point.
 Enclosure as_printed(const std::string& decimal);
 
-/// e^x by its partial sum and a geometric bound of the rest, for |x| <= 40; some tens of exact
-/// operations. Throws Error outside.
+/// e^x, for |x| <= 40. Throws Error outside.
 Enclosure exp_enclosure(const Rational& x);
 /// σ(x) = 1/(1 + e^{-x}), for |x| <= 40.
 Enclosure sigmoid_enclosure(const Rational& x);
 /// silu(x) = xσ(x), for |x| <= 40.
-Enclosure silu_enclosure(const Rational& x);
+inline Enclosure silu_enclosure(const Rational& x) {
+  return Enclosure(x) * sigmoid_enclosure(x);
+}
 
 struct Extremes {
   Enclosure min, max;
 };
 
 /// The ends of the spectrum of a symmetric matrix between fractions, about 1e-9 of the largest
-/// |eigenvalue| apart: guesses from floating point, each verified by exact elimination. The true
-/// end lies strictly inside. Entries up to about 1e6. Throws Error where a guess fails. O(n³) exact
-/// operations.
+/// |eigenvalue| apart: guesses from floating point, each verified exactly. The true
+/// end lies strictly inside. Entries up to about 1e6. Throws Error where a guess fails.
 Extremes extreme_eigenvalues(const Matrix<Rational>& a);
 
 /// λmax/λmin of a positive definite matrix. Throws Error when λmin is not found above zero.

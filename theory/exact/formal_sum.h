@@ -22,17 +22,25 @@ class FormalSum {
   FormalSum() = default;
   FormalSum(const Rational& value) { add(0, value); }  // NOLINT: a rational is a sum
   /// s(k), for k > 0.
-  static FormalSum symbol(const Rational& key);
+  static FormalSum symbol(const Rational& key) {
+    FormalSum sum;
+    sum.add(key, 1);
+    return sum;
+  }
 
-  FormalSum& operator+=(const FormalSum& other);
-  FormalSum& operator-=(const FormalSum& other);
-  FormalSum& operator*=(const Rational& factor);
   friend FormalSum operator+(FormalSum left, const FormalSum& right) { return left += right; }
   friend FormalSum operator-(FormalSum left, const FormalSum& right) { return left -= right; }
-  friend FormalSum operator*(const Rational& factor, FormalSum sum) { return sum *= factor; }
-  friend bool operator==(const FormalSum& left, const FormalSum& right) {
-    return left.terms_ == right.terms_;
+  friend FormalSum operator*(const Rational& factor, const FormalSum& sum) {
+    FormalSum product;
+    for (const auto& [key, coefficient] : sum.terms_) product.add(key, factor * coefficient);
+    return product;
   }
+  FormalSum& operator+=(const FormalSum& other) {
+    for (const auto& [key, coefficient] : other.terms_) add(key, coefficient);
+    return *this;
+  }
+  FormalSum& operator-=(const FormalSum& other) { return *this += -1 * other; }
+  friend bool operator==(const FormalSum& left, const FormalSum& right) = default;
 
   /// The coefficients that are not zero; that of 1 has the key 0.
   [[nodiscard]] const std::map<Rational, Rational>& terms() const { return terms_; }
@@ -41,7 +49,11 @@ class FormalSum {
   [[nodiscard]] std::string text(const std::string& name) const;
 
  private:
-  void add(const Rational& key, const Rational& coefficient);
+  void add(const Rational& key, const Rational& coefficient) {
+    auto& sum = terms_[key];
+    sum += coefficient;
+    if (sum == 0) terms_.erase(key);
+  }
 
   std::map<Rational, Rational> terms_;
 };

@@ -1,153 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "theory/exact/linalg.h"
 
-#include <algorithm>
-#include <cassert>
+#include <flint/fmpq_mat.h>
+#include <flint/fmpq_poly.h>
+
 #include <cmath>
-#include <utility>
 
 #include "theory/tools/eigen.h"
 
 namespace kappascope::theory {
 namespace {
 
-void swap_rows(Matrix<Rational>& a, Index i, Index k) {
-  for (Index j = 0; j < a.cols(); ++j) std::swap(a(i, j), a(k, j));
-}
-
-/// Reduced row echelon form in place; returns the pivot columns among the first `columns`.
-std::vector<Index> reduce(Matrix<Rational>& a, Index columns) {
-  std::vector<Index> pivots;
-  Index row = 0;
-  for (Index column = 0; column < columns && row < a.rows(); ++column) {
-    Index found = row;
-    while (found < a.rows() && a(found, column) == 0) ++found;
-    if (found == a.rows()) continue;
-    if (found != row) swap_rows(a, row, found);
-    const Rational pivot = a(row, column);
-    for (Index j = column; j < a.cols(); ++j) a(row, j) /= pivot;
+/// A matrix as FLINT holds it.
+class Held {
+ public:
+  explicit Held(const Matrix<Rational>& a) {
+    fmpq_mat_init(held_, a.rows(), a.cols());
     for (Index i = 0; i < a.rows(); ++i) {
-      const Rational factor = a(i, column);
-      if (i == row || factor == 0) continue;
-      for (Index j = column; j < a.cols(); ++j) a(i, j) -= factor * a(row, j);
+      for (Index j = 0; j < a.cols(); ++j) fmpq_set(fmpq_mat_entry(held_, i, j), a(i, j).flint());
     }
-    pivots.push_back(column);
-    ++row;
   }
-  return pivots;
-}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { fmpq_mat_clear(held_); }
+  [[nodiscard]] fmpq_mat_struct* get() { return held_; }
+  [[nodiscard]] Rational at(Index i, Index j) const {
+    return Rational(fmpq_mat_entry(held_, i, j));
+  }
 
-Rational determinant(Matrix<Rational> a) {
-  Rational product = 1;
-  for (Index k = 0; k < a.rows(); ++k) {
-    Index found = k;
-    while (found < a.rows() && a(found, k) == 0) ++found;
-    if (found == a.rows()) return 0;
-    if (found != k) {
-      swap_rows(a, k, found);
-      product = -product;
-    }
-    product *= a(k, k);
-    for (Index i = k + 1; i < a.rows(); ++i) {
-      const Rational factor = a(i, k) / a(k, k);
-      if (factor == 0) continue;
-      for (Index j = k; j < a.cols(); ++j) a(i, j) -= factor * a(k, j);
+ private:
+  fmpq_mat_t held_;
+};
+
+/// The reduced row echelon form, and the column of the pivot of each row that is not zero.
+struct Echelon {
+  Held form;
+  std::vector<Index> pivots;
+
+  explicit Echelon(const Matrix<Rational>& a) : form(a) {
+    const Index rank = fmpq_mat_rref(form.get(), form.get());
+    for (Index i = 0, j = 0; i < rank; ++i) {
+      while (form.at(i, j) == 0) ++j;
+      pivots.push_back(j);
     }
   }
-  return product;
+};
+
+/// det(xI - A), from the coefficient of 1 to that of xⁿ.
+std::vector<Rational> characteristic(const Matrix<Rational>& a) {
+  Held held(a);
+  fmpq_poly_t polynomial;
+  fmpq_poly_init(polynomial);
+  fmpq_mat_charpoly(polynomial, held.get());
+  std::vector<Rational> coefficients;
+  for (Index k = 0; k <= a.rows(); ++k) {
+    fmpq_poly_get_coeff_fmpq(coefficients.emplace_back().flint(), polynomial, k);
+  }
+  fmpq_poly_clear(polynomial);
+  return coefficients;
 }
 
 }  // namespace
 
-Matrix<Rational> rows(std::initializer_list<std::initializer_list<Rational>> entries) {
-  return Matrix<Rational>(entries);
-}
-
-Vector<Rational> column(std::initializer_list<Rational> entries) {
-  Vector<Rational> made(static_cast<Index>(entries.size()));
-  std::copy(entries.begin(), entries.end(), made.begin());
-  return made;
-}
-
 std::optional<Matrix<Rational>> solve(const Matrix<Rational>& a, const Matrix<Rational>& b) {
-  assert(a.rows() == b.rows());
-  Matrix<Rational> joined(a.rows(), a.cols() + b.cols());
-  joined << a, b;
-  const auto pivots = reduce(joined, a.cols());
-  Matrix<Rational> x = Matrix<Rational>::zero(a.cols(), b.cols());
-  const auto found = static_cast<Index>(pivots.size());
-  for (Index i = found; i < a.rows(); ++i) {
-    for (Index j = 0; j < b.cols(); ++j) {
-      if (joined(i, a.cols() + j) != 0) return std::nullopt;
-    }
-  }
-  for (Index i = 0; i < found; ++i) {
-    x.row(pivots[static_cast<std::size_t>(i)]) = joined.block(i, a.cols(), 1, b.cols());
+  const Echelon reduced(beside(a, b));
+  Matrix<Rational> x(a.cols(), b.cols());
+  for (Index i = 0; i < std::ssize(reduced.pivots); ++i) {
+    const Index pivot = reduced.pivots[static_cast<std::size_t>(i)];
+    if (pivot >= a.cols()) return std::nullopt;
+    for (Index j = 0; j < b.cols(); ++j) x(pivot, j) = reduced.form.at(i, a.cols() + j);
   }
   return x;
 }
 
 Index rank(const Matrix<Rational>& a) {
-  Matrix<Rational> copy = a;
-  return static_cast<Index>(reduce(copy, a.cols()).size());
+  return std::ssize(Echelon(a).pivots);
 }
 
 Matrix<Rational> null_basis(const Matrix<Rational>& a) {
-  Matrix<Rational> reduced = a;
-  const auto pivots = reduce(reduced, a.cols());
-  Matrix<Rational> basis =
-      Matrix<Rational>::zero(a.cols(), a.cols() - static_cast<Index>(pivots.size()));
-  Index column = 0;
-  std::size_t next = 0;
-  for (Index free = 0; free < a.cols(); ++free) {
-    if (next < pivots.size() && pivots[next] == free) {
-      ++next;
+  const Echelon reduced(a);
+  const Index rank = std::ssize(reduced.pivots);
+  Matrix<Rational> basis(a.cols(), a.cols() - rank);
+  for (Index free = 0, before = 0; free < a.cols(); ++free) {
+    // `before` pivots stand before this column.
+    if (before < rank && reduced.pivots[static_cast<std::size_t>(before)] == free) {
+      ++before;
       continue;
     }
-    basis(free, column) = 1;
-    for (std::size_t i = 0; i < pivots.size(); ++i) {
-      basis(pivots[i], column) = -reduced(static_cast<Index>(i), free);
+    basis(free, free - before) = 1;
+    for (Index i = 0; i < before; ++i) {
+      basis(reduced.pivots[static_cast<std::size_t>(i)], free - before) = -reduced.form.at(i, free);
     }
-    ++column;
   }
   return basis;
 }
 
 Definiteness definiteness(const Matrix<Rational>& a) {
-  Matrix<Rational> rest = a;
-  bool definite = true;
-  for (Index k = 0; k < rest.rows(); ++k) {
-    if (rest(k, k) < 0) return Definiteness::kNeither;
-    if (rest(k, k) == 0) {
-      // A semidefinite matrix with a zero on its diagonal is zero along that row.
-      for (Index j = k; j < rest.cols(); ++j) {
-        if (rest(k, j) != 0) return Definiteness::kNeither;
-      }
-      definite = false;
-      continue;
-    }
-    for (Index i = k + 1; i < rest.rows(); ++i) {
-      const Rational factor = rest(i, k) / rest(k, k);
-      if (factor == 0) continue;
-      for (Index j = k; j < rest.cols(); ++j) rest(i, j) -= factor * rest(k, j);
-    }
+  // det(xI + A) = Π(x + λ): no coefficient is below zero when no λ is, and then no root is above
+  // it.
+  const auto coefficients = characteristic(-a);
+  if (std::ranges::any_of(coefficients, [](const auto& c) { return c < 0; })) {
+    return Definiteness::kNeither;
   }
-  return definite ? Definiteness::kPositiveDefinite : Definiteness::kPositiveSemidefinite;
+  return coefficients[0] == 0 ? Definiteness::kPositiveSemidefinite
+                              : Definiteness::kPositiveDefinite;
 }
 
 std::optional<std::vector<Rational>> integer_spectrum(const Matrix<Rational>& a) {
-  std::vector<Rational> values;
-  for (const double value : eigenvalues(to_double(a))) values.emplace_back(std::llround(value));
-  for (Index point = 0; point <= a.rows(); ++point) {
-    Matrix<Rational> shifted = -a;
-    Rational product = 1;
-    for (Index i = 0; i < a.rows(); ++i) {
-      shifted(i, i) += point;
-      product *= Rational(point) - values[static_cast<std::size_t>(i)];
-    }
-    if (determinant(std::move(shifted)) != product) return std::nullopt;
-  }
-  return values;
+  Vector<Rational> values(a.rows());
+  std::ranges::transform(eigenvalues(to_double(a)), values.begin(), [](double value) {
+    return Rational(std::llround(value));
+  });
+  if (characteristic(a) != characteristic(values.as_diagonal())) return std::nullopt;
+  return std::vector(values.begin(), values.end());
 }
 
 Matrix<double> to_double(const Matrix<Rational>& a) {
@@ -157,38 +122,15 @@ Matrix<double> to_double(const Matrix<Rational>& a) {
 }
 
 Matrix<Rational> kron_identity(const Matrix<Rational>& a, Index m) {
-  Matrix<Rational> product = Matrix<Rational>::zero(a.rows() * m, a.cols() * m);
-  for (Index i = 0; i < a.rows(); ++i) {
-    for (Index j = 0; j < a.cols(); ++j) {
-      for (Index k = 0; k < m; ++k) product(i * m + k, j * m + k) = a(i, j);
-    }
+  Matrix<Rational> product(a.rows() * m, a.cols() * m);
+  for (Index i = 0; i < product.rows(); ++i) {
+    for (Index j = i % m; j < product.cols(); j += m) product(i, j) = a(i / m, j / m);
   }
   return product;
 }
 
-Vector<Rational> column_mean(const Matrix<Rational>& rows) {
-  return rows.mean_of_rows().transpose();
-}
-
-Matrix<Rational> centred_rows(const Matrix<Rational>& rows) {
-  return rows.plus_row(-column_mean(rows).transpose());
-}
-
-Matrix<Rational> covariance(const Matrix<Rational>& rows) {
-  const Matrix<Rational> centred = centred_rows(rows);
-  return centred.transpose() * centred / Rational(rows.rows());
-}
-
-bool is_zero(const Matrix<Rational>& a) {
-  return a == Matrix<Rational>::zero(a.rows(), a.cols());
-}
-
-Rational squared_norm(const Matrix<Rational>& a) {
-  return a.squared_norm();
-}
-
 std::string text(const Matrix<Rational>& a) {
-  if (a.size() == 1) return a(0, 0).text();
+  if (a.size() == 1) return a.value().text();
   const bool column = a.cols() == 1;
   std::string out = column ? "(" : "[";
   for (Index i = 0; i < a.rows(); ++i) {

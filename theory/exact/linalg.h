@@ -10,15 +10,18 @@
 
 namespace kappascope::theory {
 
-/// Linear algebra without rounding, for the small matrices of witnesses: every answer is a fact.
-/// Cost: O(n³) exact operations each, unless another cost is given.
+/// Linear algebra without rounding, for the small matrices of witnesses, by FLINT: every answer is
+/// a fact.
 
 /// A matrix row by row, or a column, as one writes it down by hand.
-Matrix<Rational> rows(std::initializer_list<std::initializer_list<Rational>> entries);
-Vector<Rational> column(std::initializer_list<Rational> entries);
+inline Matrix<Rational> rows(std::initializer_list<std::initializer_list<Rational>> entries) {
+  return entries;
+}
+inline Vector<Rational> column(std::initializer_list<Rational> entries) {
+  return Matrix<Rational>{entries}.transpose();
+}
 
-/// Any X with A X = B, or nothing when there is none. Throws nothing; A may be of any shape and
-/// rank.
+/// Any X with A X = B, or nothing when there is none. A may be of any shape and rank.
 std::optional<Matrix<Rational>> solve(const Matrix<Rational>& a, const Matrix<Rational>& b);
 
 Index rank(const Matrix<Rational>& a);
@@ -26,13 +29,13 @@ Index rank(const Matrix<Rational>& a);
 /// A basis of {x : A x = 0} in the columns; no columns when A has full column rank.
 Matrix<Rational> null_basis(const Matrix<Rational>& a);
 
-/// Definiteness of a symmetric matrix by symmetric elimination (Sylvester's law of inertia).
+/// Of a symmetric matrix, by the signs of its characteristic polynomial.
 enum class Definiteness { kPositiveDefinite, kPositiveSemidefinite, kNeither };
 Definiteness definiteness(const Matrix<Rational>& a);
 
 /// The eigenvalues of a symmetric matrix, ascending, where all of them are integers: a rounded
-/// guess from floating point, confirmed by comparing det(xI - A) with ∏(x - λ) at n + 1 points.
-/// Nothing when an eigenvalue is not an integer. O(n⁴).
+/// guess from floating point, confirmed by the characteristic polynomial. Nothing when an
+/// eigenvalue is not an integer.
 std::optional<std::vector<Rational>> integer_spectrum(const Matrix<Rational>& a);
 
 Matrix<double> to_double(const Matrix<Rational>& a);
@@ -41,15 +44,20 @@ Matrix<double> to_double(const Matrix<Rational>& a);
 Matrix<Rational> kron_identity(const Matrix<Rational>& a, Index m);
 
 /// Moments of n equally probable samples, the rows of [n, d]: their mean, the rows less their mean,
-/// and their covariance with divisor n. O(nd²).
-Vector<Rational> column_mean(const Matrix<Rational>& rows);
-Matrix<Rational> centred_rows(const Matrix<Rational>& rows);
-Matrix<Rational> covariance(const Matrix<Rational>& rows);
+/// and their covariance with divisor n.
+inline Vector<Rational> column_mean(const Matrix<Rational>& rows) {
+  return rows.mean_of_rows().transpose();
+}
+inline Matrix<Rational> centred_rows(const Matrix<Rational>& rows) {
+  return rows.plus_row(-rows.mean_of_rows());
+}
+inline Matrix<Rational> covariance(const Matrix<Rational>& rows) {
+  return centred_rows(rows).transpose() * centred_rows(rows) / rows.rows();
+}
 
-bool is_zero(const Matrix<Rational>& a);
-
-/// ‖a‖_F².
-Rational squared_norm(const Matrix<Rational>& a);
+inline bool is_zero(const Matrix<Rational>& a) {
+  return a == Matrix<Rational>(a.rows(), a.cols());
+}
 
 /// "[2 0; 0 1]", and for a single column or a single number "(0, 1)" and "3".
 std::string text(const Matrix<Rational>& a);

@@ -1,45 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mpfr.h>
+// FLINT 3 declares what it has for MPFR only behind it.
+#include <flint/fmpq.h>
+
 #include <compare>
 #include <concepts>
-#include <cstdint>
 #include <iosfwd>
-#include <memory>
 #include <string>
 
 #include "theory/exact/matrix.h"
 
 namespace kappascope::theory {
 
-/// A fraction of integers of any size, always in lowest terms. One whose parts have 63 bits is kept
-/// in place, as nearly all are; Boost.Multiprecision, whose headers take seconds to compile and
-/// stay in rational.cpp, does the arithmetic of the others.
+/// A fraction of integers of any size, always in lowest terms: FLINT's, which keeps parts of 62
+/// bits in place.
 class Rational {
  public:
-  Rational() : Rational(0) {}
+  Rational() { fmpq_init(value_); }
   template <std::integral Integer>
-  Rational(Integer value) : Rational(value, Integer{1}) {}  // NOLINT: an integer is a fraction
-  template <std::integral Integer>
-  Rational(Integer numerator, Integer denominator) {
+  Rational(Integer value) : Rational() {  // NOLINT: an integer is a fraction
     if constexpr (std::signed_integral<Integer>) {
-      construct(std::int64_t{numerator}, std::int64_t{denominator});
+      fmpz_set_si(fmpq_numref(value_), value);
     } else {
-      construct(std::uint64_t{numerator}, std::uint64_t{denominator});
+      fmpz_set_ui(fmpq_numref(value_), value);
     }
   }
-  Rational(const Rational& other)
-      : numerator_(other.numerator_),
-        denominator_(other.denominator_),
-        large_(other.large_ ? copy_of(*other.large_) : nullptr) {}
-  Rational(Rational&& other) noexcept = default;
-  Rational& operator=(const Rational& other) { return *this = Rational(other); }
-  Rational& operator=(Rational&& other) noexcept = default;
-  ~Rational() = default;
+  /// Throws std::overflow_error when the denominator is zero.
+  template <std::integral Integer>
+  Rational(Integer numerator, Integer denominator) : Rational(numerator) {
+    *this /= Rational(denominator);
+  }
+  explicit Rational(const fmpq* value) : Rational() { fmpq_set(value_, value); }
+  Rational(const Rational& other) : Rational(other.value_) {}
+  Rational(Rational&& other) noexcept : Rational() { fmpq_swap(value_, other.value_); }
+  Rational& operator=(Rational other) noexcept {
+    fmpq_swap(value_, other.value_);
+    return *this;
+  }
+  ~Rational() { fmpq_clear(value_); }
 
-  Rational& operator+=(const Rational& other);
-  Rational& operator-=(const Rational& other);
-  Rational& operator*=(const Rational& other);
+  Rational& operator+=(const Rational& other) {
+    fmpq_add(value_, value_, other.value_);
+    return *this;
+  }
+  Rational& operator-=(const Rational& other) {
+    fmpq_sub(value_, value_, other.value_);
+    return *this;
+  }
+  Rational& operator*=(const Rational& other) {
+    fmpq_mul(value_, value_, other.value_);
+    return *this;
+  }
   /// Throws std::overflow_error when `other` is zero.
   Rational& operator/=(const Rational& other);
   friend Rational operator+(Rational left, const Rational& right) { return left += right; }
@@ -48,33 +61,24 @@ class Rational {
   friend Rational operator/(Rational left, const Rational& right) { return left /= right; }
   Rational operator-() const { return Rational() - *this; }
 
-  friend bool operator==(const Rational& left, const Rational& right);
-  friend std::strong_ordering operator<=>(const Rational& left, const Rational& right);
+  friend bool operator==(const Rational& left, const Rational& right) {
+    return fmpq_equal(left.value_, right.value_) != 0;
+  }
+  friend std::strong_ordering operator<=>(const Rational& left, const Rational& right) {
+    return fmpq_cmp(left.value_, right.value_) <=> 0;
+  }
 
   /// The largest integer that is not above it.
   [[nodiscard]] Rational floor() const;
-  [[nodiscard]] double to_double() const;
+  [[nodiscard]] double to_double() const;  ///< the nearest
   [[nodiscard]] std::string text() const;  ///< "-3", "1/2"
+  /// For FLINT's functions, which leave it in lowest terms.
+  [[nodiscard]] const fmpq* flint() const { return value_; }
+  [[nodiscard]] fmpq* flint() { return value_; }
   friend std::ostream& operator<<(std::ostream& out, const Rational& value);
 
  private:
-  struct Large;
-  struct Delete {
-    void operator()(const Large* large) const;
-  };
-  using LargePointer = std::unique_ptr<const Large, Delete>;
-
-  static LargePointer copy_of(const Large& large);
-  void construct(std::int64_t numerator, std::int64_t denominator);
-  void construct(std::uint64_t numerator, std::uint64_t denominator);
-  /// Takes `value`: in place where its parts fit.
-  void assign(Large value);
-  [[nodiscard]] Large large() const;
-  template <typename InPlace, typename ByBoost>
-  void update(const Rational& other, InPlace in_place, ByBoost by_boost);
-
-  std::int64_t numerator_ = 0, denominator_ = 1;  // where there is no large_; the second above zero
-  LargePointer large_;
+  fmpq_t value_;
 };
 
 }  // namespace kappascope::theory

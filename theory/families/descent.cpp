@@ -37,7 +37,7 @@ std::optional<bool> inflates(const CorrectionCase& /*one*/) {
 
 /// First-order training has no reason to find Δ*: it does not, from Δ = 0.
 std::optional<bool> does_not_arrive(const OffsetCase& one) {
-  return squared_norm(one.start) == 0 ? std::optional(false) : std::nullopt;
+  return one.start.squared_norm() == 0 ? std::optional(false) : std::nullopt;
 }
 
 Verdict decide_joint(const CheckContext& context) {

@@ -56,7 +56,7 @@ Verdict decide_gradients(const CheckContext& context) {
   return conjunction({check_sample_gradients(gradients_are_centred, context.seed),
                       check_centring_is_optimal(
                           [](const ReadoutCase& one) -> std::optional<bool> {
-                            return squared_norm(one.mean_target()) == 0;
+                            return one.mean_target().squared_norm() == 0;
                           },
                           context.seed),
                       check_mean_gradient(centred_mean_gradient, context.seed)});

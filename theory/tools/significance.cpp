@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "theory/tools/significance.h"
 
-#include <boost/multiprecision/cpp_int.hpp>
-
 #include "core/require.h"
 
 namespace kappascope::theory {
 
 Enclosure binomial_tail(int trials, int at_least, const Rational& p) {
-  using boost::multiprecision::cpp_int;
   require(at_least >= 0 && at_least <= trials, "at_least must be 0 to {}", trials);
   if (at_least == 0 || p == 1) return Enclosure(1);
   if (p == 0) return Enclosure(0);
   // Integers throughout: a sum of fractions would spend its time on common divisors.
-  const boost::multiprecision::cpp_rational fraction(p.text());
-  const cpp_int success = numerator(fraction), all = denominator(fraction);
-  const cpp_int failure = all - success;
-  cpp_int term = pow(success, static_cast<unsigned>(trials)), sum = 0;
+  Rational all;
+  fmpz_set(fmpq_numref(all.flint()), fmpq_denref(p.flint()));
+  const Rational success = p * all, failure = all - success;
+  Rational term = 1, power = 1, sum = 0;
+  for (int k = 0; k < trials; ++k) {
+    term *= success;
+    power *= all;
+  }
   for (int k = trials; k >= at_least; --k) {
     sum += term;
     term *= k * failure;
     term /= (trials - k + 1) * success;
   }
-  constexpr int kBits = 60;
-  const cpp_int scaled = (sum << kBits) / pow(all, static_cast<unsigned>(trials));
-  const Rational unit(1L, 1L << kBits), lower = scaled.convert_to<std::int64_t>() * unit;
+  const Rational unit(1L, 1L << 60), lower = (sum / power / unit).floor() * unit;
   return {lower, lower + unit};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The identities on which theory/PROOFS.md rests, for all values of their variables at once: two
 // polynomials are compared, not two numbers.
+#include "polynomial.h"
 #include "support/catch.h"
-#include "theory/exact/polynomial.h"
 
 using namespace kappascope::theory;
 
@@ -12,8 +12,19 @@ Polynomial var(const std::string& name) {
   return Polynomial::variable(name);
 }
 
-PolynomialMatrix one_by_one(const Polynomial& value) {
-  return {{value}};
+PolynomialMatrix identity(Index size) {
+  return PolynomialMatrix::identity(size);
+}
+
+PolynomialMatrix transpose(const PolynomialMatrix& a) {
+  return a.transpose();
+}
+
+PolynomialMatrix blocks(const PolynomialMatrix& a,
+                        const PolynomialMatrix& b,
+                        const PolynomialMatrix& c,
+                        const PolynomialMatrix& d) {
+  return below(beside(a, b), beside(c, d));
 }
 
 }  // namespace
@@ -48,9 +59,9 @@ TEST_CASE(
 TEST_CASE("proof 2: the cross term of an exact fit vanishes") {
   // E b_in = 0 in two dimensions: each row of E is a multiple of (-b2, b1). Times ‖b_in‖².
   const auto in = variables("b", 2, 1), out = variables("o", 2, 1), rows = variables("e", 2, 1);
-  const PolynomialMatrix across{{-in[1][0], in[0][0]}};
+  const PolynomialMatrix across{{-in(1), in(0)}};
   const auto deviation = rows * across, fit = out * transpose(in);
-  const auto length = (transpose(in) * in)[0][0];
+  const auto length = (transpose(in) * in).value();
   const auto whole = fit + length * deviation;  // ‖b_in‖²Δ
   CHECK(whole * transpose(whole) ==
         length * (out * transpose(out)) + (length * length) * (deviation * transpose(deviation)));
@@ -59,21 +70,21 @@ TEST_CASE("proof 2: the cross term of an exact fit vanishes") {
 TEST_CASE("proof 3: the adjugate solves the normal equations of least error") {
   const auto sigma = symmetric_variables("s", 3), b = variables("b", 3, 1);
   const auto direction = adjugate(sigma) * b;
-  const auto weight = determinant(sigma) + (transpose(b) * direction)[0][0];
+  const auto weight = determinant(sigma) + (transpose(b) * direction)(0);
   CHECK((sigma + b * transpose(b)) * direction == weight * b);
 }
 
 TEST_CASE("proof 4: the symmetric part of a rank-one matrix has one positive eigenvalue at most") {
   const auto v = variables("v", 2, 1), g = variables("g", 2, 1);
   const auto product = v * transpose(g) + g * transpose(v);
-  const auto wedge = v[0][0] * g[1][0] - v[1][0] * g[0][0];
+  const auto wedge = v(0) * g(1) - v(1) * g(0);
   CHECK(determinant(product) == Polynomial(-1) * wedge * wedge);
 }
 
 TEST_CASE("proofs 5 and 6: the determinant of a rank-one update") {
   for (const int d : {2, 3}) {
     const auto sigma = symmetric_variables("s", d), mu = variables("m", d, 1);
-    const auto update = (transpose(mu) * adjugate(sigma) * mu)[0][0];
+    const auto update = (transpose(mu) * adjugate(sigma) * mu)(0);
     CHECK(determinant(sigma + mu * transpose(mu)) == determinant(sigma) + update);
     CHECK(determinant(sigma - mu * transpose(mu)) == determinant(sigma) - update);
   }
@@ -81,7 +92,7 @@ TEST_CASE("proofs 5 and 6: the determinant of a rank-one update") {
 
 TEST_CASE("proofs 7 and 8: the joint Hessian is centred by a shear, and eliminating c leaves Σ") {
   const auto sigma = symmetric_variables("s", 2), mu = variables("m", 2, 1);
-  const PolynomialMatrix column{{0}, {0}}, row{{0, 0}}, one = one_by_one(1);
+  const PolynomialMatrix column(2, 1), row(1, 2), one = identity(1);
   const auto joint = blocks(sigma + mu * transpose(mu), mu, transpose(mu), one);
   const auto shear = blocks(identity(2), mu, row, one);
   CHECK(joint == shear * blocks(sigma, column, row, one) * transpose(shear));
@@ -119,7 +130,7 @@ TEST_CASE("proof 11: shifting x in a post-norm block changes no score of a row a
   const auto query = variables("q", 2, 2), key = variables("k", 2, 2), bias = variables("b", 1, 2);
   const auto moved = (x + shift) * query * transpose((other + shift) * key);
   const auto before = (x * query + shift * query) * transpose(other * key + bias);
-  const auto change = (moved - before)[0][0];
+  const auto change = (moved - before)(0);
   for (const auto* name : {"y11", "y12"}) CHECK_FALSE(change.depends_on(name));
   CHECK(change.depends_on("x11"));
 }

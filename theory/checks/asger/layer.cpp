@@ -81,7 +81,7 @@ Matrix<Rational> AsgerLayer::output(const Matrix<Rational>& tokens) const {
 }
 
 std::vector<AsgerLayer> asger_layers(std::uint64_t seed, int draws) {
-  const Matrix<Rational> one = Matrix<Rational>::constant(1, 1, 1);
+  const Matrix<Rational> one = Matrix<Rational>{{1}};
   const Matrix<Rational> zero = Matrix<Rational>::zero(1, 1);
   std::vector<AsgerLayer> layers{{one, one, one, one, one}, {one, one, zero, one, one}};
   Random random(seed);

@@ -16,7 +16,7 @@ Matrix<Scalar> project(const Matrix<Scalar>& x,
                        const Matrix<Scalar>& weight,
                        const Vector<Scalar>& bias) {
   Matrix<Scalar> out = x * weight;
-  if (bias.size() > 0) out.each_row() += bias.transpose();
+  if (bias.size() > 0) out = out.plus_row(bias.transpose());
   return out;
 }
 
@@ -108,7 +108,7 @@ Matrix<Scalar> attention(const AttentionBlock<Scalar>& block,
     const Index kv_head = head / (block.heads / block.kv_heads);
     y += p * v.middle_cols(kv_head * d, d) * block.output.middle_rows(head * d, d);
   }
-  if (block.output_bias.size() > 0) y.each_row() += block.output_bias.transpose();
+  if (block.output_bias.size() > 0) y = y.plus_row(block.output_bias.transpose());
   return y;
 }
 

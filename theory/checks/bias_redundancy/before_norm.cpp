@@ -13,7 +13,7 @@ namespace kappascope::theory {
 namespace {
 
 Vector<Rational> shifted(const Vector<Rational>& z, const Rational& by) {
-  return z + Vector<Rational>::constant(z.size(), by);
+  return z + Vector<Rational>::ones(z.size()) * by;
 }
 
 /// "(1, -1)/√(5/4)".
@@ -125,20 +125,20 @@ std::vector<TokenCase> token_cases(std::uint64_t seed) {
   };
   for (const Index d : {1, 2, 3}) {
     add(Vector<Rational>::zero(d), 1);
-    add(Vector<Rational>::constant(d, 1), 1);
+    add(Vector<Rational>::ones(d), 1);
     add(Vector<Rational>::unit(d, 0), 1);
   }
   Random random(seed);
   for (int i = 0; i < 1200; ++i) {
     const auto d = random.integer(1, 5);
     auto bias = draw_vector(d, 2, random);
-    if (i % 4 == 0) bias.set_constant(random.integer(-3, 3));
+    if (i % 4 == 0) bias = Vector<Rational>::ones(d) * random.integer(-3, 3);
     if (i % 16 == 1) bias.set_zero();
     add(bias, i % 6 == 2 ? Rational(0) : Rational(random.integer(1, 4)) / 4);
     for (auto* one : {&cases.back(), &cases[cases.size() - 2]}) {
       one->inputs.push_back(draw_vector(d, 3, random));
       one->inputs.push_back(draw_vector(d, 30, random));
-      one->inputs.push_back(Vector<Rational>::constant(d, random.integer(-3, 3)));
+      one->inputs.push_back(Vector<Rational>::ones(d) * random.integer(-3, 3));
     }
   }
   return cases;

@@ -37,8 +37,8 @@ BlockCase<Rational> free_block(Index d, Switches on) {
   block.output = Matrix<Rational>::zero(d, 1);
   block.output(0, 0) = 1;
   if (on.rotary) block.rotary.assign(static_cast<std::size_t>(d / 2), {0, 1});
-  if (on.query_norm) block.query_gain = Vector<Rational>::constant(d, 1);
-  if (on.key_norm) block.key_gain = Vector<Rational>::constant(d, 1);
+  if (on.query_norm) block.query_gain = Vector<Rational>::ones(d);
+  if (on.key_norm) block.key_gain = Vector<Rational>::ones(d);
   if (on.sink) block.sinks = column({0});
   block.causal = on.causal;
   return one;
@@ -47,7 +47,7 @@ BlockCase<Rational> free_block(Index d, Switches on) {
 BlockCase<Rational> small_block(Index d, Switches on, Matrix<Rational> tokens) {
   auto one = free_block(d, on);
   if (on.cap) one.block.cap = 15;  // scores 0, 1, 2 become 0, 5, 9
-  if (on.dropout) one.masks = {Matrix<Rational>::constant(tokens.rows(), tokens.rows(), 2)};
+  if (on.dropout) one.masks = {Matrix<Rational>::ones(tokens.rows(), tokens.rows()) * 2};
   one.inputs = {std::move(tokens)};
   return one;
 }
@@ -83,8 +83,7 @@ std::vector<Matrix<Rational>> sequences() {
     for (const int q1 : {1, -1}) {
       for (const int k0 : {1, -1, -3}) {
         for (const int k1 : {1, -1, -3}) {
-          Matrix<Rational> tokens(2, 5);
-          tokens << 1, q0, k0, k0, 0, 1, q1, k1, k1, 1;
+          const auto tokens = rows({{1, q0, k0, k0, 0}, {1, q1, k1, k1, 1}});
           all.push_back(std::move(tokens));
         }
       }
@@ -98,8 +97,7 @@ BlockCase<Rational> swept_block(Switches on) {
   one.block.scale = {1, 2};
   if (on.cap) one.block.cap = 45;  // scores 1, 2, 3 become 15, 27, 35
   if (on.dropout) {
-    one.masks.emplace_back(2, 2);
-    one.masks.back() << 2, 2, 0, 2;
+    one.masks.push_back({{2, 2}, {0, 2}});
   }
   one.inputs = sequences();
   return one;

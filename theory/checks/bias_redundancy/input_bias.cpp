@@ -20,7 +20,7 @@ bool has_zero(const Vector<Rational>& values) {
 
 /// u with X u = 1.
 std::optional<Matrix<Rational>> constant_functional(const Matrix<Rational>& inputs) {
-  return solve(inputs, Matrix<Rational>::constant(inputs.rows(), 1, 1));
+  return solve(inputs, Vector<Rational>::ones(inputs.rows()));
 }
 
 /// x - x₀ for every input but the first, in the rows.
@@ -76,10 +76,11 @@ QueryCase drawn_query(int index, Random& random) {
                 draw_vector(d, 2, random)};
   const int kind = index % 5;
   if (kind == 1)
-    one.inputs.col(0).set_constant(random.nonzero(-1, 1));    // a plane beside the origin
-  if (kind == 2) one.inputs.col(0).set_zero();                // a plane through it
-  if (kind == 3) one.inputs.each_row() = one.inputs.row(0);   // one input
-  if (kind == 4) one.inputs.row(0) = -one.inputs.row(m - 1);  // symmetric
+    one.inputs.col(0) =
+        Vector<Rational>::ones(m) * random.nonzero(-1, 1);  // a plane beside the origin
+  if (kind == 2) one.inputs.col(0).set_zero();              // a plane through it
+  if (kind == 3) one.inputs = Vector<Rational>::ones(m) * one.inputs.row(0);  // one input
+  if (kind == 4) one.inputs.row(0) = -one.inputs.row(m - 1);                  // symmetric
   const int weights = index / 5 % 5;
   if (weights == 1) one.key.set_zero();
   if (weights == 2) one.bias.set_zero();
@@ -88,8 +89,7 @@ QueryCase drawn_query(int index, Random& random) {
 }
 
 std::vector<QueryCase> query_cases(std::uint64_t seed) {
-  const NormOutput shifted{
-      Norm::kLayer, Vector<Rational>::constant(2, 1), Vector<Rational>::unit(2, 0)};
+  const NormOutput shifted{Norm::kLayer, Vector<Rational>::ones(2), Vector<Rational>::unit(2, 0)};
   std::vector<QueryCase> cases;
   cases.push_back({rows({{0}, {1}}), rows({{0}}), rows({{1}}), Vector<Rational>::unit(1, 0)});
   cases.push_back({shifted.samples(), rows({{0}, {0}}), rows({{1}, {0}}), cases[0].bias});
@@ -106,7 +106,7 @@ std::vector<NormOutput> norm_outputs(std::uint64_t seed) {
     cases.push_back({Norm::kRms, gain, shift});
   };
   for (const Index d : {2, 3}) {
-    const Vector<Rational> ones = Vector<Rational>::constant(d, 1);
+    const Vector<Rational> ones = Vector<Rational>::ones(d);
     add(ones, ones * Rational(0));
     add(ones, Vector<Rational>::unit(d, 0));
   }
@@ -221,7 +221,7 @@ std::optional<bool> norm_makes_constants(const NormOutput& one) {
     if (one.gain(j) == 0 && one.shift(j) != 0) return true;
   }
   if (one.norm == Norm::kRms || has_zero(one.gain)) return false;
-  return one.shift.cwise_quotient(one.gain).sum() != 0;
+  return one.shift.dot(one.gain.map([](const auto& gain) { return 1 / gain; })) != 0;
 }
 
 Verdict check_bias_reading_norm(const NormStatement& makes_bias, std::uint64_t seed) {

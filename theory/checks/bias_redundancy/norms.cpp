@@ -29,7 +29,7 @@ Normalised<Scalar> rms_norm(const Vector<Scalar>& z, const Scalar& epsilon) {
 
 template <typename Scalar>
 Normalised<Scalar> layer_norm(const Vector<Scalar>& z, const Scalar& epsilon) {
-  return rms_norm<Scalar>(z - Vector<Scalar>::constant(z.size(), mean(z)), epsilon);
+  return rms_norm<Scalar>(z - Vector<Scalar>::ones(z.size()) * mean(z), epsilon);
 }
 
 template struct Normalised<double>;

@@ -20,7 +20,7 @@ Verdict check_drop(const NormDrop& drop, bool projected, std::uint64_t seed) {
   Tally tally;
   for (const auto& law : token_laws(seed, kExactDraws)) {
     const auto norm = [&](const Matrix<Rational>& x) {
-      return projected ? squared_norm(x * law.up) : squared_norm(x);
+      return projected ? (x * law.up).squared_norm() : x.squared_norm();
     };
     const Rational before = law.expectation(norm), after = law.centred().expectation(norm);
     const Rational stated = drop(law.tokens(), norm(law.mean_row()));
@@ -56,7 +56,7 @@ ProductTerms terms_of(const TokenLaw& law, Activation activation) {
       largest = {std::max(largest.lower, a2.lower), std::max(largest.upper, a2.upper)};
       product = product + a2 * Enclosure(u(i) * u(i));
     }
-    const Enclosure weight(probability), u2(squared_norm(u));
+    const Enclosure weight(probability), u2(u.squared_norm());
     terms.u2 = terms.u2 + weight * u2;
     terms.a2 = terms.a2 + weight * largest;
     terms.product = terms.product + weight * product;
@@ -117,7 +117,7 @@ Verdict check_surrogate_falls(const SurrogatePrediction& says, std::uint64_t see
     const auto bound_before = before.u2 * before.a2, bound_after = after.u2 * after.a2;
     const auto falls = less(bound_after, bound_before);
     if (!falls) continue;
-    const Rational removed = Rational(law.tokens()) * squared_norm(law.mean_row() * law.up);
+    const Rational removed = Rational(law.tokens()) * (law.mean_row() * law.up).squared_norm();
     const SurrogateTerms terms{after.u2.lower, removed, before.a2, after.a2};
     tally.sizes(law.sizes());
     tally.record(*falls, says(terms), [&] {

@@ -16,7 +16,7 @@ TokenLaw scalar_law(const std::vector<Rational>& values) {
   TokenLaw law{{}, Matrix<Rational>::ones(1, 1), Matrix<Rational>::ones(1, 1)};
   const Rational each(std::size_t{1}, values.size());
   for (const auto& value : values) {
-    law.outcomes.push_back({each, Matrix<Rational>::constant(1, 1, value)});
+    law.outcomes.push_back({each, Matrix<Rational>{{value}}});
   }
   return law;
 }
@@ -36,8 +36,8 @@ TokenLaw draw_law(int kind, Random& random) {
   // A row orthogonal to the mean, so that W_u sends the mean to zero.
   const Matrix<Rational> mean = law.mean_row();
   if (kind == 3 && d == 2) {
-    const Matrix<Rational> column = (Matrix<Rational>(2, 1) << mean(0, 1), -mean(0, 0)).finished();
-    law.up = column * Matrix<Rational>::ones(1, f);
+    const Matrix<Rational> across{{mean(0, 1)}, {-mean(0, 0)}};
+    law.up = across * Matrix<Rational>::ones(1, f);
   }
   return law;
 }
@@ -56,7 +56,7 @@ Matrix<Rational> TokenLaw::mean_row() const {
 TokenLaw TokenLaw::centred() const {
   TokenLaw law = *this;
   const Matrix<Rational> mean = mean_row();
-  for (auto& outcome : law.outcomes) outcome.x.each_row() -= mean.row(0);
+  for (auto& outcome : law.outcomes) outcome.x = outcome.x.plus_row(-mean);
   return law;
 }
 

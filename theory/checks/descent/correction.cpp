@@ -26,8 +26,7 @@ constexpr double kTie = 1e-9;
 CorrectionCase diagonal_case(
     std::int64_t first, std::int64_t second, Index in, Index out, std::int64_t size) {
   CorrectionCase one;
-  one.sigma = Vector<Rational>(2);
-  one.sigma << Rational(first), Rational(second);
+  one.sigma = column({first, second});
   one.weight = one.sigma.as_diagonal();
   one.b_in = Vector<Rational>::unit(2, in);
   one.b_out = Vector<Rational>::unit(2, out) * Rational(size);
@@ -46,7 +45,7 @@ Reflection draw_reflection(Index n, Random& random) {
   for (auto& entry : axis) entry = random.nonzero(-2, 2);
   const Rational factor = axis.dot(axis);
   const Matrix<Rational> outer = axis * axis.transpose();
-  return {Matrix<Rational>::identity(n, n) * factor - outer * Rational(2), factor};
+  return {Matrix<Rational>::identity(n) * factor - outer * Rational(2), factor};
 }
 
 /// A vector whose length is whole: along one axis, or 3 and 4 along two.
@@ -72,7 +71,7 @@ CorrectionCase draw_case(Random& random) {
   for (auto& value : one.sigma) value = random.integer(1, 9);
   std::sort(one.sigma.begin(), one.sigma.end(), std::greater<>());
   Matrix<Rational> middle = Matrix<Rational>::zero(m, d);
-  middle.top_left(r, r) = one.sigma.as_diagonal();
+  middle.block(0, 0, r, r) = one.sigma.as_diagonal();
   const Matrix<Rational> half = left.matrix * middle;
   one.weight = half * right.matrix.transpose();
   one.sigma *= left.factor * right.factor;
@@ -122,7 +121,7 @@ double kappa(const Matrix<Rational>& a) {
 }
 
 Matrix<Rational> shifted(const Matrix<Rational>& a, const Rational& shift) {
-  return a - Matrix<Rational>::identity(a.rows(), a.cols()) * shift;
+  return a - Matrix<Rational>::identity(a.rows()) * shift;
 }
 
 }  // namespace

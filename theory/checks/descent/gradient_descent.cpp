@@ -17,7 +17,7 @@ namespace {
 constexpr int kDraws = 600, kSteps = 5, kPathSteps = 3;
 
 Matrix<Rational> number(std::int64_t value) {
-  return Matrix<Rational>::constant(1, 1, value);
+  return Matrix<Rational>{{value}};
 }
 
 /// η as a multiple of 1/tr H, which is below 1/λmax.
@@ -29,8 +29,8 @@ OffsetCase with_step(OffsetCase one, const Rational& share) {
 
 std::vector<OffsetCase> offset_cases(std::uint64_t seed) {
   const auto one = number(1), zero = number(0);
-  const Matrix<Rational> spread = (Matrix<Rational>(2, 1) << -1, 1).finished();
-  const Matrix<Rational> across = (Matrix<Rational>(1, 2) << 0, 1).finished();
+  const Matrix<Rational> spread = column({-1, 1});
+  const Matrix<Rational> across = rows({{0, 1}});
   std::vector<OffsetCase> cases{
       {zero, one.col(0), one.col(0), zero, 1},
       {spread, one.col(0), one.col(0), zero, Rational(1, 4)},
@@ -47,7 +47,7 @@ std::vector<OffsetCase> offset_cases(std::uint64_t seed) {
     if (i % 5 == 0) drawn.x.set_zero();
     if (i % 7 == 0) drawn.b_in.set_zero();
     if (i % 5 == 1) drawn.x.col(0).set_zero();
-    if (i % 5 == 1) drawn.b_in.tail(d - 1).set_zero();
+    if (i % 5 == 1) drawn.b_in.segment(1, d - 1).set_zero();
     if (i % 3 == 0) drawn.start = draw_matrix(m, d, 2, random);
     if (i % 6 == 0) drawn.start = drawn.start * drawn.hessian();  // on the range of H
     cases.push_back(with_step(std::move(drawn), random.pick<Rational>({{1, 2}, 1, {3, 2}})));
@@ -140,8 +140,7 @@ Verdict check_iterates(const Iterate& formula, std::uint64_t seed) {
 
 Matrix<Rational> derived_iterate(const OffsetCase& one, int t) {
   const Matrix<Rational> target = one.least_norm(), h = one.hessian();
-  const Matrix<Rational> contraction =
-      Matrix<Rational>::identity(h.rows(), h.cols()) - h * one.step;
+  const Matrix<Rational> contraction = Matrix<Rational>::identity(h.rows()) - h * one.step;
   Matrix<Rational> error = one.start - target;
   for (int i = 0; i < t; ++i) error = error * contraction;
   return target + error;
@@ -189,8 +188,8 @@ Verdict check_arrival(const OffsetPrediction& says, std::uint64_t seed) {
     const Matrix<Rational> target = one.least_norm();
     bool arrives = is_zero((iterates.back() - target) * null_basis(one.hessian()));
     for (std::size_t t = 1; t < iterates.size(); ++t) {
-      const Rational before = squared_norm(iterates[t - 1] - target);
-      arrives = arrives && (before == 0 || squared_norm(iterates[t] - target) < before);
+      const Rational before = (iterates[t - 1] - target).squared_norm();
+      arrives = arrives && (before == 0 || (iterates[t] - target).squared_norm() < before);
     }
     tally.sizes(one.sizes());
     tally.record(arrives, says(one), [&] {
@@ -238,7 +237,7 @@ Verdict check_rest(const OffsetPrediction& says, std::uint64_t seed) {
     const Matrix<Rational> target = one.least_norm(), rows = regressors(one);
     Rational largest = 0;
     for (Index i = 0; i < rows.rows(); ++i) {
-      const Rational size = squared_norm(sample_gradient(one, target, rows.row(i).transpose()));
+      const Rational size = sample_gradient(one, target, rows.row(i).transpose()).squared_norm();
       if (size > largest) largest = size;
     }
     tally.sizes(one.sizes());

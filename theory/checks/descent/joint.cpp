@@ -37,7 +37,7 @@ double kappa(const Matrix<Rational>& a) {
 }
 
 Matrix<Rational> shifted(const Matrix<Rational>& a, const Rational& shift) {
-  return a - Matrix<Rational>::identity(a.rows(), a.cols()) * shift;
+  return a - Matrix<Rational>::identity(a.rows()) * shift;
 }
 
 }  // namespace
@@ -45,9 +45,9 @@ Matrix<Rational> shifted(const Matrix<Rational>& a, const Rational& shift) {
 Matrix<Rational> joint_hessian_of(const GramCase& one) {
   const Index d = one.dimension();
   Matrix<Rational> joint(d + 1, d + 1);
-  joint.top_left(d, d) = one.second_moment();
-  joint.top_right(d, 1) = one.mu;
-  joint.bottom_left(1, d) = one.mu.transpose();
+  joint.block(0, 0, d, d) = one.second_moment();
+  joint.block(0, d, d, 1) = one.mu;
+  joint.block(d, 0, 1, d) = one.mu.transpose();
   joint(d, d) = 1;
   return joint;
 }
@@ -58,15 +58,15 @@ Matrix<Rational> weight_block(const GramCase& one) {
 
 Matrix<Rational> centred_problem(const GramCase& one) {
   const Index d = one.dimension();
-  Matrix<Rational> centred = Matrix<Rational>::identity(d + 1, d + 1);
-  centred.top_left(d, d) = one.sigma;
+  Matrix<Rational> centred = Matrix<Rational>::identity(d + 1);
+  centred.block(0, 0, d, d) = one.sigma;
   return centred;
 }
 
 Matrix<Rational> sheared_centred(const GramCase& one) {
   const Index d = one.dimension();
-  Matrix<Rational> shear = Matrix<Rational>::identity(d + 1, d + 1);
-  shear.top_right(d, 1) = one.mu;
+  Matrix<Rational> shear = Matrix<Rational>::identity(d + 1);
+  shear.block(0, d, d, 1) = one.mu;
   const Matrix<Rational> half = shear * centred_problem(one);
   return half * shear.transpose();
 }
@@ -121,7 +121,7 @@ std::vector<SpectrumPair> bias_beside_block(std::uint64_t seed) {
   for (const auto& one : unconstrained_cases(seed, 100)) {
     const Matrix<Rational> joint = joint_hessian(one);
     const Index block = one.weight.size();
-    pairs.push_back({one.text(), joint, joint.top_left(block, block)});
+    pairs.push_back({one.text(), joint, joint.block(0, 0, block, block)});
   }
   return pairs;
 }

@@ -129,7 +129,7 @@ std::string ConstantCase::text() const {
 
 std::vector<ConstantCase> constant_cases(std::uint64_t seed) {
   ConstantCase first;
-  first.block.query = first.block.key = Matrix<Rational>::identity(2, 2);
+  first.block.query = first.block.key = Matrix<Rational>::identity(2);
   first.sequences = {rows({{1, 1}}), rows({{-1, -1}})};
   first.symmetric = true;
   std::vector<ConstantCase> cases{first};

@@ -105,7 +105,7 @@ std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
   for (Index k = 2; k <= 5; ++k) {
     cases.push_back(plain("W_iso of rank one", slope(k), one_to(2)));
     cases.push_back(
-        plain("generic", Matrix<Rational>::identity(k, k), one_to(k) * one_to(k).transpose()));
+        plain("generic", Matrix<Rational>::identity(k), one_to(k) * one_to(k).transpose()));
   }
   for (auto& one : even_cases()) cases.push_back(std::move(one));
   Random random(seed);
@@ -119,10 +119,8 @@ std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
 std::vector<BranchCase> even_cases() {
   std::vector<BranchCase> cases;
   for (Index k = 2; k <= 5; ++k) {
-    const Matrix<Rational> identity = Matrix<Rational>::identity(k, k);
-    Matrix<Rational> tokens(2 * k, k);
-    tokens << identity, -identity;
-    cases.push_back(plain("± every axis", identity, tokens));
+    const Matrix<Rational> identity = Matrix<Rational>::identity(k);
+    cases.push_back(plain("± every axis", identity, below(identity, -identity)));
   }
   return cases;
 }
@@ -134,7 +132,7 @@ std::vector<BranchCase> concentrated_cases() {
       cases.push_back(plain("tokens on a ray", slope(k), one_to(n)));
       const Matrix<Rational> direction = one_to(k).transpose();
       cases.push_back(
-          plain("tokens on a ray", Matrix<Rational>::identity(k, k), one_to(n) * direction));
+          plain("tokens on a ray", Matrix<Rational>::identity(k), one_to(n) * direction));
     }
   }
   return cases;

@@ -64,7 +64,7 @@ Vector<Rational> BranchLayer::output(const Vector<Rational>& token,
 }
 
 std::vector<BranchLayer> branch_layers(std::uint64_t seed, int draws) {
-  const Matrix<Rational> one = Matrix<Rational>::constant(1, 1, 1);
+  const Matrix<Rational> one = Matrix<Rational>{{1}};
   std::vector<BranchLayer> layers{
       {one, one, Matrix<Rational>::zero(1, 1), one, one * Rational(2), one, {1, 2}}};
   Random random(seed);
@@ -86,9 +86,7 @@ std::vector<BranchLayer> branch_layers(std::uint64_t seed, int draws) {
 }
 
 bool offset_in_range(const BranchLayer& layer, const Vector<Rational>& offset) {
-  Matrix<Rational> both(layer.dimension(), layer.branch.cols() + 1);
-  both << layer.branch, offset;
-  return rank(both) == rank(layer.branch);
+  return solve(layer.branch, offset).has_value();
 }
 
 Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
@@ -97,7 +95,7 @@ Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
   BothSides sides;
   for (const auto& layer : branch_layers(seed, kLayers)) {
     Vector<Rational> offset = draw_vector(layer.dimension(), 2, random);
-    if (tally.cases() == 0) offset.set_ones();
+    if (tally.cases() == 0) offset = Vector<Rational>::ones(offset.size());
     const auto beta = beta_for(layer, offset);
     sides.see(beta.has_value());
     const bool stated = says(layer, offset);

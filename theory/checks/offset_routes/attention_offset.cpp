@@ -48,7 +48,7 @@ OutputRoute draw_route(Random& random) {
   auto source = draw_plain(random);
   const auto keep = random.pick<Rational>({Rational(1), Rational(9, 10), Rational(1, 2)});
   const auto t = std::min<Index>(source.weights.rows(), 3);
-  source.weights = Matrix<Rational>(source.weights.top_left(t, t));
+  source.weights = Matrix<Rational>(source.weights.block(0, 0, t, t));
   source.dropout = ones(t, t);
   const auto d_v = random.integer(1, 3), d_model = random.integer(1, 3);
   Matrix<Rational> projection = draw_matrix(d_v, d_model, 2, random);
@@ -134,7 +134,8 @@ Matrix<Rational> one_copy_a_row(const AttentionCase& one) {
 }
 
 Matrix<Rational> row_sums_of_weights(const AttentionCase& one) {
-  return one.probabilities().sum_of_cols() * one.offset.transpose();
+  return one.probabilities() * Vector<Rational>::ones(one.probabilities().cols()) *
+         one.offset.transpose();
 }
 
 Verdict check_transmitted(const TransmittedOffset& states,
@@ -181,9 +182,7 @@ bool always_reconstructs(const OutputRoute& /*route*/) {
 
 bool reconstructs(const OutputRoute& route) {
   if (route.wanted == Vector<Rational>::zero(route.wanted.size())) return true;
-  Matrix<Rational> extended(route.projection.rows() + 1, route.projection.cols());
-  extended << route.projection, route.wanted.transpose();
-  return route.keep == 1 && rank(extended) == rank(route.projection);
+  return route.keep == 1 && solve(route.projection.transpose(), route.wanted).has_value();
 }
 
 Verdict check_reconstruction(const Reconstructs& says, const std::vector<OutputRoute>& routes) {

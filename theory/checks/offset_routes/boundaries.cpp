@@ -125,7 +125,7 @@ Verdict check_boundary_shift(const BoundaryShift& states, std::uint64_t seed) {
     for (const auto place : {Place::kOwn, Place::kNext}) {
       const auto stated = states(pair, place);
       for (const int at : {0, 1, -2}) {
-        const Vector<Rational> x = Vector<Rational>::constant(pair.first.d(), at);
+        const Vector<Rational> x = Vector<Rational>::ones(pair.first.d()) * at;
         const auto actual = added(pair, place, x);
         bool agrees = stated.size() == static_cast<Index>(actual.size());
         for (Index k = 0; agrees && k < stated.size(); ++k) {

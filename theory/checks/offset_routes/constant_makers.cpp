@@ -28,22 +28,18 @@ GatedLayer hidden(Gate gate, Matrix<Rational> up, Matrix<Rational> gates) {
 }
 
 Matrix<Rational> mirrored(const Matrix<Rational>& columns) {
-  Matrix<Rational> both(columns.rows(), 2 * columns.cols());
-  both << columns, -columns;
-  return both;
+  return beside(columns, -columns);
 }
 
 Matrix<Rational> without_column(const Matrix<Rational>& a, Index dropped) {
-  Matrix<Rational> kept(a.rows(), a.cols() - 1);
-  kept << a.middle_cols(0, dropped), a.middle_cols(dropped + 1, a.cols() - 1 - dropped);
-  return kept;
+  return beside(a.middle_cols(0, dropped), a.middle_cols(dropped + 1, a.cols() - 1 - dropped));
 }
 
 /// Units whose products (u·x)(g·x) add up to ‖x‖²: u the columns of a basis, g those of its dual.
 GatedLayer draw_constant_maker(Gate gate, Index d, Random& random) {
   Matrix<Rational> basis = draw_matrix(d, d, 2, random);
-  if (rank(basis) < d) basis = Matrix<Rational>::identity(d, d);
-  const Matrix<Rational> dual = solve(basis.transpose(), Matrix<Rational>::identity(d, d)).value();
+  if (rank(basis) < d) basis = Matrix<Rational>::identity(d);
+  const Matrix<Rational> dual = solve(basis.transpose(), Matrix<Rational>::identity(d)).value();
   auto layer = hidden(gate, mirrored(basis), mirrored(dual));
   const auto kind = random.integer(0, 3);
   const auto unit = random.integer(0, 2 * d - 1);
@@ -55,7 +51,7 @@ GatedLayer draw_constant_maker(Gate gate, Index d, Random& random) {
 }
 
 std::vector<GatedLayer> layers(std::uint64_t seed) {
-  const auto plane = mirrored(Matrix<Rational>::identity(2, 2));
+  const auto plane = mirrored(Matrix<Rational>::identity(2));
   std::vector<GatedLayer> all{hidden(Gate::kSilu, plane, plane),
                               hidden(Gate::kRelu, plane, plane),
                               hidden(Gate::kSilu, rows({{1}}), rows({{1}})),
@@ -128,7 +124,7 @@ std::pair<std::vector<Rational>, Rational> gate_class(Gate gate, const Vector<Ra
 }  // namespace
 
 GatedLayer mirrored_units(Gate gate, const Vector<Rational>& target, Index d) {
-  const auto units = mirrored(Matrix<Rational>::identity(d, d));
+  const auto units = mirrored(Matrix<Rational>::identity(d));
   auto layer = hidden(gate, units, units);
   layer.down = Vector<Rational>::ones(2 * d) * (target / Rational(d)).transpose();
   return layer;
@@ -212,7 +208,7 @@ std::optional<bool> balanced(const GatedLayer& units) {
     at += d;
   }
   Vector<Rational> right = Vector<Rational>::zero(left.rows());
-  right.head(d * d) = (Rational(Index{4}, d) * Matrix<Rational>::identity(d, d)).reshaped();
+  right.segment(0, d * d) = (Rational(Index{4}, d) * Matrix<Rational>::identity(d)).reshaped();
   return solve(left, right).has_value();
 }
 

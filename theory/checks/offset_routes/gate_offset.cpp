@@ -24,12 +24,11 @@ GatedLayer single(Gate gate, int u, int g) {
 InputOffset draw_offset(Gate gate, Index d_ff, Random& random) {
   const auto d = random.integer(1, 3), d_model = d_ff == 1 ? 1 : random.integer(1, 2);
   auto layer = without_bias(draw_layer(gate, d, d_ff, d_model, random));
-  if (d_ff == 1) layer.down.set_ones();
+  if (d_ff == 1) layer.down = Matrix<Rational>::ones(layer.down.rows(), layer.down.cols());
   Vector<Rational> offset = draw_vector(d, 2, random);
   if (random.integer(0, 3) == 0) {
     // An offset that the first unit, or one of its factors, does not see.
-    Matrix<Rational> seen(2, d);
-    seen << layer.up.col(0).transpose(), layer.gates.col(0).transpose();
+    const auto seen = below(layer.up.col(0).transpose(), layer.gates.col(0).transpose());
     const auto unseen = null_basis(seen.middle_rows(0, random.integer(1, 2)));
     if (unseen.cols() > 0) offset = unseen.col(0);
   }
@@ -78,7 +77,7 @@ std::vector<Vector<Rational>> InputOffset::probes() const {
   for (Index i = 0; i < d; ++i) {
     for (const int sign : {1, -1}) {
       points.push_back(sign * Vector<Rational>::unit(d, i));
-      Vector<Rational> generic = Vector<Rational>::constant(d, Rational(sign, 3));
+      Vector<Rational> generic = Vector<Rational>::ones(d) * Rational(sign, 3);
       generic(i) = Rational(7 * sign, 2);
       points.push_back(std::move(generic));
     }

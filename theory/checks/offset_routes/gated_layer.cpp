@@ -115,17 +115,11 @@ GatedLayer without_bias(GatedLayer layer) {
 
 GatedLayer beside(const GatedLayer& left, const GatedLayer& right) {
   assert(left.gate == right.gate && left.d() == right.d() && left.d_model() == right.d_model());
-  const Index units = left.d_ff() + right.d_ff();
-  GatedLayer both{left.gate,
-                  Matrix<Rational>(left.d(), units),
-                  Matrix<Rational>(left.d(), units),
-                  Vector<Rational>(units),
-                  Matrix<Rational>(units, left.d_model())};
-  both.up << left.up, right.up;
-  both.gates << left.gates, right.gates;
-  both.bias << left.bias, right.bias;
-  both.down << left.down, right.down;
-  return both;
+  return {left.gate,
+          beside(left.up, right.up),
+          beside(left.gates, right.gates),
+          below(left.bias, right.bias),
+          below(left.down, right.down)};
 }
 
 GatedLayer draw_layer(Gate gate, Index d, Index d_ff, Index d_model, Random& random) {

@@ -12,9 +12,7 @@ namespace kappascope::theory {
 namespace {
 
 bool parallel(const Vector<Rational>& a, const Vector<Rational>& b) {
-  Matrix<Rational> both(a.size(), 2);
-  both << a, b;
-  return rank(both) <= 1;
+  return rank(beside(a, b)) <= 1;
 }
 
 /// The row of least mean-square error for an output of 1: normal equations of the outcomes μ ± x.

@@ -30,9 +30,7 @@ std::vector<NoisyOffset> offsets_with(bool regular, std::uint64_t seed) {
 
 /// b_in + x for every outcome of x, one a row.
 Matrix<Rational> outcomes(const NoisyOffset& one) {
-  Matrix<Rational> all(2 * one.samples.rows(), one.samples.cols());
-  all << one.samples, -one.samples;
-  return all.plus_row(one.offsets.in.transpose());
+  return below(one.samples, -one.samples).plus_row(one.offsets.in.transpose());
 }
 
 Rational mean_error(const Matrix<Rational>& inputs,

@@ -35,8 +35,8 @@ std::optional<Matrix<Rational>> solve_optimality(const OffsetPair& pair) {
   const Index n = pair.in.size(), m = pair.out.size();
   Matrix<Rational> conditions = Matrix<Rational>::zero(n + 1, n + 1);
   for (Index i = 0; i < n; ++i) conditions(i, i) = 2;
-  conditions.top_right(n, 1) = pair.in;
-  conditions.bottom_left(1, n) = pair.in.transpose();
+  conditions.block(0, n, n, 1) = pair.in;
+  conditions.block(n, 0, 1, n) = pair.in.transpose();
   Matrix<Rational> right = Matrix<Rational>::zero(n + 1, m);
   right.row(n) = pair.out.transpose();
   const auto solution = solve(conditions, right);
@@ -49,7 +49,7 @@ std::string text_of(const std::optional<Matrix<Rational>>& map) {
 }
 
 double norm_of(const std::optional<Matrix<Rational>>& map) {
-  return map ? std::sqrt(squared_norm(*map).to_double()) : 0;
+  return map ? std::sqrt((*map).squared_norm().to_double()) : 0;
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ Verdict check_least_norm(const LeastNorm& states, std::uint64_t seed) {
   for (const auto& fit : offset_fits(seed)) {
     const Rational stated = states(fit.offsets);
     const Matrix<Rational> least = fit.map() - fit.deviation;
-    const bool reached = rank(least) <= 1 && squared_norm(least) == stated;
+    const bool reached = rank(least) <= 1 && least.squared_norm() == stated;
     const bool undercut =
         definiteness(room_below(stated, fit.map())) == Definiteness::kPositiveDefinite;
     tally.sizes({{"n", fit.offsets.in.size()}, {"m", fit.offsets.out.size()}});
@@ -105,7 +105,7 @@ Verdict check_least_norm(const LeastNorm& states, std::uint64_t seed) {
                       fit.text(),
                       stated.text(),
                       undercut ? "and that of Δ is less"
-                               : "and b_out b_inᵀ/‖b_in‖² has " + squared_norm(least).text()),
+                               : "and b_out b_inᵀ/‖b_in‖² has " + least.squared_norm().text()),
           operator_norm(undercut ? fit.map() : least),
           std::sqrt(stated.to_double())};
     });

@@ -48,7 +48,7 @@ Matrix<Rational> draw_samples(Index n, Random& random) {
     case 1:
       return draw_matrix(1, n, 3, random);
     case 2:
-      return Rational(random.integer(1, 3)) * Matrix<Rational>::identity(n, n);
+      return Rational(random.integer(1, 3)) * Matrix<Rational>::identity(n);
     default:
       return draw_matrix(random.integer(1, 5), n, 3, random);
   }

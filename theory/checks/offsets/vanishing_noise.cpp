@@ -108,9 +108,7 @@ Verdict check_limit(const LimitFormula& states, std::uint64_t seed) {
 }
 
 bool along_eigenvector(const Matrix<Rational>& sigma0, const Vector<Rational>& b_in) {
-  Matrix<Rational> pair(b_in.size(), 2);
-  pair << b_in, sigma0 * b_in;
-  return rank(pair) == 1;
+  return rank(beside(b_in, sigma0 * b_in)) == 1;
 }
 
 Verdict check_limit_condition(const LimitCondition& says, std::uint64_t seed) {

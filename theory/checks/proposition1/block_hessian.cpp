@@ -33,11 +33,11 @@ Matrix<Rational> intercept_hessian(const RegressionCase& one) {
 /// along a direction in which it does not curve.
 std::optional<Matrix<Rational>> eliminate_tail(const Matrix<Rational>& hessian, Index kept) {
   const Index rest = hessian.rows() - kept;
-  const Matrix<Rational> cross = hessian.bottom_left(rest, kept);
-  const auto response = solve(hessian.bottom_right(rest, rest), cross);
+  const Matrix<Rational> cross = hessian.block(kept, 0, rest, kept);
+  const auto response = solve(hessian.block(kept, kept, rest, rest), cross);
   if (!response) return std::nullopt;
   const Matrix<Rational> lowered = cross.transpose() * *response;
-  return hessian.top_left(kept, kept) - lowered;
+  return hessian.block(0, 0, kept, kept) - lowered;
 }
 
 void compare_exactly(const RegressionCase& one,
@@ -70,8 +70,8 @@ void compare_in_floating_point(const MomentFormula& formula, std::uint64_t seed,
     const auto n = random.integer(1, 60), d = random.integer(1, 24), m = random.integer(1, 8);
     Matrix<double> phi = draw(n, d);
     const double offset = i % 4 == 0 ? 0 : static_cast<double>(random.integer(1, 1000));
-    phi.each_row() += offset * draw(1, d).row(0);
-    if (i % 5 == 0) phi.col(0).set_constant(offset);
+    phi = phi.plus_row(offset * draw(1, d));
+    if (i % 5 == 0) phi.col(0) = Vector<double>::ones(phi.rows()) * offset;
     const Vector<double> mu = phi.mean_of_rows().transpose();
     const Matrix<double> centred = phi.plus_row(-mu.transpose());
     const Matrix<double> sigma = centred.transpose() * centred / static_cast<double>(n);
@@ -98,7 +98,7 @@ Verdict check_block(const MomentFormula& formula, std::uint64_t seed) {
   for (auto one : unconstrained_cases(seed, kDraws)) {
     one.bias.set_zero();
     const Index kept = one.weight.size();
-    const Matrix<Rational> block = bias_hessian(one).top_left(kept, kept);
+    const Matrix<Rational> block = bias_hessian(one).block(0, 0, kept, kept);
     compare_exactly(
         one, block, kron_identity(formula.exact(one.sigma(), one.mu()), one.d_model()), tally);
   }
@@ -124,8 +124,8 @@ Matrix<Rational> joint_hessian(const RegressionCase& one) {
   const Vector<Rational> shifted = one.shifted_mean();
   const Vector<Rational> residual = one.mean_residual();
   Matrix<Rational> hessian(d * m + d, d * m + d);
-  hessian.top_left(d * m, d * m) = kron_identity(one.sigma() + shifted * shifted.transpose(), m);
-  hessian.bottom_right(d, d) = w * w.transpose();
+  hessian.block(0, 0, d * m, d * m) = kron_identity(one.sigma() + shifted * shifted.transpose(), m);
+  hessian.block(d * m, d * m, d, d) = w * w.transpose();
   for (Index j = 0; j < d; ++j) {
     for (Index k = 0; k < m; ++k) {
       for (Index i = 0; i < d; ++i) {

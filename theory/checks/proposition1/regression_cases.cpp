@@ -71,14 +71,14 @@ RegressionCase draw_stationary(Random& random) {
   }
   IntegerMatrix residuals = draw_matrix(n, m, random);
   residuals.row(n - 1) = -residuals.middle_rows(0, n - 1).sum_of_rows();
-  if (random.integer(0, 1) == 0) residuals.each_row() += null_vector(weight).transpose();
+  if (random.integer(0, 1) == 0) residuals = residuals.plus_row(null_vector(weight).transpose());
   return with_residuals(std::move(phi), weight, std::move(bias), residuals);
 }
 
 RegressionCase one_sample(std::int64_t phi,
                           const IntegerMatrix& weight,
                           const IntegerMatrix& residual) {
-  return with_residuals(IntegerMatrix::constant(1, weight.rows(), phi),
+  return with_residuals(IntegerMatrix::ones(1, weight.rows()) * phi,
                         weight,
                         IntegerVector::zero(weight.rows()),
                         residual);
@@ -118,32 +118,26 @@ std::string RegressionCase::text() const {
 
 std::int64_t RegressionCase::bias_loss(const IntegerVector& parameters) const {
   const auto w = weight_of(parameters, d_ff(), d_model());
-  return residual(*this, w, parameters.tail(d_ff())).squared_norm();
+  return residual(*this, w, parameters.segment(weight.size(), d_ff())).squared_norm();
 }
 
 std::int64_t RegressionCase::intercept_loss(const IntegerVector& parameters) const {
   const auto w = weight_of(parameters, d_ff(), d_model());
   const IntegerMatrix output = phi * w - target;
-  return output.plus_row(parameters.tail(d_model()).transpose()).squared_norm();
+  return output.plus_row(parameters.segment(weight.size(), d_model()).transpose()).squared_norm();
 }
 
 IntegerVector RegressionCase::bias_parameters() const {
-  IntegerVector parameters(d_ff() * d_model() + d_ff());
-  parameters << weight.transpose().reshaped(), bias;
-  return parameters;
+  return below(weight.transpose().reshaped(), bias);
 }
 
 IntegerVector RegressionCase::intercept_parameters() const {
-  IntegerVector parameters = IntegerVector::zero(d_ff() * d_model() + d_model());
-  parameters.head(weight.size()) = weight.transpose().reshaped();
-  return parameters;
+  return below(weight.transpose().reshaped(), IntegerVector(d_model()));
 }
 
 std::vector<RegressionCase> stationary_cases(std::uint64_t seed, int draws) {
   const IntegerMatrix zero = IntegerMatrix::zero(1, 1), one = IntegerMatrix::ones(1, 1);
-  IntegerMatrix wide(1, 2), tall(2, 1);
-  wide << 1, 0;
-  tall << 1, 1;
+  const IntegerMatrix wide{{1, 0}}, tall{{1}, {1}};
   std::vector<RegressionCase> cases;
   cases.push_back(one_sample(1, one, zero));
   cases.push_back(one_sample(1, tall, zero));
@@ -164,7 +158,7 @@ std::vector<RegressionCase> unconstrained_cases(std::uint64_t seed, int draws) {
     const auto d = random.integer(1, 3), m = random.integer(1, 3);
     const IntegerMatrix weight = draw_weight(d, m, random);
     IntegerMatrix phi = draw_matrix(n, d, random);
-    if (i % 4 == 0) phi.each_row() = phi.row(0);  // constant features: Σ = 0
+    if (i % 4 == 0) phi = IntegerMatrix::ones(n) * phi.row(0);  // constant features: Σ = 0
     cases.push_back({phi, weight, draw_matrix(d, 1, random), draw_matrix(n, m, random)});
   }
   return cases;

@@ -102,7 +102,7 @@ void compare_in_floating_point(const TopBound& bound, std::uint64_t seed, Tally&
     std::sort(lambda.begin(), lambda.end(), std::greater<>());
     const double scale = std::pow(10, static_cast<double>(random.integer(-3, 3)));
     for (auto& value : mean) value = scale * (2 * random.uniform() - 1);
-    if (draw % 5 == 0) mean.tail(d - 1).set_zero();
+    if (draw % 5 == 0) mean.segment(1, d - 1).set_zero();
     if (draw % 5 == 1) mean(0) = 0;
 
     // The statement is exact arithmetic's; rounding to 2⁻⁴⁰ makes the case one for both.

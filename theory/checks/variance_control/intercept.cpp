@@ -29,7 +29,7 @@ Rational least_loss(const ReadoutCase& one) {
   const Matrix<Rational> base = one.phi * one.weight - one.target;
   const auto over_c = quadratic_of(
       [&](const Vector<Rational>& c) -> Rational {
-        return squared_norm(base.plus_row(c.transpose())) / Rational(2 * base.rows());
+        return base.plus_row(c.transpose()).squared_norm() / Rational(2 * base.rows());
       },
       base.cols());
   return over_c.at(over_c.stationary_point().value());
@@ -61,9 +61,7 @@ Verdict check_intercept_solved(const ReadoutPrediction& says, std::uint64_t seed
 }
 
 std::optional<bool> intercept_in_row_space(const ReadoutCase& one) {
-  Matrix<Rational> extended(one.weight.rows() + 1, one.weight.cols());
-  extended << one.weight, one.intercept().transpose();
-  return rank(extended) == rank(one.weight);
+  return solve(one.weight.transpose(), one.intercept()).has_value();
 }
 
 Verdict check_excess_loss(const ExcessFormula& formula, std::uint64_t seed) {
@@ -87,7 +85,7 @@ Rational normal_equation_excess(const ReadoutCase& one) {
   const Vector<Rational> wanted = one.intercept();
   const Matrix<Rational> right = one.weight * wanted, left = one.weight * one.weight.transpose();
   const Matrix<Rational> b = solve(left, right).value();
-  return squared_norm(wanted - one.weight.transpose() * b) / 2;
+  return (wanted - one.weight.transpose() * b).squared_norm() / 2;
 }
 
 Verdict check_centring_is_optimal(const ReadoutPrediction& says, std::uint64_t seed) {

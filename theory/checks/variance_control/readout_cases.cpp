@@ -23,7 +23,7 @@ Matrix<Rational> draw_weight(Index d, Index m, Random& random) {
 Matrix<Rational> draw_features(Index n, Index d, Random& random) {
   Matrix<Rational> phi = draw_matrix(n, d, 3, random);
   const auto kind = random.integer(0, 7);
-  if (kind == 0) phi.each_row() = phi.row(0);
+  if (kind == 0) phi = Vector<Rational>::ones(n) * phi.row(0);
   if (kind == 1) phi.row(n - 1) -= phi.sum_of_rows();  // mean zero
   return phi;
 }
@@ -47,7 +47,7 @@ ReadoutCase with_residuals(Matrix<Rational> phi,
 }
 
 Matrix<Rational> number(std::int64_t value) {
-  return Matrix<Rational>::constant(1, 1, value);
+  return Matrix<Rational>{{value}};
 }
 
 /// Each row of `phi` with each row of `noise`.
@@ -94,13 +94,13 @@ std::string ReadoutCase::text() const {
 }
 
 Rational ReadoutCase::loss() const {
-  return squared_norm(residuals()) / Rational(2 * phi.rows());
+  return residuals().squared_norm() / Rational(2 * phi.rows());
 }
 
 std::vector<ReadoutCase> readout_cases(std::uint64_t seed, int draws) {
   const Vector<Rational> no_bias = Vector<Rational>::zero(1);
-  const Matrix<Rational> wide = (Matrix<Rational>(1, 2) << 1, 0).finished();
-  const Matrix<Rational> across = (Matrix<Rational>(1, 2) << 0, 1).finished();
+  const Matrix<Rational> wide = rows({{1, 0}});
+  const Matrix<Rational> across = rows({{0, 1}});
   std::vector<ReadoutCase> cases;
   for (const std::int64_t target : {0, 2, 1}) {
     cases.push_back({number(1), number(1), no_bias, number(target)});

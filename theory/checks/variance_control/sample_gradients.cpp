@@ -144,9 +144,7 @@ Verdict check_covariance_falls(const ReadoutPrediction& says, std::uint64_t seed
 
 std::optional<bool> shifted_mean_shrinks(const ReadoutCase& one) {
   const Vector<Rational> mu = one.mu(), shifted = mu + one.bias;
-  Matrix<Rational> both(mu.size(), 2);
-  both << mu, shifted;
-  return rank(both) <= 1 && squared_norm(shifted) <= squared_norm(mu);
+  return rank(beside(mu, shifted)) <= 1 && shifted.squared_norm() <= mu.squared_norm();
 }
 
 }  // namespace kappascope::theory

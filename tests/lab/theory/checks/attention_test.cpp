@@ -69,11 +69,10 @@ TEST_CASE("exact attention is attention") {
 
 TEST_CASE("by hand: a causal row of scores 0 and ln 2 with a sink of logit 0") {
   AttentionBlock<double> block;
-  block.query = block.key = block.value = block.output = Matrix<double>::identity(1, 1);
+  block.query = block.key = block.value = block.output = Matrix<double>::identity(1);
   block.causal = true;
   block.sinks = Vector<double>::zero(1);
-  Matrix<double> x(2, 1);
-  x << 0, std::sqrt(std::numbers::ln2);
+  const Matrix<double> x{{0}, {std::sqrt(std::numbers::ln2)}};
   const auto p = attention_weights(block, x, 0);
   CHECK(p(0, 0) == Approx(0.5));
   CHECK(p(0, 1) == 0);
@@ -88,16 +87,15 @@ TEST_CASE("a window hides what is as far away as it is wide") {
   block.window = 2;
   const Matrix<double> x = Matrix<double>::zero(3, 1);
   const auto p = attention_weights(block, x, 0);
-  Matrix<double> expected(3, 3);
-  expected << 0.5, 0.5, 0, 1 / 3.0, 1 / 3.0, 1 / 3.0, 0, 0.5, 0.5;
+  const Matrix<double> expected{{0.5, 0.5, 0}, {1 / 3.0, 1 / 3.0, 1 / 3.0}, {0, 0.5, 0.5}};
   CHECK((p - expected).largest_magnitude() < 1e-15);
 }
 
 TEST_CASE("rotary scores depend on the distance of two tokens only") {
   AttentionBlock<double> block;
-  block.query = block.key = block.value = block.output = Matrix<double>::identity(2, 2);
+  block.query = block.key = block.value = block.output = Matrix<double>::identity(2);
   block.rotary = {{std::cos(1.0), std::sin(1.0)}};
-  const Matrix<double> x = Matrix<double>::constant(6, 2, 0.5);
+  const Matrix<double> x = Matrix<double>::ones(6, 2) * 0.5;
   const Matrix<double> p = attention_weights(block, x, 0);
   for (Index n = 1; n + 1 < 6; ++n) {
     // One step back and one step ahead have the same cosine for equal tokens.

@@ -12,8 +12,7 @@ TEST_CASE("five-point differences are exact for a quartic") {
     const auto x = at(0), y = at(1);
     return x * x * x * x + 3 * x * x * y * y + x * y + 5;
   };
-  IntegerVector at(2);
-  at << 2, -1;
+  const IntegerVector at{{2}, {-1}};
   const auto hessian = polynomial_hessian(f, at);
   CHECK(hessian(0, 0) == 12 * 4 + 6);
   CHECK(hessian(0, 1) == 12 * 2 * -1 + 1);

@@ -55,8 +55,8 @@ TEST_CASE("the cases hold every kind in number and both ends of the bound") {
 TEST_CASE("the first layer of the offsets is nothing but its bias") {
   const auto layer = branch_layers(1, 0).front();
   for (const int token : {-3, 0, 1, 7}) {
-    const Vector<Rational> x = Vector<Rational>::constant(1, token);
-    CHECK(layer.output(x, Vector<Rational>::constant(1, 1))(0) == 1);
+    const Vector<Rational> x = Vector<Rational>::ones(1) * token;
+    CHECK(layer.output(x, Vector<Rational>::ones(1))(0) == 1);
     CHECK(layer.output(x, Vector<Rational>::zero(1))(0) == 0);
   }
 }

@@ -13,10 +13,10 @@ TEST_CASE("token laws are laws, and centring leaves no mean") {
   for (const auto& law : token_laws(1, 400)) {
     CAPTURE(law.text());
     REQUIRE(law.expectation([](const Matrix<Rational>&) { return Rational(1); }) == 1);
-    REQUIRE(squared_norm(law.centred().mean_row()) == 0);
-    const bool mean = squared_norm(law.mean_row()) != 0;
+    REQUIRE(law.centred().mean_row().squared_norm() == 0);
+    const bool mean = law.mean_row().squared_norm() != 0;
     with_mean += mean ? 1 : 0;
-    vanishing += mean && squared_norm(law.mean_row() * law.up) == 0 ? 1 : 0;
+    vanishing += mean && (law.mean_row() * law.up).squared_norm() == 0 ? 1 : 0;
     two_tokens += law.tokens() == 2 ? 1 : 0;
   }
   CHECK(with_mean > 200);

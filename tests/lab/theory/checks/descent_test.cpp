@@ -18,10 +18,10 @@ TEST_CASE("the joint Hessian is that of the loss with a free intercept") {
     const Vector<Rational> target = one.target.col(0);
     const auto loss = quadratic_of(
         [&](const Vector<Rational>& at) -> Rational {
-          const Vector<Rational> output = one.phi * at.head(d);
+          const Vector<Rational> output = one.phi * at.segment(0, d);
           const Vector<Rational> residual =
-              output + Vector<Rational>::constant(target.size(), at(d)) - target;
-          return squared_norm(residual) / Rational(2 * target.size());
+              output + Vector<Rational>::ones(target.size()) * at(d) - target;
+          return residual.squared_norm() / Rational(2 * target.size());
         },
         d + 1);
     GramCase moments;
@@ -32,8 +32,7 @@ TEST_CASE("the joint Hessian is that of the loss with a free intercept") {
 }
 
 TEST_CASE("gradient descent takes the steps that its contraction says") {
-  Matrix<double> isotropic = Matrix<double>::identity(2, 2) * 3, golden(2, 2);
-  golden << 2, 1, 1, 1;
+  const Matrix<double> isotropic = Matrix<double>::identity(2) * 3, golden{{2, 1}, {1, 1}};
   CHECK(steps_to_converge(isotropic) == 1);
   const double kappa = (7 + 3 * std::sqrt(5.0)) / 2;
   const double expected = std::log(1e-6) / std::log((kappa - 1) / (kappa + 1));
@@ -51,9 +50,7 @@ TEST_CASE("fewer steps on J than beside it would leave the verdict open") {
 }
 
 TEST_CASE("the minimiser of least norm solves the normal equations without a part on the kernel") {
-  OffsetCase one{Matrix<Rational>::zero(1, 2), Vector<Rational>(2), Vector<Rational>(1), {}, 1};
-  one.b_in << 3, 4;
-  one.b_out << 50;
+  OffsetCase one{Matrix<Rational>::zero(1, 2), column({3, 4}), column({50}), {}, 1};
   one.start = Matrix<Rational>::zero(1, 2);
   const auto found = one.least_norm();
   CHECK(found(0, 0) == 6);  // Lemma 1: 50·(3, 4)/25
@@ -63,9 +60,8 @@ TEST_CASE("the minimiser of least norm solves the normal equations without a par
 
 TEST_CASE("the corrected weight takes b_in to what it was and b_out") {
   CorrectionCase one;
-  one.weight = Matrix<Rational>::identity(2, 2);
-  one.b_in = Vector<Rational>(2);
-  one.b_in << 3, 4;
+  one.weight = Matrix<Rational>::identity(2);
+  one.b_in = column({3, 4});
   one.b_out = Vector<Rational>::unit(2, 0);
   const Vector<Rational> sent = one.corrected() * one.b_in;
   CHECK(sent(0) == 4);

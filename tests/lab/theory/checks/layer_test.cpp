@@ -11,7 +11,7 @@ using namespace kappascope::theory;
 
 TEST_CASE("the layer of ones gives the numbers of the witness") {
   const auto layer = asger_layers(1, 0).front();
-  const Matrix<Rational> tokens = Matrix<Rational>::constant(1, 1, 1);
+  const Matrix<Rational> tokens = Matrix<Rational>{{1}};
   // σ(1) stands at 3/4: G = 2·3/4 - 1/2, S = 3/4·1.
   CHECK(layer.gate_factor(tokens)(0, 0) == 1);
   CHECK(layer.spatial_factor(tokens)(0, 0) == Rational(3, 4));

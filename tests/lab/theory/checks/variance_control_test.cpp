@@ -10,8 +10,7 @@
 using namespace kappascope::theory;
 
 TEST_CASE("a quadratic is recovered from its values, with its stationary point") {
-  Matrix<Rational> hessian(2, 2);
-  hessian << 2, 1, 1, 3;
+  const auto hessian = rows({{2, 1}, {1, 3}});
   const Vector<Rational> gradient = Vector<Rational>::unit(2, 0) * Rational(5);
   const ExactFunction f = [&](const Vector<Rational>& x) -> Rational {
     const Vector<Rational> curved = hessian * x;
@@ -33,15 +32,15 @@ TEST_CASE("a quadratic is recovered from its values, with its stationary point")
 TEST_CASE("optimal cases have residuals with mean zero, independent ones also no correlation") {
   int centred = 0, silent = 0;
   for (const auto& one : optimal_cases(1, 400)) {
-    REQUIRE(squared_norm(column_mean(one.residuals())) == 0);
-    centred += squared_norm(one.mu() + one.bias) == 0 ? 1 : 0;
-    silent += squared_norm(one.residuals()) == 0 ? 1 : 0;
+    REQUIRE(column_mean(one.residuals()).squared_norm() == 0);
+    centred += (one.mu() + one.bias).squared_norm() == 0 ? 1 : 0;
+    silent += one.residuals().squared_norm() == 0 ? 1 : 0;
   }
   CHECK(centred > 50);
   CHECK(silent > 50);
   for (const auto& one : independent_cases(1, 400)) {
     const Matrix<Rational> residuals = one.residuals();
-    REQUIRE(squared_norm(column_mean(residuals)) == 0);
+    REQUIRE(column_mean(residuals).squared_norm() == 0);
     const Matrix<Rational> squares = one.phi.cwise_product(one.phi);
     const Matrix<Rational> cross = squares.transpose() * residuals.cwise_product(residuals);
     const Vector<Rational> product_of_means = column_mean(squares);
@@ -57,7 +56,7 @@ TEST_CASE("readout cases are wide and tall, of full and of deficient rank") {
     wide += one.weight.cols() > one.weight.rows() ? 1 : 0;
     tall += one.weight.cols() < one.weight.rows() ? 1 : 0;
     deficient += rank(one.weight) < std::min(one.weight.rows(), one.weight.cols()) ? 1 : 0;
-    no_target += squared_norm(one.mean_target()) == 0 ? 1 : 0;
+    no_target += one.mean_target().squared_norm() == 0 ? 1 : 0;
   }
   CHECK(wide > 80);
   CHECK(tall > 80);

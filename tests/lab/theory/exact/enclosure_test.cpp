@@ -101,8 +101,7 @@ TEST_CASE("an order is told only where the enclosures lie apart") {
 }
 
 TEST_CASE("the ends of a spectrum are enclosed, and so is the condition number") {
-  Matrix<Rational> golden(2, 2);
-  golden << 2, 1, 1, 1;  // eigenvalues (3 ± √5)/2
+  const Matrix<Rational> golden{{2, 1}, {1, 1}};  // eigenvalues (3 ± √5)/2
   const auto ends = extreme_eigenvalues(golden);
   CHECK(encloses(ends.min, (3 - std::sqrt(5.0)) / 2, 1e-8));
   CHECK(encloses(ends.max, (3 + std::sqrt(5.0)) / 2, 1e-8));

@@ -74,7 +74,7 @@ Twins input_twins() {
   };
   const auto only_where_it_drops_out = [](const QueryCase& one) {
     const Vector<Rational> added = one.inputs * one.key * one.bias;
-    return std::optional(added == Vector<Rational>::constant(added.size(), added(0)));
+    return std::optional(added == Vector<Rational>::ones(added.size()) * added(0));
   };
   const auto forgets_gain = [](NormOutput one) {
     for (auto& gain : one.gain) gain = gain == 0 ? 0 : 1;

@@ -33,11 +33,11 @@ Matrix<Rational> iterate_without_mean(const OffsetCase& one, int t) {
 }
 
 std::optional<bool> starts_at_zero(const OffsetCase& one) {
-  return squared_norm(one.start) == 0;
+  return one.start.squared_norm() == 0;
 }
 
 std::optional<bool> no_spread(const OffsetCase& one) {
-  return squared_norm(one.x) == 0;
+  return one.x.squared_norm() == 0;
 }
 
 /// Without the neighbours: what the norm of the correction alone would allow below.

@@ -41,7 +41,8 @@ Twins attention_twins() {
         [] {
           return check_transmitted(
               [](const AttentionCase& one) -> Matrix<Rational> {
-                return one.dropout.sum_of_cols() / Rational(one.dropout.cols()) *
+                const Index tokens = one.dropout.cols();
+                return one.dropout * Vector<Rational>::ones(tokens) / Rational(tokens) *
                        one.offset.transpose();
               },
               altered_attention(kSeed));

@@ -19,7 +19,7 @@ std::optional<bool> yes(const ReadoutCase& /*one*/) {
 }
 
 std::optional<bool> weight_is_not_zero(const ReadoutCase& one) {
-  return squared_norm(one.weight) != 0;
+  return one.weight.squared_norm() != 0;
 }
 
 Matrix<Rational> without_mean(const Matrix<Rational>& sigma,
@@ -59,7 +59,7 @@ Twins intercept_twins() {
         [] {
           return check_sample_gradients(
               [](const ReadoutCase& one) -> std::optional<bool> {
-                return squared_norm(one.mu() + one.bias) == 0;
+                return (one.mu() + one.bias).squared_norm() == 0;
               },
               kSeed);
         }}},
@@ -67,14 +67,14 @@ Twins intercept_twins() {
        {[] {
           return check_centring_is_optimal(
               [](const ReadoutCase& one) -> std::optional<bool> {
-                return squared_norm(one.mean_target()) == 0;
+                return one.mean_target().squared_norm() == 0;
               },
               kSeed);
         },
         [] {
           return check_centring_is_optimal(
               [](const ReadoutCase& one) -> std::optional<bool> {
-                return squared_norm(one.intercept()) == 0;
+                return one.intercept().squared_norm() == 0;
               },
               kSeed);
         }}},
@@ -178,7 +178,7 @@ Twins masking_twins() {
         [] {
           return check_descent_centres(
               [](const ReadoutCase& one) -> std::optional<bool> {
-                return squared_norm(one.mu()) != 0;
+                return one.mu().squared_norm() != 0;
               },
               kSeed);
         }}},
