@@ -52,7 +52,7 @@ Enclosure least(const Matrix<Rational>& a, double guess, double width) {
   require(less_shift(a, around.lower) == Definiteness::kPositiveDefinite &&
               less_shift(a, around.upper) == Definiteness::kNeither,
           "no end of the spectrum of {} was found near {}",
-          text(a),
+          a,
           guess);
   return around;
 }
@@ -76,7 +76,7 @@ Enclosure operator*(const Enclosure& a, const Enclosure& b) {
 }
 
 Enclosure operator/(const Enclosure& a, const Enclosure& b) {
-  require(b.lower > 0 || b.upper < 0, "the divisor {} may be zero", b.text());
+  require(b.lower > 0 || b.upper < 0, "the divisor {} may be zero", b);
   return a * Enclosure{1 / b.upper, 1 / b.lower};
 }
 
@@ -97,7 +97,7 @@ Enclosure as_printed(const std::string& decimal) {
 }
 
 Enclosure exp_enclosure(const Rational& x) {
-  require(x >= -40 && x <= 40, "e^x is enclosed for |x| <= 40, got x = {}", x.text());
+  require(x >= -40 && x <= 40, "e^x is enclosed for |x| <= 40, got x = {}", x);
   return {exp_rounded(x, MPFR_RNDD), exp_rounded(x, MPFR_RNDU)};
 }
 
@@ -118,7 +118,7 @@ Extremes extreme_eigenvalues(const Matrix<Rational>& a) {
 
 Enclosure kappa_enclosure(const Matrix<Rational>& a) {
   const auto [min, max] = extreme_eigenvalues(a);
-  require(min.lower > 0, "κ needs a positive definite matrix, got {}", text(a));
+  require(min.lower > 0, "κ needs a positive definite matrix, got {}", a);
   return {max.lower / min.upper, max.upper / min.lower};
 }
 

@@ -63,3 +63,10 @@ inline bool is_zero(const Matrix<Rational>& a) {
 std::string text(const Matrix<Rational>& a);
 
 }  // namespace kappascope::theory
+
+template <std::derived_from<kappascope::theory::Matrix<kappascope::theory::Rational>> T>
+struct fmt::formatter<T> : fmt::formatter<std::string> {
+  auto format(const T& value, fmt::format_context& context) const {
+    return fmt::formatter<std::string>::format(kappascope::theory::text(value), context);
+  }
+};

@@ -4,6 +4,7 @@
 #include <mpfr.h>
 // FLINT 3 declares what it has for MPFR only behind it.
 #include <flint/fmpq.h>
+#include <fmt/format.h>
 
 #include <compare>
 #include <concepts>
@@ -81,4 +82,17 @@ class Rational {
   fmpq_t value_;
 };
 
+/// What has a text() is written by fmt as that text.
+template <typename T>
+concept HasText = requires(const T& value) {
+  { value.text() } -> std::convertible_to<std::string>;
+};
+
 }  // namespace kappascope::theory
+
+template <kappascope::theory::HasText T>
+struct fmt::formatter<T> : fmt::formatter<std::string> {
+  auto format(const T& value, fmt::format_context& context) const {
+    return fmt::formatter<std::string>::format(value.text(), context);
+  }
+};

@@ -56,10 +56,9 @@ void judge_infimum(const Enclosure& stated, Tally& tally) {
   const auto witness = [](const Rational& end, const char* what) {
     return [end, what] {
       const Enclosure value = depth(-end);
-      return Witness{
-          fmt::format("m = {}: m·e^(1+m) is {}, so {}", (-end).text(), value.text(6), what),
-          value.upper.to_double(),
-          1};
+      return Witness{fmt::format("m = {}: m·e^(1+m) is {}, so {}", -end, value.text(6), what),
+                     value.upper.to_double(),
+                     1};
     };
   };
   const Enclosure deepest = depth(-stated.lower), shallowest = depth(-stated.upper);
@@ -74,7 +73,7 @@ void judge_infimum(const Enclosure& stated, Tally& tally) {
 }  // namespace
 
 std::string AsgerGate::text() const {
-  return fmt::format("α = {}, β = {}", alpha.text(), beta.text());
+  return fmt::format("α = {}, β = {}", alpha, beta);
 }
 
 std::vector<AsgerGate> published_gates(std::uint64_t seed) {
@@ -127,8 +126,8 @@ Verdict check_gate_range(const RangeStatement& says, const std::vector<AsgerGate
       tally.record(taken == stated, [&] {
         const Rational width = 1 + 2 * gate.alpha;
         return Witness{fmt::format("{}: G = {} asks for σ(βx) = {}, which {}",
-                                   gate.text(),
-                                   y.text(),
+                                   gate,
+                                   y,
                                    width == 0 ? "0/0" : ((y + gate.alpha) / width).text(),
                                    taken ? "some x gives" : "no x gives"),
                        taken ? 1.0 : 0.0,
@@ -151,7 +150,7 @@ Verdict check_silu_range(const SiluRange& says) {
     const Enclosure value = silu_enclosure(g);
     const auto describe = [&](const Rational& bound) {
       return [&value, &g, bound] {
-        return Witness{fmt::format("g = {}: gσ(g) is {}", g.text(), value.text()),
+        return Witness{fmt::format("g = {}: gσ(g) is {}", g, value),
                        value.lower.to_double(),
                        bound.to_double()};
       };
@@ -174,8 +173,7 @@ Verdict check_in_unit_interval(const InUnitInterval& says) {
     const bool inside = value.lower >= 0 && value.upper <= 1;
     tally.sizes({{"g", whole(g)}});
     tally.record(inside == says(g), [&] {
-      return Witness{
-          fmt::format("g = {}: gσ(g) is {}", g.text(), value.text()), value.lower.to_double(), 1};
+      return Witness{fmt::format("g = {}: gσ(g) is {}", g, value), value.lower.to_double(), 1};
     });
   }
   return tally.verdict("gσ(g)", "the end of [0, 1]", "exact");
@@ -190,9 +188,8 @@ Verdict check_reaches_lower(const ReachesLower& says) {
     if (overlap(value, Enclosure(1))) continue;
     tally.sizes({{"α in hundredths", percent}});
     tally.record((value.lower > 1) == says(alpha), [&] {
-      return Witness{fmt::format("α = {}: α·e^(1+α) is {}", alpha.text(), value.text()),
-                     value.lower.to_double(),
-                     1};
+      return Witness{
+          fmt::format("α = {}: α·e^(1+α) is {}", alpha, value), value.lower.to_double(), 1};
     });
   }
   return tally.verdict("α·e^(1+α)", "1, where -α is SwiGLU's least value", "exact");

@@ -119,9 +119,9 @@ Verdict check_gradient_grows(GradientPath path, const std::vector<GateLaw>& laws
                                    "range before",
                                    law.text,
                                    path == GradientPath::kGate ? "gate" : "value path",
-                                   energy.text(),
-                                   ranges[i].text(),
-                                   before.text()),
+                                   energy,
+                                   ranges[i],
+                                   before),
                        energy.to_double(),
                        before.to_double()};
       });
@@ -146,10 +146,10 @@ Verdict check_gradient_growth(GradientPath path,
       tally.compare(energy / base, says(alpha, law), [&] {
         return fmt::format("{}, α = {}: E[gradient²] through the {} is {}, and {} at α = 0",
                            law.text,
-                           alpha.text(),
+                           alpha,
                            name,
-                           energy.text(),
-                           base.text());
+                           energy,
+                           base);
       });
     }
   }

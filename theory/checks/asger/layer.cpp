@@ -132,10 +132,10 @@ Verdict check_interaction(bool stated, const TokenLayer& layer, std::uint64_t se
                                  "stays is {} before and {} after",
                                  d,
                                  one.down.cols(),
-                                 text(seen.before),
-                                 text(seen.after),
-                                 seen.output_before.text(),
-                                 seen.output_after.text()),
+                                 seen.before,
+                                 seen.after,
+                                 seen.output_before,
+                                 seen.output_after),
                      seen.output_after.to_double(),
                      seen.output_before.to_double()};
     });
@@ -167,9 +167,9 @@ Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
     tally.sizes({{"d", d}, {"f", layer.up.rows()}, {"tokens", tokens.rows()}});
     tally.record(differs == stated, [&] {
       return Witness{fmt::format("W_u = {}, W_s = {}, V_s = {}: S {}",
-                                 text(layer.up),
-                                 text(layer.spatial),
-                                 text(layer.value),
+                                 layer.up,
+                                 layer.spatial,
+                                 layer.value,
                                  differs ? "differs between tokens" : "is zero at every token"),
                      differs ? 1.0 : 0.0,
                      stated ? 1.0 : 0.0};

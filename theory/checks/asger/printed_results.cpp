@@ -50,7 +50,7 @@ Witness describe(const ArmDifference& arms, const Test& test, const char* bound)
                       arms.text,
                       arms.runs,
                       bound,
-                      test.t_squared.text(),
+                      test.t_squared,
                       test.degrees,
                       bound,
                       confidence),
@@ -66,10 +66,10 @@ Verdict check_token_budget(const TokenBudget& says) {
   tally.record(overlap(tokens, says.total), [&] {
     return Witness{fmt::format("{}: the product is in [{}, {}], the total in [{}, {}]",
                                says.text,
-                               tokens.lower.text(),
-                               tokens.upper.text(),
-                               says.total.lower.text(),
-                               says.total.upper.text()),
+                               tokens.lower,
+                               tokens.upper,
+                               says.total.lower,
+                               says.total.upper),
                    tokens.lower.to_double(),
                    says.total.lower.to_double()};
   });
@@ -82,8 +82,8 @@ Verdict check_tokens_suffice(const TokenBudget& says) {
   tally.record(tokens.upper <= says.total.lower, [&] {
     return Witness{fmt::format("{}: at most {} tokens are read, at least {} are there",
                                says.text,
-                               tokens.upper.text(),
-                               says.total.lower.text()),
+                               tokens.upper,
+                               says.total.lower),
                    tokens.upper.to_double(),
                    says.total.lower.to_double()};
   });

@@ -14,7 +14,7 @@ double exponential(double score) {
 
 Rational exponential(const Rational& score) {
   const std::int64_t whole = std::llround(score.to_double());
-  require(score == whole, "2^score is a fraction for whole scores only, got {}", score.text());
+  require(score == whole, "2^score is a fraction for whole scores only, got {}", score);
   Rational power = 1, base = 2;
   for (std::int64_t rest = std::abs(whole); rest > 0; rest /= 2) {
     if (rest % 2 == 1) power *= base;

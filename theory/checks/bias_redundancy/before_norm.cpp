@@ -149,12 +149,10 @@ std::vector<TokenCase> token_cases(std::uint64_t seed) {
 std::string BatchCase::text() const {
   std::string out;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    out += fmt::format("{}batch {} at momentum {}",
-                       i == 0 ? "" : ", then ",
-                       theory::text(batches[i]),
-                       momenta[i].text());
+    out +=
+        fmt::format("{}batch {} at momentum {}", i == 0 ? "" : ", then ", batches[i], momenta[i]);
   }
-  return fmt::format("{}, b = {}, ε = {}", out, bias.text(), epsilon.text());
+  return fmt::format("{}, b = {}, ε = {}", out, bias, epsilon);
 }
 
 std::optional<bool> batch_norm_forgets(const BatchCase& one, BatchMode mode) {
@@ -187,7 +185,7 @@ Verdict check_before_batch_norm(const BatchStatement& same_outputs, std::uint64_
       const bool is_same = same(with, without);
       tally.sizes({{"batches", std::ssize(one.batches)}, {"rows", one.batches.back().size()}});
       tally.record(is_same == *stated, [&] {
-        return witness(fmt::format("{}; {}", one.text(), to_string(mode)), with, without);
+        return witness(fmt::format("{}; {}", one, to_string(mode)), with, without);
       });
     }
   }
@@ -195,7 +193,7 @@ Verdict check_before_batch_norm(const BatchStatement& same_outputs, std::uint64_
 }
 
 std::string TokenCase::text() const {
-  return fmt::format("{}, b = {}, ε = {}", to_string(norm), theory::text(bias), epsilon.text());
+  return fmt::format("{}, b = {}, ε = {}", to_string(norm), bias, epsilon);
 }
 
 std::optional<bool> norm_forgets(const TokenCase& one) {
@@ -219,7 +217,7 @@ Verdict check_before_norm(const TokenStatement& same_outputs, std::uint64_t seed
     }
     tally.sizes({{"features", one.bias.size()}});
     tally.record(all_same == *stated, [&] {
-      return witness(fmt::format("{}, z = {}", one.text(), theory::text(shown)),
+      return witness(fmt::format("{}, z = {}", one, shown),
                      normalise(one.norm, shown + one.bias, one.epsilon),
                      normalise(one.norm, shown, one.epsilon));
     });
@@ -237,12 +235,11 @@ Verdict check_no_other_parameters(const TokenStatement& replaceable, std::uint64
     twice.numerator *= Rational(2);
     tally.sizes({{"features", one.bias.size()}});
     tally.record(same(at_twice, twice) == *stated, [&] {
-      return Witness{fmt::format("{}: norm(2b) + norm(0) = {} and 2 norm(b) = {}",
-                                 one.text(),
-                                 text(at_twice),
-                                 text(twice)),
-                     largest(at_twice),
-                     largest(twice)};
+      return Witness{
+          fmt::format(
+              "{}: norm(2b) + norm(0) = {} and 2 norm(b) = {}", one, text(at_twice), text(twice)),
+          largest(at_twice),
+          largest(twice)};
     });
   }
   return tally.verdict("norm(2b) + norm(0)", "2 norm(b)", "exact");

@@ -218,7 +218,7 @@ std::string text(const BlockCase<Rational>& one, const Matrix<Rational>& input) 
   if (one.on.query_norm) out += ", query norm";
   if (one.on.key_norm) out += ", key norm";
   if (one.on.cap) {
-    out += fmt::format(", scores s capped to {0}(2^s - 1)/(2^s + 1)", block.cap.text());
+    out += fmt::format(", scores s capped to {0}(2^s - 1)/(2^s + 1)", block.cap);
   }
   if (one.on.sink) out += ", a sink of logit " + theory::text(block.sinks);
   if (one.on.causal) out += ", causal";

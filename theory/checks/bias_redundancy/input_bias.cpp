@@ -156,11 +156,8 @@ ShiftCase drawn_shift(int index, Random& random) {
 }  // namespace
 
 std::string QueryCase::text() const {
-  return fmt::format("inputs x in the rows of {}, W_Q = {}, W_K = {}, b_Q = {}",
-                     theory::text(inputs),
-                     theory::text(query),
-                     theory::text(key),
-                     theory::text(bias));
+  return fmt::format(
+      "inputs x in the rows of {}, W_Q = {}, W_K = {}, b_Q = {}", inputs, query, key, bias);
 }
 
 std::optional<bool> query_bias_replaceable(const QueryCase& one) {
@@ -212,8 +209,7 @@ Matrix<Rational> NormOutput::samples() const {
 }
 
 std::string NormOutput::text() const {
-  return fmt::format(
-      "{} with γ = {}, β = {}", to_string(norm), theory::text(gain), theory::text(shift));
+  return fmt::format("{} with γ = {}, β = {}", to_string(norm), gain, shift);
 }
 
 std::optional<bool> norm_makes_constants(const NormOutput& one) {
@@ -260,13 +256,10 @@ Verdict check_shift(const ShiftStatement& other, std::uint64_t seed) {
     const Matrix<Rational> after = attention(other(one.block, one.shift), shifted.samples());
     tally.sizes({{"width", one.shift.size()}, {"heads", one.block.heads}});
     tally.record(before == after, [&] {
-      return Witness{fmt::format("{}, Δ = {}: the outputs {} become {}",
-                                 one.norm.text(),
-                                 theory::text(one.shift),
-                                 text(before),
-                                 text(after)),
-                     before(0, 0).to_double(),
-                     after(0, 0).to_double()};
+      return Witness{
+          fmt::format("{}, Δ = {}: the outputs {} become {}", one.norm, one.shift, before, after),
+          before(0, 0).to_double(),
+          after(0, 0).to_double()};
     });
   }
   return tally.verdict("output at β", "output at β + Δ", "exact");

@@ -44,7 +44,7 @@ Witness witness(const BlockCase<Rational>& one, const Comparison& found) {
   }
   return {fmt::format("{} (weights ∝ 2^score): output {} {}",
                       text(one, *found.input),
-                      text(found.with),
+                      found.with,
                       found.same ? "stays" : "becomes " + text(found.without)),
           found.with(row, 0).to_double(),
           found.without(row, 0).to_double()};
@@ -186,12 +186,12 @@ Verdict check_post_norm(const PostNormStatement& other, std::uint64_t seed) {
     tally.record(same, [&] {
       return Witness{fmt::format("x = {}, Δ = {}: the norm after attention reads {} and then {}; "
                                  "after the feed-forward part {} and then {}",
-                                 text(one.x),
-                                 text(one.shift),
-                                 text(before),
-                                 text(after),
-                                 text(feed_forward_sublayer(one)),
-                                 text(feed_forward_sublayer(changed))),
+                                 one.x,
+                                 one.shift,
+                                 before,
+                                 after,
+                                 feed_forward_sublayer(one),
+                                 feed_forward_sublayer(changed)),
                      before(0, 0).to_double(),
                      after(0, 0).to_double()};
     });

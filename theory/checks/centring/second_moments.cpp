@@ -26,11 +26,8 @@ Verdict check_drop(const NormDrop& drop, bool projected, std::uint64_t seed) {
     const Rational stated = drop(law.tokens(), norm(law.mean_row()));
     tally.sizes(law.sizes());
     tally.compare(before - after, stated, [&] {
-      return fmt::format("{}: {} becomes {}, the statement takes away {}",
-                         law.text(),
-                         before.text(),
-                         after.text(),
-                         stated.text());
+      return fmt::format(
+          "{}: {} becomes {}, the statement takes away {}", law, before, after, stated);
     });
   }
   return projected ? tally.verdict("E‖U‖² - E‖U'‖²", "the stated drop", "exact")
@@ -91,11 +88,11 @@ Verdict check_product_bound(const ProductPrediction& says,
       tally.sizes(law.sizes());
       tally.record(!*exceeds, says(terms), [&] {
         return Witness{fmt::format("{}, A = {}: E‖U⊙A‖² = {}, E‖U‖² = {}, E‖A‖_∞² = {}",
-                                   law.text(),
+                                   law,
                                    activation == Activation::kLinear ? "G" : "silu(G)",
-                                   terms.product.text(),
-                                   terms.u2.text(),
-                                   terms.a2.text()),
+                                   terms.product,
+                                   terms.u2,
+                                   terms.a2),
                        terms.product.middle(),
                        bound.middle()};
       });
@@ -124,15 +121,15 @@ Verdict check_surrogate_falls(const SurrogatePrediction& says, std::uint64_t see
       return Witness{
           fmt::format("{}: E‖U‖² from {} to {}, E‖silu(G)‖_∞² from {} to {}, their product from {} "
                       "to {}, E‖S‖² from {} to {}",
-                      law.text(),
-                      before.u2.text(),
-                      after.u2.text(),
-                      before.a2.text(),
-                      after.a2.text(),
-                      bound_before.text(),
-                      bound_after.text(),
-                      before.product.text(),
-                      after.product.text()),
+                      law,
+                      before.u2,
+                      after.u2,
+                      before.a2,
+                      after.a2,
+                      bound_before,
+                      bound_after,
+                      before.product,
+                      after.product),
           bound_after.middle(),
           bound_before.middle()};
     });

@@ -50,7 +50,7 @@ Rational last_positive(const Function& f, std::int64_t low, std::int64_t high, s
 }
 
 std::string name(const Rational& x) {
-  return fmt::format("silu({}) = {}", x.text(), silu_enclosure(x).text());
+  return fmt::format("silu({}) = {}", x, silu_enclosure(x));
 }
 
 Witness witness(const Pair& at, const char* says) {
@@ -86,7 +86,7 @@ Verdict check_lipschitz(const Enclosure& stated) {
     tally.sizes({{"x", whole(pair.left)}});
     tally.sizes({{"x", whole(pair.right)}});
     tally.record(!exceeds, [&] {
-      return witness(pair, fmt::format("they differ by more than {}", allowed.text()).c_str());
+      return witness(pair, fmt::format("they differ by more than {}", allowed).c_str());
     });
   }
   const auto constant = silu_lipschitz_constant();
@@ -125,7 +125,7 @@ Verdict check_rises(const std::optional<Enclosure>& turn) {
     const Enclosure zero;
     const auto first = less(sign(turn->lower), zero), last = less(zero, sign(turn->upper));
     const auto text = [&](const Rational& x) {
-      return fmt::format("1 + x + e^x = {:.6f} at x = {}", sign(x).middle(), x.text());
+      return fmt::format("1 + x + e^x = {:.6f} at x = {}", sign(x).middle(), x);
     };
     if (!first || !last) {
       tally.record_rounded(false, 0, 0, 0);

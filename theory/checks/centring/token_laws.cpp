@@ -78,11 +78,8 @@ std::string TokenLaw::text() const {
     values += (values.empty() ? "" : ", ") + theory::text(outcome.x);
     probabilities += (probabilities.empty() ? "" : ", ") + outcome.probability.text();
   }
-  return fmt::format("X in {{{}}} with probabilities {{{}}}, W_u = {}, W_g = {}",
-                     values,
-                     probabilities,
-                     theory::text(up),
-                     theory::text(gate));
+  return fmt::format(
+      "X in {{{}}} with probabilities {{{}}}, W_u = {}, W_g = {}", values, probabilities, up, gate);
 }
 
 std::vector<TokenLaw> token_laws(std::uint64_t seed, int draws) {

@@ -73,8 +73,8 @@ Verdict check_perplexity(const std::vector<Perplexity>& says) {
     tally.record(inside, [&] {
       return Witness{fmt::format("a loss printed as {} is a perplexity in {}, as stated {}",
                                  one.loss,
-                                 found.text(),
-                                 one.value.text()),
+                                 found,
+                                 one.value),
                      found.middle(),
                      one.value.middle()};
     });
@@ -99,7 +99,7 @@ Verdict check_highest_rate(const HighestRate& says, const std::vector<int>& step
       return fmt::format("{} steps with a warm-up of {}: the rate reaches {} of its peak",
                          count,
                          kWarmup,
-                         highest.text());
+                         highest);
     });
   }
   return tally.verdict("highest rate over the peak", "as stated", "exact");

@@ -131,10 +131,7 @@ Matrix<Rational> CorrectionCase::corrected() const {
 }
 
 std::string CorrectionCase::text() const {
-  return fmt::format("W = {}, b_in = {}, b_out = {}",
-                     theory::text(weight),
-                     theory::text(Matrix<Rational>(b_in)),
-                     theory::text(Matrix<Rational>(b_out)));
+  return fmt::format("W = {}, b_in = {}, b_out = {}", weight, b_in, b_out);
 }
 
 Verdict check_correction_inflates(const CorrectionPrediction& says, std::uint64_t seed) {
@@ -156,13 +153,10 @@ Verdict check_correction_inflates(const CorrectionPrediction& says, std::uint64_
     const double confirmed =
         kappa_of_ascending(exact->front().to_double(), exact->back().to_double());
     tally.record((confirmed >= before) == *stated, [&] {
-      return Witness{fmt::format("{}: W + Δ = {}, κ {} becomes {}",
-                                 one.text(),
-                                 theory::text(corrected),
-                                 before,
-                                 confirmed),
-                     confirmed,
-                     before};
+      return Witness{
+          fmt::format("{}: W + Δ = {}, κ {} becomes {}", one, corrected, before, confirmed),
+          confirmed,
+          before};
     });
   }
   return tally.verdict("κ(W + Δ)", "κ(W)", "search, witness exact");
@@ -183,12 +177,12 @@ Verdict check_singular_bounds(const SingularBoundsFormula& formula, std::uint64_
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: the squared singular values are the eigenvalues of {}, the "
                                  "bounds are {} to {} and {} to {}",
-                                 one.text(),
-                                 theory::text(square),
-                                 bounds.bottom_from.text(),
-                                 bounds.bottom_to.text(),
-                                 bounds.top_from.text(),
-                                 bounds.top_to.text()),
+                                 one,
+                                 square,
+                                 bounds.bottom_from,
+                                 bounds.bottom_to,
+                                 bounds.top_from,
+                                 bounds.top_to),
                      kappa(one.corrected()),
                      (bounds.top_to / bounds.bottom_to).to_double()};
     });

@@ -109,12 +109,8 @@ Sizes OffsetCase::sizes() const {
 }
 
 std::string OffsetCase::text() const {
-  return fmt::format("x = {}, b_in = {}, b_out = {}, Δ_0 = {}, η = {}",
-                     theory::text(x),
-                     theory::text(Matrix<Rational>(b_in)),
-                     theory::text(Matrix<Rational>(b_out)),
-                     theory::text(start),
-                     step.text());
+  return fmt::format(
+      "x = {}, b_in = {}, b_out = {}, Δ_0 = {}, η = {}", x, b_in, b_out, start, step);
 }
 
 Verdict check_iterates(const Iterate& formula, std::uint64_t seed) {
@@ -127,11 +123,9 @@ Verdict check_iterates(const Iterate& formula, std::uint64_t seed) {
       tally.sizes(one.sizes());
       tally.sizes({{"steps", t}});
       tally.record(actual == stated, [&] {
-        return Witness{
-            fmt::format(
-                "{}: Δ_{} = {}, the statement says {}", one.text(), t, text(actual), text(stated)),
-            actual(0, 0).to_double(),
-            stated(0, 0).to_double()};
+        return Witness{fmt::format("{}: Δ_{} = {}, the statement says {}", one, t, actual, stated),
+                       actual(0, 0).to_double(),
+                       stated(0, 0).to_double()};
       });
     }
   }
@@ -168,11 +162,11 @@ Verdict check_mean_of_paths(const Iterate& formula, std::uint64_t seed) {
       tally.record(mean == stated, [&] {
         return Witness{fmt::format("{}: the mean of {} paths after {} steps is {}, the statement "
                                    "says {}",
-                                   one.text(),
+                                   one,
                                    paths.size(),
                                    t,
-                                   text(mean),
-                                   text(stated)),
+                                   mean,
+                                   stated),
                        mean(0, 0).to_double(),
                        stated(0, 0).to_double()};
       });
@@ -193,13 +187,10 @@ Verdict check_arrival(const OffsetPrediction& says, std::uint64_t seed) {
     }
     tally.sizes(one.sizes());
     tally.record(arrives, says(one), [&] {
-      return Witness{fmt::format("{}: Δ_1 = {}, Δ_2 = {}, Δ* = {}",
-                                 one.text(),
-                                 text(iterates[1]),
-                                 text(iterates[2]),
-                                 text(target)),
-                     iterates.back()(0, 0).to_double(),
-                     target(0, 0).to_double()};
+      return Witness{
+          fmt::format("{}: Δ_1 = {}, Δ_2 = {}, Δ* = {}", one, iterates[1], iterates[2], target),
+          iterates.back()(0, 0).to_double(),
+          target(0, 0).to_double()};
     });
   }
   return tally.verdict("Δ_5 by gradient descent", "Δ*", "exact");
@@ -218,10 +209,9 @@ Verdict check_is_exact_fit(const OffsetPrediction& says, std::uint64_t seed) {
     const Matrix<Rational> found = one.least_norm();
     tally.sizes(one.sizes());
     tally.record(fit == found, says(one), [&] {
-      return Witness{
-          fmt::format("{}: Δ* = {}, b_out b_inᵀ/‖b_in‖² = {}", one.text(), text(found), text(fit)),
-          found(0, 0).to_double(),
-          fit(0, 0).to_double()};
+      return Witness{fmt::format("{}: Δ* = {}, b_out b_inᵀ/‖b_in‖² = {}", one, found, fit),
+                     found(0, 0).to_double(),
+                     fit(0, 0).to_double()};
     });
   }
   return tally.verdict("Δ*", "b_out b_inᵀ/‖b_in‖²", "exact");
@@ -243,9 +233,9 @@ Verdict check_rest(const OffsetPrediction& says, std::uint64_t seed) {
     tally.sizes(one.sizes());
     tally.record(largest == 0, says(one), [&] {
       return Witness{fmt::format("{}: at Δ* = {} the largest squared gradient of a sample is {}",
-                                 one.text(),
-                                 text(target),
-                                 largest.text()),
+                                 one,
+                                 target,
+                                 largest),
                      largest.to_double(),
                      0};
     });

@@ -92,11 +92,11 @@ Verdict check_no_worse(const CaseMatrix& alone, std::uint64_t seed) {
           fmt::format(
               "Σ = {}, μ = {}: joint {} has κ = {:.4f}, {} has κ = {:.4f}; to 1e-6 gradient "
               "descent takes {} steps on the first, {} on the second, {} on diag(Σ, 1)",
-              text(one.sigma),
-              text(Matrix<Rational>(one.mu)),
-              text(joint),
+              one.sigma,
+              one.mu,
+              joint,
               bounds_with.middle(),
-              text(other),
+              other,
               bounds_without.middle(),
               steps_to_converge(to_double(joint)),
               steps_to_converge(to_double(other)),
@@ -141,10 +141,10 @@ Verdict check_ends_enclose(const std::vector<SpectrumPair>& pairs) {
                       pair.text,
                       found.front(),
                       found.back(),
-                      text(pair.wide),
+                      pair.wide,
                       ends.min.middle(),
                       ends.max.middle(),
-                      text(pair.narrow)),
+                      pair.narrow),
           found.back(),
           ends.max.middle()};
     });

@@ -69,8 +69,8 @@ Verdict check_share_bound(const ShareBound& bound, std::uint64_t seed) {
       tally.record(share <= stated, [&] {
         return Witness{fmt::format("{}, η = {}: after {} steps the excess loss is {:.6g} of the "
                                    "first, the bound says {:.6g}",
-                                   one.text(),
-                                   eta.text(),
+                                   one,
+                                   eta,
                                    k,
                                    share.to_double(),
                                    stated.to_double()),
@@ -100,8 +100,8 @@ Verdict check_offset_steps(const std::vector<OffsetTarget>& says) {
     tally.record(with == one.with && without == one.without, [&] {
       return Witness{fmt::format("Σ = {}, μ = {}: {} steps with the intercept and {} without, the "
                                  "statement says {} and {}",
-                                 text(one.sigma),
-                                 text(one.mu),
+                                 one.sigma,
+                                 one.mu,
                                  with,
                                  without,
                                  one.with,

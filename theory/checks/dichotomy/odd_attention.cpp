@@ -82,7 +82,7 @@ Verdict check_odd(const OddStatement& says, std::uint64_t seed) {
     tally.sizes(sizes_of(one));
     tally.record(odd, says(facts_of(one)), [&] {
       return Witness{
-          fmt::format("{} without b_Q, b_K, b_O: A(X) + A(-X) is {}", text(one, at), text(sum)),
+          fmt::format("{} without b_Q, b_K, b_O: A(X) + A(-X) is {}", text(one, at), sum),
           sum(0, 0).to_double(),
           0};
     });
@@ -120,8 +120,8 @@ std::string ConstantCase::text() const {
   for (const auto& x : sequences) inputs += (inputs.empty() ? "" : " and ") + theory::text(x);
   return fmt::format("X in {}, W_Q = {}, W_K = {}, {} head{}{}",
                      inputs,
-                     theory::text(block.query),
-                     theory::text(block.key),
+                     block.query,
+                     block.key,
                      block.heads,
                      block.heads > 1 ? "s" : "",
                      block.causal ? ", causal" : "");
@@ -159,8 +159,8 @@ Verdict check_makes_constant(const ConstantStatement& says, std::uint64_t seed) 
     tally.record(makes, says(one), [&] {
       return Witness{
           fmt::format("{}: with W = W_VW_O over the heads the outputs are {}·W, which {}",
-                      one.text(),
-                      text(mixed),
+                      one,
+                      mixed,
                       makes ? "some W makes 1 everywhere" : "is 1 everywhere for no W"),
           makes ? 1.0 : 0.0,
           says(one).value_or(makes) ? 1.0 : 0.0};

@@ -40,13 +40,10 @@ PlainStack draw_stack(Random& random) {
 std::string text_of(const PlainStack& stack, const Matrix<Rational>& x) {
   std::string layers;
   for (const auto& layer : stack.layers) {
-    layers += fmt::format("; W_u = {}, W_g = {}, b = {}, W_d = {}",
-                          text(layer.up),
-                          text(layer.gates),
-                          text(layer.bias),
-                          text(layer.down));
+    layers += fmt::format(
+        "; W_u = {}, W_g = {}, b = {}, W_d = {}", layer.up, layer.gates, layer.bias, layer.down);
   }
-  return fmt::format("{} gates, x = {}{}", stack.relu ? "ReLU" : "bilinear", text(x), layers);
+  return fmt::format("{} gates, x = {}{}", stack.relu ? "ReLU" : "bilinear", x, layers);
 }
 
 /// The k with f(tx) = t^k f(x) at these t; nothing where there is none up to that of four layers.
@@ -104,7 +101,7 @@ Verdict check_order_in_input(const OrderStatement& says, std::uint64_t seed) {
                    {"d", stack.layers.front().up.rows()},
                    {"d_ff", stack.layers.front().up.cols()}});
       tally.record(!is_zero(origin) || !order_at(stack, x, scales), [&] {
-        return Witness{fmt::format("{}: f(0) = {}", text_of(stack, x), text(origin)),
+        return Witness{fmt::format("{}: f(0) = {}", text_of(stack, x), origin),
                        origin.largest_magnitude().to_double(),
                        0};
       });
@@ -119,12 +116,12 @@ Verdict check_order_in_input(const OrderStatement& says, std::uint64_t seed) {
       tally.record(scaled == stated, [&] {
         return Witness{fmt::format("{}: f(x) = {}, f({}·x) = {}, and {}^{}·f(x) = {}",
                                    text_of(stack, x),
-                                   text(at),
-                                   t.text(),
-                                   text(scaled),
-                                   t.text(),
+                                   at,
+                                   t,
+                                   scaled,
+                                   t,
                                    order,
-                                   text(stated)),
+                                   stated),
                        scaled.largest_magnitude().to_double(),
                        stated.largest_magnitude().to_double()};
       });

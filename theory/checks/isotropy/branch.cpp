@@ -93,11 +93,7 @@ Matrix<Rational> BranchCase::second_moment() const {
 }
 
 std::string BranchCase::text() const {
-  return fmt::format("{}: k = {}, W_iso = {}, tokens {}",
-                     kind,
-                     dimension(),
-                     theory::text(weights),
-                     theory::text(tokens));
+  return fmt::format("{}: k = {}, W_iso = {}, tokens {}", kind, dimension(), weights, tokens);
 }
 
 std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
@@ -153,10 +149,10 @@ Verdict check_isotropy(const IsotropyStatement& says, const std::vector<BranchCa
     tally.sizes({{"k", one.dimension()}, {"d", one.weights.cols()}, {"tokens", one.tokens.rows()}});
     tally.record(stated.lower <= isotropy && isotropy <= stated.upper, [&] {
       return Witness{fmt::format("{}: E zzᵀ = {}, (tr)²/(k tr²) = {}, the statement says {}",
-                                 one.text(),
-                                 text(moment),
-                                 isotropy.text(),
-                                 stated.text()),
+                                 one,
+                                 moment,
+                                 isotropy,
+                                 stated),
                      isotropy.to_double(),
                      stated.upper.to_double()};
     });
@@ -181,8 +177,7 @@ Verdict check_mean_cosine(const Rational& stated) {
     const Rational mean = sum / (rows.rows() * rows.rows());
     tally.sizes({{"k", one.dimension()}, {"tokens", one.tokens.rows()}});
     tally.compare(mean, stated, [&] {
-      return fmt::format(
-          "{}: mean cosine {}, the statement says {}", one.text(), mean.text(), stated.text());
+      return fmt::format("{}: mean cosine {}, the statement says {}", one, mean, stated);
     });
   }
   return tally.verdict("mean cosine of the branch's outputs", "as stated", "exact");

@@ -44,10 +44,10 @@ Witness describe(const BranchLayer& layer,
                       "token",
                       layer.dimension(),
                       layer.branch.cols(),
-                      text(layer.branch),
-                      layer.temperature.text(),
+                      layer.branch,
+                      layer.temperature,
                       beta ? "β = " + text(*beta) : "no β",
-                      text(offset)),
+                      offset),
           beta ? 1.0 : 0.0,
           stated ? 1.0 : 0.0};
 }

@@ -100,8 +100,8 @@ Verdict check_table(const TableStatement& says) {
   tally.record(overlap(value, says.value), [&] {
     return Witness{fmt::format("{}: {} by the printed numbers, {} as stated",
                                to_string(says.quantity),
-                               value.text(),
-                               says.value.text()),
+                               value,
+                               says.value),
                    value.lower.to_double(),
                    says.value.lower.to_double()};
   });

@@ -58,7 +58,7 @@ Verdict check_variance_findings(const std::vector<VarianceFinding>& says) {
     judge(p,
           Rational(1, 20),
           !one.shown,
-          fmt::format("{} runs an arm, observed ratio {}: p is ", one.runs, one.observed.text()),
+          fmt::format("{} runs an arm, observed ratio {}: p is ", one.runs, one.observed),
           tally);
   }
   return tally.verdict("p of the observed ratio, two-sided", "5 %", "exact");
@@ -74,7 +74,7 @@ Verdict check_power(const std::vector<PowerStatement>& says) {
     judge(power,
           one.power,
           one.reached,
-          fmt::format("{} runs an arm, true ratio {}: power ", one.runs, one.ratio.text()),
+          fmt::format("{} runs an arm, true ratio {}: power ", one.runs, one.ratio),
           tally);
   }
   return tally.verdict("power of the test", "the power asked for", "exact");

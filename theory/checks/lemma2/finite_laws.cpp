@@ -16,7 +16,7 @@ struct Mass {
 using Marginal = std::vector<Mass>;
 
 std::string text(const char* name, const Marginal& marginal) {
-  if (marginal.size() == 1) return fmt::format("{} = {}", name, marginal[0].value.text());
+  if (marginal.size() == 1) return fmt::format("{} = {}", name, marginal[0].value);
   Rational total = 0;
   for (const auto& mass : marginal) total += mass.weight;
   std::string values, weights;
@@ -39,8 +39,7 @@ FiniteLaw independent_law(const Rational& keep, const Marginal& feature, const M
     }
   }
   return {
-      fmt::format(
-          "p = {}, {}, {}, all independent", keep.text(), text("S", feature), text("r", gradient)),
+      fmt::format("p = {}, {}, {}, all independent", keep, text("S", feature), text("r", gradient)),
       std::move(atoms)};
 }
 

@@ -56,7 +56,7 @@ std::optional<Minimum> enumerated_minimum(const FiniteLaw& law, Dropout dropout)
 
 std::string text(const std::optional<Minimum>& minimum) {
   if (!minimum) return "every b is as good";
-  return fmt::format("minimum {} at b = {}", minimum->value.text(), minimum->location.text());
+  return fmt::format("minimum {} at b = {}", minimum->value, minimum->location);
 }
 
 bool same(const std::optional<Minimum>& a, const std::optional<Minimum>& b) {
@@ -103,10 +103,10 @@ Verdict check_variance(const VarianceFormula& formula,
       tally.compare(actual, stated, [&] {
         return fmt::format("{}; {}, b = {}: Var(g) = {}, the formula says {}",
                            to_string(dropout),
-                           law.text(),
-                           b.text(),
-                           actual.text(),
-                           stated.text());
+                           law,
+                           b,
+                           actual,
+                           stated);
       });
     }
   }
@@ -158,7 +158,7 @@ Verdict check_minimum_of_law(const LawMinimum& formula,
     tally.record(same(actual, stated), [&] {
       return Witness{fmt::format("{}; {}: {}, the statement says {}",
                                  to_string(dropout),
-                                 law.text(),
+                                 law,
                                  text(actual),
                                  text(stated)),
                      actual ? actual->value.to_double() : 0,
@@ -183,11 +183,7 @@ Verdict check_decomposition(const Decomposition& formula, const std::vector<Fini
       const Rational stated = formula(joint_moments(law, b));
       tally.sizes(law.sizes());
       tally.compare(actual, stated, [&] {
-        return fmt::format("{}, b = {}: Var(g) = {}, the formula says {}",
-                           law.text(),
-                           b.text(),
-                           actual.text(),
-                           stated.text());
+        return fmt::format("{}, b = {}: Var(g) = {}, the formula says {}", law, b, actual, stated);
       });
     }
   }
@@ -207,13 +203,10 @@ Verdict check_product_condition(const MomentCondition& condition,
       (predicted ? seen_true : seen_false) = true;
       tally.sizes(law.sizes());
       tally.record((actual == product) == predicted, [&] {
-        return Witness{fmt::format("{}, b = {}: Var(g) = {}, E[y²]E[r²] = {}",
-                                   law.text(),
-                                   b.text(),
-                                   actual.text(),
-                                   product.text()),
-                       actual.to_double(),
-                       product.to_double()};
+        return Witness{
+            fmt::format("{}, b = {}: Var(g) = {}, E[y²]E[r²] = {}", law, b, actual, product),
+            actual.to_double(),
+            product.to_double()};
       });
     }
   }

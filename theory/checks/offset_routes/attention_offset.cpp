@@ -102,7 +102,7 @@ Matrix<Rational> AttentionCase::probabilities() const {
 }
 
 std::string AttentionCase::text() const {
-  auto out = fmt::format("P = {}, c = {}", theory::text(probabilities()), theory::text(offset));
+  auto out = fmt::format("P = {}, c = {}", probabilities(), offset);
   if (sink != 0) out += ", weight of the sink " + sink.text();
   if (dropout != ones(dropout.rows(), dropout.cols())) {
     out += ", dropout mask " + theory::text(dropout);
@@ -148,22 +148,17 @@ Verdict check_transmitted(const TransmittedOffset& states,
     const Matrix<Rational> stated = states(one);
     tally.sizes({{"tokens", p.rows()}, {"d", one.offset.size()}});
     tally.record(gained == stated, [&] {
-      return Witness{
-          fmt::format(
-              "{}: A gains {}, the statement says {}", one.text(), text(gained), text(stated)),
-          gained(0, 0).to_double(),
-          stated(0, 0).to_double()};
+      return Witness{fmt::format("{}: A gains {}, the statement says {}", one, gained, stated),
+                     gained(0, 0).to_double(),
+                     stated(0, 0).to_double()};
     });
   }
   return tally.verdict("P(V + 1cᵀ) - PV", "as stated", "exact");
 }
 
 std::string OutputRoute::text() const {
-  return fmt::format("P = {}, p = {}, W_o = {}, wanted offset {}",
-                     theory::text(probabilities),
-                     keep.text(),
-                     theory::text(projection),
-                     theory::text(wanted));
+  return fmt::format(
+      "P = {}, p = {}, W_o = {}, wanted offset {}", probabilities, keep, projection, wanted);
 }
 
 std::vector<OutputRoute> output_routes(std::uint64_t seed) {
@@ -195,11 +190,10 @@ Verdict check_reconstruction(const Reconstructs& says, const std::vector<OutputR
     tally.record(solvable == says(route), [&] {
       std::string sums;
       for (const auto& [share, sum] : row_sums(route.probabilities.row(0), route.keep)) {
-        sums += fmt::format(
-            "{}{} with probability {}", sums.empty() ? "" : ", ", sum.text(), share.text());
+        sums += fmt::format("{}{} with probability {}", sums.empty() ? "" : ", ", sum, share);
       }
       return Witness{fmt::format("{}: the first row of P sums to {}; {} c gives the offset",
-                                 route.text(),
+                                 route,
                                  sums,
                                  solvable ? "some" : "no"),
                      solvable ? 1.0 : 0.0,
@@ -228,11 +222,11 @@ Verdict check_row_sum(const RowSumFormula& states, const std::vector<OutputRoute
     tally.record(mean == stated.mean && variance == stated.variance, [&] {
       return Witness{fmt::format("{}: the first row sums to {} on average with variance {}, the "
                                  "statement says {} and {}",
-                                 route.text(),
-                                 mean.text(),
-                                 variance.text(),
-                                 stated.mean.text(),
-                                 stated.variance.text()),
+                                 route,
+                                 mean,
+                                 variance,
+                                 stated.mean,
+                                 stated.variance),
                      variance.to_double(),
                      stated.variance.to_double()};
     });

@@ -81,7 +81,7 @@ std::optional<Matrix<Rational>> solved_for_bias(const OutputBias& one) {
 
 std::string BiasRemoval::text() const {
   return fmt::format("{}, {}{}",
-                     layer.text(),
+                     layer,
                      normalised ? "‖x‖² = d" : "x in R^d",
                      extra > 0 ? fmt::format(", {} units more", extra) : std::string());
 }
@@ -130,8 +130,7 @@ Verdict check_replaceable(const Replaceable& says, std::uint64_t seed) {
       const Vector<Rational> zero = Vector<Rational>::zero(one.layer.d());
       const auto with = one.layer(zero), without = without_bias(one.layer)(zero);
       return Witness{
-          fmt::format(
-              "{}: Z(0) = {}, and {} in a layer without b", one.text(), text(with), text(without)),
+          fmt::format("{}: Z(0) = {}, and {} in a layer without b", one, text(with), text(without)),
           norm(with),
           norm(without)};
     });
@@ -140,7 +139,7 @@ Verdict check_replaceable(const Replaceable& says, std::uint64_t seed) {
 }
 
 std::string OutputBias::text() const {
-  return fmt::format("W_d = {}, c = {}", theory::text(layer.down), theory::text(c));
+  return fmt::format("W_d = {}, c = {}", layer.down, c);
 }
 
 std::vector<OutputBias> output_biases(std::uint64_t seed) {
@@ -180,7 +179,7 @@ Verdict check_absorbed(const Absorbs& says, const std::vector<OutputBias>& cases
     tally.record(same == says(one), [&] {
       return Witness{
           fmt::format(
-              "{}: {}", one.text(), same ? "bW_d = c for b = " + text(*bias) : "no b has bW_d = c"),
+              "{}: {}", one, same ? "bW_d = c for b = " + text(*bias) : "no b has bW_d = c"),
           same ? 1.0 : 0.0,
           says(one) ? 1.0 : 0.0};
     });
@@ -201,7 +200,7 @@ Verdict check_absorbs_all(const AbsorbsAll& says, std::uint64_t seed) {
     sides.see(all);
     tally.sizes({{"d_ff", down.rows()}, {"d_model", down.cols()}});
     tally.record(all == says(down), [&] {
-      return Witness{fmt::format("W_d = {}: {} c has a b", text(down), all ? "every" : "not every"),
+      return Witness{fmt::format("W_d = {}: {} c has a b", down, all ? "every" : "not every"),
                      all ? 1.0 : 0.0,
                      says(down) ? 1.0 : 0.0};
     });
@@ -224,9 +223,9 @@ Verdict check_output_bias_builder(const OutputBiasBuilder& build, std::uint64_t 
     tally.record(!differs, [&] {
       const auto shown = differs.value_or(Difference{column({0}), {}, {}});
       return Witness{fmt::format("{}: {} at x = {}, SW_d + c is {}",
-                                 built.text(),
+                                 built,
                                  text(shown.left),
-                                 text(shown.x),
+                                 shown.x,
                                  text(shown.right)),
                      norm(shown.left),
                      norm(shown.right)};

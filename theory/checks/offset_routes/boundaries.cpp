@@ -111,7 +111,7 @@ std::string place_text(Place place) {
 }  // namespace
 
 std::string TwoLayers::text() const {
-  return fmt::format("{}, W_g' = {}", first.text(), theory::text(next));
+  return fmt::format("{}, W_g' = {}", first, next);
 }
 
 Vector<Rational> boundary_shift(const TwoLayers& one, Place place) {
@@ -136,11 +136,11 @@ Verdict check_boundary_shift(const BoundaryShift& states, std::uint64_t seed) {
                      {"d_model", pair.first.d_model()}});
         tally.record(agrees, [&] {
           return Witness{fmt::format("{}: at x = {} b adds {} to {}, stated is {}",
-                                     pair.text(),
-                                     text(x),
+                                     pair,
+                                     x,
                                      text(actual),
                                      place_text(place),
-                                     text(stated)),
+                                     stated),
                          norm(actual),
                          to_double(stated).norm()};
         });
@@ -170,10 +170,9 @@ Verdict check_boundary_moves(const BoundaryMoves& says, Place place, std::uint64
     tally.sizes(
         {{"d", pair.first.d()}, {"d_ff", pair.first.d_ff()}, {"d_model", pair.first.d_model()}});
     tally.record(moves == says(pair, place), [&] {
-      return Witness{
-          fmt::format("{}: b adds {} to {}", pair.text(), text(actual), place_text(place)),
-          norm(actual),
-          to_double(pair.first.bias).norm()};
+      return Witness{fmt::format("{}: b adds {} to {}", pair, text(actual), place_text(place)),
+                     norm(actual),
+                     to_double(pair.first.bias).norm()};
     });
   }
   const auto verdict = tally.verdict("what b adds to the pre-activations (norm)", "‖b‖", "exact");
@@ -181,11 +180,7 @@ Verdict check_boundary_moves(const BoundaryMoves& says, Place place, std::uint64
 }
 
 std::string Perturbation::text() const {
-  return fmt::format("{}; then {}; x from {} to {}",
-                     first.text(),
-                     second.text(),
-                     theory::text(from),
-                     theory::text(to));
+  return fmt::format("{}; then {}; x from {} to {}", first, second, from, to);
 }
 
 Verdict check_own_change(const OwnChange& says, std::uint64_t seed) {
@@ -194,7 +189,7 @@ Verdict check_own_change(const OwnChange& says, std::uint64_t seed) {
     const Rational without = own_change(one, without_bias(one.first));
     tally.sizes({{"d", one.first.d()}, {"d_ff", one.first.d_ff()}});
     tally.compare(own_change(one, one.first), says(without), [&] {
-      return fmt::format("{}: without b the output changes by {}", one.text(), without.text());
+      return fmt::format("{}: without b the output changes by {}", one, without);
     });
   }
   return tally.verdict("|change| of the layer's own output", "as stated", "exact");
@@ -217,10 +212,9 @@ Verdict check_perturbations(const std::vector<Perturbation>& says) {
     const Rational without = next_change(one, without_bias(one.first));
     tally.sizes({{"d", one.first.d()}, {"d_ff", one.first.d_ff()}});
     tally.record(with == one.with && without == one.without, [&] {
-      return Witness{
-          fmt::format("{}: {} with b and {} without", one.text(), with.text(), without.text()),
-          with.to_double(),
-          one.with.to_double()};
+      return Witness{fmt::format("{}: {} with b and {} without", one, with, without),
+                     with.to_double(),
+                     one.with.to_double()};
     });
   }
   return tally.verdict("|change| of the next output with b", "as stated", "exact");
@@ -237,12 +231,10 @@ Verdict check_softens(const Softens& says, std::uint64_t seed) {
     if (!stated) continue;
     tally.sizes({{"d", one.first.d()}, {"d_ff", one.first.d_ff()}});
     tally.record((with <= without) == *stated, [&] {
-      return Witness{fmt::format("{}: the output changes by {} with b and by {} without",
-                                 one.text(),
-                                 with.text(),
-                                 without.text()),
-                     with.to_double(),
-                     without.to_double()};
+      return Witness{
+          fmt::format("{}: the output changes by {} with b and by {} without", one, with, without),
+          with.to_double(),
+          without.to_double()};
     });
   }
   return tally.verdict("|change| with b", "without b", "exact");

@@ -145,11 +145,11 @@ Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed)
     tally.sizes({{"d", layer.d()}, {"units", layer.d_ff()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: Z is {} at x = {}{}, stated is {} from {} units",
-                                 layer.text(),
+                                 layer,
                                  text(made),
-                                 text(x),
+                                 x,
                                  where,
-                                 text(stated),
+                                 stated,
                                  2 * layer.d()),
                      made[0].to_double(logistic),
                      stated(0).to_double()};
@@ -168,7 +168,7 @@ Verdict check_constant_builder(const ConstantBuilder& build, std::uint64_t seed)
         compare(layer,
                 v / root,
                 target * (mean_square / (mean_square + eps)),
-                fmt::format(" = RMSNorm({}) with ε = {}", text(v), eps.text()));
+                fmt::format(" = RMSNorm({}) with ε = {}", v, eps));
       }
     }
   }
@@ -230,11 +230,11 @@ Verdict check_constant_makers(const MakesConstant& says, std::uint64_t seed) {
       const auto points = normalised_points(units.d(), 2, again);
       const auto first = shown(points[0]), second = shown(points[1]);
       return Witness{fmt::format("{}: Z is {} at x = {} and {} at x = {}{}",
-                                 shown.text(),
+                                 shown,
                                  text(first),
-                                 text(points[0]),
+                                 points[0],
                                  text(second),
-                                 text(points[1]),
+                                 points[1],
                                  down ? "" : ", and no W_d makes it constant"),
                      first[0].to_double(logistic),
                      second[0].to_double(logistic)};

@@ -50,18 +50,18 @@ Sameness sameness(const InputOffset& one) {
     if (same == false) return {std::nullopt, probes.front(), probe};
     all_known = all_known && same.has_value();
   }
-  require(all_known, "no two probes tell whether {} has one value", one.text());
+  require(all_known, "no two probes tell whether {} has one value", one);
   return {value, probes.front(), probes.back()};
 }
 
 Witness witness_of(const InputOffset& one, const Sameness& same, const std::string& stated) {
   const auto left = one.change(same.first), right = one.change(same.other);
   return {fmt::format("{}: Z(x + c) - Z(x) is {} at x = {} and {} at x = {}, {}",
-                      one.text(),
+                      one,
                       text(left, one.layer.gate),
-                      text(same.first),
+                      same.first,
                       text(right, one.layer.gate),
-                      text(same.other),
+                      same.other,
                       stated),
           norm(left, one.layer.gate),
           norm(right, one.layer.gate)};

@@ -99,11 +99,7 @@ Values GatedLayer::operator()(const Vector<Rational>& x) const {
 }
 
 std::string GatedLayer::text() const {
-  auto out = fmt::format("{} gate, W_u = {}, W_g = {}, W_d = {}",
-                         to_string(gate),
-                         theory::text(up),
-                         theory::text(gates),
-                         theory::text(down));
+  auto out = fmt::format("{} gate, W_u = {}, W_g = {}, W_d = {}", to_string(gate), up, gates, down);
   const bool biased = std::any_of(bias.begin(), bias.end(), [](const auto& b) { return b != 0; });
   return biased ? out + ", b = " + theory::text(bias) : out;
 }

@@ -147,7 +147,7 @@ std::vector<FormalSum> normalise(NormKind kind, std::int64_t quarters, const Hal
 std::string NormOffset::text() const {
   return fmt::format("{} with ε = {}, c = {}",
                      to_string(kind),
-                     Rational(quarters, std::int64_t{4}).text(),
+                     Rational(quarters, std::int64_t{4}),
                      text_of(offset));
 }
 
@@ -178,7 +178,7 @@ Verdict check_norm_offset(const OffsetFate& states, std::uint64_t seed) {
       const auto& second = other == all.end() ? all.back() : *other;
       const auto root_of = [](double k) { return std::sqrt(k); };
       return Witness{fmt::format("{}: N(x + c) - N(x) is {} at x = {} and {} at x = {}",
-                                 one.text(),
+                                 one,
                                  text_of(first.value),
                                  text_of(first.x),
                                  text_of(second.value),

@@ -36,7 +36,7 @@ std::vector<NoisyOffset> cases(std::uint64_t seed) {
 }
 
 std::string moments(const NoisyOffset& one) {
-  return fmt::format("Σ = {}, μ = {}", text(one.sigma()), text(one.offsets.in));
+  return fmt::format("Σ = {}, μ = {}", one.sigma(), one.offsets.in);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Verdict check_alignment(Correction correction, const AlignmentStatement& says, s
       return Witness{fmt::format("{}: the correction of least {} reads {}",
                                  moments(one),
                                  correction == Correction::kLeastChange ? "change" : "error",
-                                 text(row)),
+                                 row),
                      row(0).to_double(),
                      mu(0).to_double()};
     });
@@ -82,12 +82,11 @@ Verdict check_correction_direction(const CorrectionDirection& states, std::uint6
     const Vector<Rational> row = fitted(one), stated = states(sigma, one.offsets.in);
     tally.sizes({{"n", row.size()}});
     tally.record(parallel(row, stated), [&] {
-      return Witness{fmt::format("{}: the correction of least error is {}, not along {}",
-                                 moments(one),
-                                 text(row),
-                                 text(stated)),
-                     row(0).to_double(),
-                     stated(0).to_double()};
+      return Witness{
+          fmt::format(
+              "{}: the correction of least error is {}, not along {}", moments(one), row, stated),
+          row(0).to_double(),
+          stated(0).to_double()};
     });
   }
   return tally.verdict("the correction of least error", "as stated", "exact");

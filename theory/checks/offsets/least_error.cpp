@@ -52,8 +52,8 @@ LeastError fitted(const NoisyOffset& one) {
 std::string text_of(const LeastError& error) {
   return fmt::format("{}{} with error {}",
                      error.unique ? "the only minimiser is " : "one of many minimisers is ",
-                     text(error.map),
-                     error.value.text());
+                     error.map,
+                     error.value);
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ Verdict check_least_error(const LeastErrorFormula& states, const std::vector<Noi
                  {"samples", one.samples.rows()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: {}, the statement says {}",
-                                 one.text(),
+                                 one,
                                  text_of(actual),
                                  stated ? text_of(*stated) : "nothing (H has no inverse)"),
                      actual.value.to_double(),

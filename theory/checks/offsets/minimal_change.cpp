@@ -76,7 +76,7 @@ Verdict check_least_fit(const LeastFit& states, const std::vector<OffsetPair>& p
     tally.sizes({{"n", pair.in.size()}, {"m", pair.out.size()}});
     tally.record(agrees, [&] {
       return Witness{fmt::format("{}: the smallest fit is {}, the statement says {}",
-                                 pair.text(),
+                                 pair,
                                  text_of(actual),
                                  text_of(stated)),
                      norm_of(actual),
@@ -102,8 +102,8 @@ Verdict check_least_norm(const LeastNorm& states, std::uint64_t seed) {
     tally.record(reached && !undercut, [&] {
       return Witness{
           fmt::format("{}: the stated least square is {}, {}",
-                      fit.text(),
-                      stated.text(),
+                      fit,
+                      stated,
                       undercut ? "and that of Δ is less"
                                : "and b_out b_inᵀ/‖b_in‖² has " + least.squared_norm().text()),
           operator_norm(undercut ? fit.map() : least),
@@ -134,10 +134,10 @@ Verdict check_norm_grows(const NormGrows& says, std::uint64_t seed) {
     tally.record(grows == *predicted, [&] {
       const auto s2 = fit.least_norm2().text();
       return Witness{fmt::format("{}: s² = {}, and {}I - ΔᵀΔ = {} is {}",
-                                 fit.text(),
+                                 fit,
                                  s2,
                                  s2,
-                                 text(room_below(fit.least_norm2(), fit.map())),
+                                 room_below(fit.least_norm2(), fit.map()),
                                  grows ? "indefinite" : "positive semidefinite"),
                      operator_norm(fit.map()),
                      std::sqrt(fit.least_norm2().to_double())};

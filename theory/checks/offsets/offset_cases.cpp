@@ -66,7 +66,7 @@ NoisyOffset draw_noisy(Random& random) {
 }  // namespace
 
 std::string OffsetPair::text() const {
-  return fmt::format("b_in = {}, b_out = {}", theory::text(in), theory::text(out));
+  return fmt::format("b_in = {}, b_out = {}", in, out);
 }
 
 std::vector<OffsetPair> offset_pairs(std::uint64_t seed) {
@@ -101,7 +101,7 @@ Rational OffsetFit::least_norm2() const {
 }
 
 std::string OffsetFit::text() const {
-  return fmt::format("{}, Δ = {}", offsets.text(), theory::text(map()));
+  return fmt::format("{}, Δ = {}", offsets, map());
 }
 
 std::vector<OffsetFit> offset_fits(std::uint64_t seed) {
@@ -124,7 +124,7 @@ Matrix<Rational> NoisyOffset::sigma() const {
 }
 
 std::string NoisyOffset::text() const {
-  return fmt::format("Σ = {}, {}", theory::text(sigma()), offsets.text());
+  return fmt::format("Σ = {}, {}", sigma(), offsets);
 }
 
 std::vector<NoisyOffset> noisy_offsets(std::uint64_t seed) {

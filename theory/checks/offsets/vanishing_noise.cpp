@@ -20,7 +20,7 @@ struct Direction {
   Vector<Rational> b_in;
 
   [[nodiscard]] std::string text() const {
-    return fmt::format("Σ = ε{}, b_in = {}, b_out = 1", theory::text(sigma0), theory::text(b_in));
+    return fmt::format("Σ = ε{}, b_in = {}, b_out = 1", sigma0, b_in);
   }
 };
 
@@ -53,7 +53,7 @@ Witness witness_of(const Direction& one,
                    const Vector<Rational>& stated) {
   const auto at = telling_entry(limit, stated);
   return {fmt::format("{}: Δ tends to {}, Lemma 1 has {}",
-                      one.text(),
+                      one,
                       map_text(limit),
                       map_text(published_limit(one.sigma0, one.b_in))),
           limit(at).to_double(),

@@ -50,11 +50,11 @@ void compare_exactly(const RegressionCase& one,
     Index at = 0;
     while (!agrees && actual(at) == stated(at)) ++at;
     return Witness{fmt::format("{}: entry ({}, {}) is {}, the statement says {}",
-                               one.text(),
+                               one,
                                at % actual.rows() + 1,
                                at / actual.rows() + 1,
-                               actual(at).text(),
-                               stated(at).text()),
+                               actual(at),
+                               stated(at)),
                    actual(at).to_double(),
                    stated(at).to_double()};
   });
@@ -165,9 +165,9 @@ Verdict check_bias_schur(const MomentFormula& formula,
     const bool equal = schur && *schur == stated;
     const std::string found =
         fmt::format("{}: eliminating b leaves {}, the formula says {}",
-                    one.text(),
+                    one,
                     schur ? text(*schur) : "no minimum (the joint Hessian is indefinite)",
-                    text(stated));
+                    stated);
     tally.record(equal == condition(one), [&] {
       return Witness{found, schur ? (*schur)(0, 0).to_double() : 0, stated(0, 0).to_double()};
     });

@@ -109,11 +109,8 @@ Vector<Rational> RegressionCase::mean_residual() const {
 }
 
 std::string RegressionCase::text() const {
-  return fmt::format("φ = {}, W_d = {}, b = {}, t = {}",
-                     theory::text(exact(phi)),
-                     theory::text(exact(weight)),
-                     theory::text(exact(bias)),
-                     theory::text(exact(target)));
+  return fmt::format(
+      "φ = {}, W_d = {}, b = {}, t = {}", exact(phi), exact(weight), exact(bias), exact(target));
 }
 
 std::int64_t RegressionCase::bias_loss(const IntegerVector& parameters) const {

@@ -221,7 +221,7 @@ Verdict check_kappa(const Prediction& says,
         return "{" + out + "}";
       };
       return Witness{fmt::format("{}: eigenvalues {} become {}, κ {} becomes {}",
-                                 one.text(),
+                                 one,
                                  spectrum(*exact_before),
                                  spectrum(*exact_after),
                                  right,

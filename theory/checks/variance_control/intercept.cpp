@@ -47,12 +47,12 @@ Verdict check_intercept_solved(const ReadoutPrediction& says, std::uint64_t seed
     tally.record(made == wanted, says(one), [&] {
       return Witness{fmt::format("φ = {}, W_d = {}, T = {}: the best b, {}, gives bW_d = {}, and "
                                  "E T - μW_d = {}",
-                                 text(one.phi),
-                                 text(one.weight),
-                                 text(one.target),
-                                 text(Matrix<Rational>(best)),
-                                 text(Matrix<Rational>(made)),
-                                 text(Matrix<Rational>(wanted))),
+                                 one.phi,
+                                 one.weight,
+                                 one.target,
+                                 best,
+                                 made,
+                                 wanted),
                      made(0).to_double(),
                      wanted(0).to_double()};
     });
@@ -73,9 +73,9 @@ Verdict check_excess_loss(const ExcessFormula& formula, std::uint64_t seed) {
     tally.sizes(one.sizes());
     tally.compare(actual, stated, [&] {
       return fmt::format("{}: the best b stays {} above the best intercept, the statement says {}",
-                         one.text(),
-                         actual.text(),
-                         stated.text());
+                         one,
+                         actual,
+                         stated);
     });
   }
   return tally.verdict("loss of the best b above the best intercept's", "the formula", "exact");
@@ -95,12 +95,10 @@ Verdict check_centring_is_optimal(const ReadoutPrediction& says, std::uint64_t s
     const Rational at_centre = one.loss(), least = least_loss(one);
     tally.sizes(one.sizes());
     tally.record(at_centre == least, says(one), [&] {
-      return Witness{fmt::format("{}: loss {} at b = -μ, {} at the best intercept",
-                                 one.text(),
-                                 at_centre.text(),
-                                 least.text()),
-                     at_centre.to_double(),
-                     least.to_double()};
+      return Witness{
+          fmt::format("{}: loss {} at b = -μ, {} at the best intercept", one, at_centre, least),
+          at_centre.to_double(),
+          least.to_double()};
     });
   }
   return tally.verdict("loss at b = -μ", "loss of the best intercept", "exact");
@@ -116,13 +114,13 @@ Verdict check_descent_centres(const ReadoutPrediction& says, std::uint64_t seed)
       return Witness{
           fmt::format("φ = {}, W_d = {}, T = {}: at b = 0 the regressor's mean is {} and "
                       "∂L/∂b = {}; at the best b, {}, its mean is {}",
-                      text(one.phi),
-                      text(one.weight),
-                      text(one.target),
-                      text(Matrix<Rational>(mu)),
-                      text(Matrix<Rational>(slope)),
-                      text(Matrix<Rational>(best)),
-                      text(Matrix<Rational>(mu + best))),
+                      one.phi,
+                      one.weight,
+                      one.target,
+                      mu,
+                      slope,
+                      best,
+                      mu + best),
           mu.dot(slope).to_double(),
           0};
     });

@@ -89,11 +89,8 @@ Verdict check_masked_mean(const MaskedMean& formula,
     const Rational stated = formula(terms_of(law, 0));
     tally.sizes(law.sizes());
     tally.compare(actual, stated, [&] {
-      return fmt::format("{}; {}: E[MS] = {}, the statement says {}",
-                         to_string(dropout),
-                         law.text(),
-                         actual.text(),
-                         stated.text());
+      return fmt::format(
+          "{}; {}: E[MS] = {}, the statement says {}", to_string(dropout), law, actual, stated);
     });
   }
   return tally.verdict("E[MS] by enumeration", "the formula", "exact");
@@ -113,13 +110,10 @@ Verdict check_inflation(const MaskedPrediction& says,
     const Rational plain = law.variance();
     tally.sizes(law.sizes());
     tally.record(masked > plain, says(terms_of(law, 0), dropout), [&] {
-      return Witness{fmt::format("{}; {}: Var(MS) = {}, Var(S) = {}",
-                                 to_string(dropout),
-                                 law.text(),
-                                 masked.text(),
-                                 plain.text()),
-                     masked.to_double(),
-                     plain.to_double()};
+      return Witness{
+          fmt::format("{}; {}: Var(MS) = {}, Var(S) = {}", to_string(dropout), law, masked, plain),
+          masked.to_double(),
+          plain.to_double()};
     });
   }
   return tally.verdict("Var(MS) by enumeration", "Var(S)", "exact");
@@ -148,11 +142,11 @@ Verdict check_reduction(const MaskedPrediction& says,
       tally.record(with < without, says(terms, dropout), [&] {
         return Witness{fmt::format("{}; {}: {} = {} at b = 0 and {} at b = {}",
                                    to_string(dropout),
-                                   law.text(),
+                                   law,
                                    name,
-                                   without.text(),
-                                   with.text(),
-                                   b.text()),
+                                   without,
+                                   with,
+                                   b),
                        with.to_double(),
                        without.to_double()};
       });
@@ -184,10 +178,10 @@ Verdict check_regressor_variance(const VarianceFormula& formula,
       tally.compare(actual, stated, [&] {
         return fmt::format("{}; {}, b = {}: Var(y) = {}, the formula says {}",
                            to_string(dropout),
-                           law.text(),
-                           b.text(),
-                           actual.text(),
-                           stated.text());
+                           law,
+                           b,
+                           actual,
+                           stated);
       });
     }
   }
@@ -221,7 +215,7 @@ Verdict check_total_reduction(const TotalPrediction& says,
           terms.b = grid(centre(terms, dropout))[(choice + 2 * j) % 5];
           without += variance_at(law, 0, dropout, Quantity::kGradient);
           with += variance_at(law, terms.b, dropout, Quantity::kGradient);
-          text += fmt::format("{}, b = {}; ", law.text(), terms.b.text());
+          text += fmt::format("{}, b = {}; ", law, terms.b);
           features.push_back(std::move(terms));
         }
         tally.sizes({{"features", std::ssize(features)}});
@@ -229,8 +223,8 @@ Verdict check_total_reduction(const TotalPrediction& says,
           return Witness{fmt::format("{}; {}sum of Var(g) = {} at b = 0 and {} at b",
                                      to_string(dropout),
                                      text,
-                                     without.text(),
-                                     with.text()),
+                                     without,
+                                     with),
                          with.to_double(),
                          without.to_double()};
         });
@@ -280,13 +274,13 @@ Verdict check_shares(const SharesFormula& formula,
           fmt::format("{}; {}: the best b, {}, takes away {} of Var(g) = {} and leaves {} "
                       "that is due to the mask; the statement says {} and {}",
                       to_string(dropout),
-                      law.text(),
-                      best(0).text(),
-                      actual.removed.text(),
-                      variance.constant.text(),
-                      actual.left_by_dropout.text(),
-                      stated.removed.text(),
-                      stated.left_by_dropout.text()),
+                      law,
+                      best(0),
+                      actual.removed,
+                      variance.constant,
+                      actual.left_by_dropout,
+                      stated.removed,
+                      stated.left_by_dropout),
           actual.removed.to_double(),
           stated.removed.to_double()};
     });

@@ -86,11 +86,7 @@ Sizes ReadoutCase::sizes() const {
   return {{"n", phi.rows()}, {"d_ff", weight.rows()}, {"d_model", weight.cols()}};
 }
 std::string ReadoutCase::text() const {
-  return fmt::format("φ = {}, W_d = {}, b = {}, T = {}",
-                     theory::text(phi),
-                     theory::text(weight),
-                     theory::text(Matrix<Rational>(bias)),
-                     theory::text(target));
+  return fmt::format("φ = {}, W_d = {}, b = {}, T = {}", phi, weight, bias, target);
 }
 
 Rational ReadoutCase::loss() const {

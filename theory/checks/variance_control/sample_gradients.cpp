@@ -61,9 +61,9 @@ Verdict check_sample_gradients(const ReadoutPrediction& says, std::uint64_t seed
     tally.sizes(one.sizes());
     tally.record(actual == centred, says(one), [&] {
       return Witness{fmt::format("{}: E R = 0; gradients of the samples {}, of centred features {}",
-                                 one.text(),
-                                 text(actual),
-                                 text(centred)),
+                                 one,
+                                 actual,
+                                 centred),
                      actual(0, 0).to_double(),
                      centred(0, 0).to_double()};
     });
@@ -82,12 +82,10 @@ Verdict check_mean_gradient(const MeanGradient& formula, std::uint64_t seed) {
     const Vector<Rational> stated = formula(one).reshaped();
     tally.sizes(one.sizes());
     tally.record(actual == stated, [&] {
-      return Witness{fmt::format("{}: the mean gradient is {}, the statement says {}",
-                                 one.text(),
-                                 text(Matrix<Rational>(actual)),
-                                 text(Matrix<Rational>(stated))),
-                     actual(0).to_double(),
-                     stated(0).to_double()};
+      return Witness{
+          fmt::format("{}: the mean gradient is {}, the statement says {}", one, actual, stated),
+          actual(0).to_double(),
+          stated(0).to_double()};
     });
   }
   return tally.verdict("mean of the gradients", "the formula", "exact");
@@ -108,11 +106,11 @@ Verdict check_gradient_covariance(const GradientCovariance& formula, std::uint64
       return Witness{
           fmt::format("{}: E R = 0, Cov R = {}, and the gradients have covariance {}, the "
                       "statement says {}; with b = 0 and the same R it is {}",
-                      one.text(),
-                      text(covariance(one.residuals())),
-                      text(actual),
-                      text(stated),
-                      text(covariance(outer_products(one.phi, one.residuals())))),
+                      one,
+                      covariance(one.residuals()),
+                      actual,
+                      stated,
+                      covariance(outer_products(one.phi, one.residuals()))),
           actual(0, 0).to_double(),
           stated(0, 0).to_double()};
     });
@@ -130,13 +128,10 @@ Verdict check_covariance_falls(const ReadoutPrediction& says, std::uint64_t seed
     const bool falls = definiteness(without - with) != Definiteness::kNeither;
     tally.sizes(one.sizes());
     tally.record(falls, says(one), [&] {
-      return Witness{fmt::format("φ = {}, b = {}: E[φφᵀ] = {}, E[yyᵀ] = {}",
-                                 text(one.phi),
-                                 text(Matrix<Rational>(one.bias)),
-                                 text(without),
-                                 text(with)),
-                     with(0, 0).to_double(),
-                     without(0, 0).to_double()};
+      return Witness{
+          fmt::format("φ = {}, b = {}: E[φφᵀ] = {}, E[yyᵀ] = {}", one.phi, one.bias, without, with),
+          with(0, 0).to_double(),
+          without(0, 0).to_double()};
     });
   }
   return tally.verdict("E[yyᵀ]", "E[φφᵀ]", "exact");
