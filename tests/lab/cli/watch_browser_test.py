@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "faults")]
+sys.path[:0] = [str(HERE.parents[1] / "support"), str(HERE.parents[1] / "faults")]
 from chromium import Browser  # noqa: E402
 from program import write_images  # noqa: E402
 
