@@ -10,6 +10,15 @@
 
 using namespace kappascope;
 
+TEST_CASE("an interval decides where it does not hold the limit") {
+  CHECK(side_of(2, 3, 1.9) == Side::kAbove);
+  CHECK(side_of(2, 3, 3.1) == Side::kBelow);
+  for (const double limit : {2.0, 2.5, 3.0, std::nan("")})
+    CHECK(side_of(2, 3, limit) == Side::kUndecided);
+  CHECK(side_of(2, std::nan(""), 1) == Side::kAbove);
+  CHECK(side_of(std::nan(""), 3, 1) == Side::kUndecided);
+}
+
 TEST_CASE("a paired difference agrees with the textbook's numbers") {
   // Student (1908), hours of sleep gained by ten patients under two drugs: t = 4.0621 on 9 degrees
   // of freedom, p = 0.00283, interval 0.70 to 2.46.

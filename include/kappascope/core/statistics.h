@@ -21,6 +21,13 @@ struct Interval {
   double lower = 0, upper = 0;
 };
 
+/// Where a measurement stands to a limit.
+enum class Side : std::uint8_t { kBelow, kUndecided, kAbove };
+/// By its whole interval: undecided where that holds the limit, or the end in question is NaN.
+constexpr Side side_of(double lower, double upper, double limit) {
+  return lower > limit ? Side::kAbove : upper < limit ? Side::kBelow : Side::kUndecided;
+}
+
 /// The 95 % score interval of a share seen in n independent observations (Wilson 1927); n need not
 /// be whole. It stays inside [0, 1] and is not empty at a share of 0 or 1. n = 0 gives [0, 1].
 Interval wilson(double share, double n);

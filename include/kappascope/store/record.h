@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "kappascope/store/schema/series.h"
 #include "kappascope/store/schema/status.h"
 
@@ -41,6 +42,14 @@ struct Scalar {
 /// Whether the number stands for what its name says; drawn hollow where it does not.
 inline bool is_resolved(const Scalar& scalar) {
   return is_resolved(scalar.status);
+}
+
+/// Where a number stands to a limit, by its whole interval: without one it is taken as exact, and
+/// where it is not resolved it decides nothing.
+inline Side side_of(const Scalar& scalar, double limit) {
+  if (!is_resolved(scalar)) return Side::kUndecided;
+  return kappascope::side_of(
+      scalar.lower.value_or(scalar.value), scalar.upper.value_or(scalar.value), limit);
 }
 
 /// Whether there is a number that may be compared with the same estimate of another run, layer or

@@ -33,7 +33,7 @@ class SharpnessRule final : public Rule {
     const auto* seen = find(snapshot, id::kPreconditionedLambda);
     const auto* limit = find(snapshot, id::kStabilityLimit);
     if (seen == nullptr || limit == nullptr || !is_resolved(*seen)) return;
-    above_ = seen->lower.value_or(seen->value) > limit->value ? above_ + 1 : 0;
+    above_ = side_of(*seen, limit->value) == Side::kAbove ? above_ + 1 : 0;
     if (above_ != options_.measurements) return;
     out.push_back(
         {id(),
