@@ -5,30 +5,18 @@
 
 #include <cctype>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/require.h"
 #include "core/wrap.h"
 #include "reports/advice/suggestions.h"
 #include "reports/figures/builders.h"
-#include "reports/findings/terms.h"
-#include "reports/number_format.h"
-#include "reports/runs/arms.h"
-#include "reports/summary.h"
+#include "reports/findings/wording.h"
 
 namespace kappascope::reports {
 namespace {
 
-/// Less than this is not worth a change.
-constexpr double kWorthwhile = 1.1;
-
 constexpr TextBlock kIndented{.width = 98, .column = 2, .indent = 2};
-
-std::optional<MeasuredRatio> told(const std::optional<Ratio>& ratio) {
-  if (!ratio) return std::nullopt;
-  return MeasuredRatio{ratio->value, ratio->lower, ratio->upper, ratio->paired, ratio->step};
-}
 
 std::string in_words(const store::Scalar& scalar) {
   if (scalar.status == store::Status::kBiased) return "dominated by the error of sampling";
@@ -37,12 +25,12 @@ std::string in_words(const store::Scalar& scalar) {
   return status_text(scalar);
 }
 
-std::string cause_of(const Arm& arm, const std::string& layer, const Terms& terms) {
-  if (terms.in_steps()) return "what the mean costs in steps to learn 90 % is not resolved";
+std::string cause_of(const Arm& arm, const LayerBias& layer) {
+  if (layer.in_steps) return "what the mean costs in steps to learn 90 % is not resolved";
   using Named = std::pair<const char*, std::string>;
   for (const auto& [words, name] :
        {Named("κ(Σ+μμᵀ)", id::kKappaSecondMoment), Named("κ(Σ)", id::kKappaSigma)}) {
-    const auto* point = arm.last(name, layer);
+    const auto* point = arm.last(name, layer.layer);
     if (point == nullptr) return fmt::format("{} was not measured", words);
     if (!is_resolved(point->scalar)) {
       return fmt::format("{} is {} ({} effective rows)",
@@ -54,7 +42,7 @@ std::string cause_of(const Arm& arm, const std::string& layer, const Terms& term
   return "the quotient is no number";
 }
 
-std::string shown(const MeasuredRatio& ratio) {
+std::string shown(const Ratio& ratio) {
   if (!ratio.lower || !ratio.upper) return fmt::format("{} (no interval)", words(ratio.value));
   return fmt::format("{} ({}: {} to {})",
                      words(ratio.value),
@@ -63,35 +51,30 @@ std::string shown(const MeasuredRatio& ratio) {
                      words(*ratio.upper));
 }
 
-/// What the interval, not the number, decides.
-std::string verdict_of(const Arm& arm, const LayerAdvice& layer) {
-  if (is_of_the_start(arm, layer.step))
-    return fmt::format(
-        "Not decided: it was measured last at step {} of {}, at the start, which says little of "
-        "the "
-        "rest. A larger budget, or a smaller interval between windows, would measure it later.",
-        layer.step,
-        arm.last_step);
-  if (!layer.mean_costs) {
-    return "Not decided: " + layer.cause + ". More rows a window, or a longer window, would tell.";
+std::string sentence_of(const Arm& arm, const LayerBias& layer) {
+  switch (layer.decided) {
+    case Verdict::kTooEarly:
+      return "Not decided. " + too_early(arm, layer.step);
+    case Verdict::kHelps:
+      return "With the post-gating bias the block learns faster than it would without: keep it.";
+    case Verdict::kHarms:
+      return "With the post-gating bias the block learns more slowly than it would without.";
+    case Verdict::kNotTaken:
+      return "The mean costs a factor that the post-gating bias has not taken up so far.";
+    case Verdict::kWorthATrial:
+      return "The mean costs a factor that a post-gating bias or an output bias can take up: worth "
+             "a trial with both, each against neither.";
+    case Verdict::kMeanHelps:
+      return "The mean helps here: without it the block would learn more slowly.";
+    case Verdict::kNothingToGain:
+      return "Nothing to gain: the mean costs less than 10 %.";
+    default:
+      return layer.mean_costs
+                 ? "Not decided: the interval holds both no cost and one of 10 % and more. A "
+                   "longer window would narrow it."
+                 : "Not decided: " + cause_of(arm, layer) +
+                       ". More rows a window, or a longer window, would tell.";
   }
-  const auto& costs = *layer.mean_costs;
-  const double lower = costs.lower.value_or(0);
-  const double upper = costs.upper.value_or(std::numeric_limits<double>::infinity());
-  if (lower >= kWorthwhile) {
-    const bool taken = layer.bias_leaves && layer.bias_leaves->upper.value_or(costs.value) < lower;
-    return taken ? "The mean would cost a factor, and the post-gating bias has taken up a part of "
-                   "it: "
-                   "keep it."
-           : layer.has_bias
-               ? "The mean costs a factor that the post-gating bias has not taken up so far."
-               : "The mean costs a factor that a post-gating bias or an output bias can take "
-                 "up: worth a trial with both, each against neither.";
-  }
-  if (upper < 1) return "The mean helps here: without it the block would learn more slowly.";
-  if (upper < kWorthwhile) return "Nothing to gain: the mean costs less than 10 %.";
-  return "Not decided: the interval holds both no cost and one of 10 % and more. A longer window "
-         "would narrow it.";
 }
 
 std::string steps_with_interval(const store::Scalar& steps) {
@@ -111,7 +94,7 @@ nlohmann::json json_of(const std::optional<store::Scalar>& steps) {
           {"status", steps->status.text()}};
 }
 
-nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
+nlohmann::json json_of(const std::optional<Ratio>& ratio) {
   if (!ratio) return nullptr;
   return {{"value", ratio->value},
           {"lower", or_null(ratio->lower)},
@@ -120,37 +103,41 @@ nlohmann::json json_of(const std::optional<MeasuredRatio>& ratio) {
           {"step", ratio->step}};
 }
 
+nlohmann::json json_of(const Diagnosis& answer) {
+  auto evidence = nlohmann::json::array();
+  for (const auto& [series, layer, step] : answer.evidence)
+    evidence.push_back({{"series", series}, {"layer", layer}, {"step", step}});
+  return {{"question", to_string(answer.question)},
+          {"verdict", to_string(answer.verdict)},
+          {"grade", to_string(answer.grade)},
+          {"value", or_null(answer.value)},
+          {"lower", or_null(answer.lower)},
+          {"upper", or_null(answer.upper)},
+          {"threshold", or_null(answer.threshold)},
+          {"evidence", evidence},
+          {"action", answer.action ? nlohmann::json(to_string(*answer.action)) : nullptr}};
+}
+
 }  // namespace
 
 Advice advice(const std::filesystem::path& run) {
   const auto arms = read_arms({run});
   const Arm& arm = arms.front();
-  const Terms terms(arms);
-  Advice out;
-  for (const auto& name : terms.layers(arm)) {
-    LayerAdvice layer;
-    layer.layer = name;
-    layer.in_steps = terms.in_steps();
-    if (layer.in_steps) {
-      if (const auto* steps = arm.newest(block_steps(arm, name), name))
-        layer.steps = steps->scalar, layer.step = steps->step;
-    } else if (const auto* last = arm.last(id::kKappaSecondMoment, name)) {
-      layer.step = last->step;
-    }
-    layer.has_bias = has_bias(arm, name);
-    layer.mean_costs = told(terms.mean_costs(arm, name));
-    if (!layer.mean_costs) layer.cause = cause_of(arm, name, terms);
-    layer.bias_leaves = told(terms.bias_leaves(arm, name));
-    layer.bias_changes = told(terms.bias_changes(arm, name));
-    layer.variance_at_minus_mean = told(variance_at(arm, name, id::kVarianceBiasMinusMean));
-    layer.variance_at_best = told(variance_at(arm, name, id::kVarianceBiasMinimiser));
-    layer.verdict = verdict_of(arm, layer);
+  const auto found = diagnose(arm);
+  Advice out{.diagnosis = found.all()};
+  for (const auto& bias : found.bias.layers) {
+    LayerAdvice layer{bias};
+    if (const auto* steps = arm.newest(block_steps(arm, bias.layer), bias.layer))
+      layer.steps = steps->scalar;
+    layer.variance_at_minus_mean = variance_at(arm, bias.layer, id::kVarianceBiasMinusMean);
+    layer.variance_at_best = variance_at(arm, bias.layer, id::kVarianceBiasMinimiser);
+    layer.verdict = sentence_of(arm, bias);
     out.layers.push_back(std::move(layer));
   }
   require(!out.layers.empty(),
           "no down-projection was measured in {}, so there is nothing to advise on",
           run.string());
-  out.suggestions = suggestions(arm, out.layers);
+  out.suggestions = suggestions(arm, found);
   out.limits = {
       "These are factors of one block of the Hessian at the features of the last window. They "
       "bound "
@@ -188,7 +175,7 @@ std::string to_text(const Advice& advice) {
                         layer.layer,
                         layer.step,
                         layer.has_bias ? "with a post-gating bias" : "without a bias");
-    const auto line = [&](const char* what, const std::optional<MeasuredRatio>& ratio) {
+    const auto line = [&](const char* what, const std::optional<Ratio>& ratio) {
       if (ratio) text += fmt::format("  {:<44} {}\n", what, shown(*ratio));
     };
     if (layer.steps)
@@ -213,6 +200,8 @@ std::string to_text(const Advice& advice) {
 
 std::string to_json(const Advice& advice, const std::string& run) {
   auto layers = nlohmann::json::array(), suggestions = nlohmann::json::array();
+  auto diagnosis = nlohmann::json::array();
+  for (const auto& answer : advice.diagnosis) diagnosis.push_back(json_of(answer));
   for (const auto& each : advice.suggestions) {
     suggestions.push_back({{"what", each.what},
                            {"evidence", each.evidence},
@@ -233,8 +222,10 @@ std::string to_json(const Advice& advice, const std::string& run) {
                       {"variance_at_best", json_of(layer.variance_at_best)},
                       {"verdict", layer.verdict}});
   }
-  nlohmann::json all = {
-      {"suggestions", suggestions}, {"layers", layers}, {"limits", advice.limits}};
+  nlohmann::json all = {{"diagnosis", diagnosis},
+                        {"suggestions", suggestions},
+                        {"layers", layers},
+                        {"limits", advice.limits}};
   if (!run.empty()) all["run"] = run;
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -175,27 +175,6 @@ std::string facts_of(const std::vector<Arm>& arms) {
 
 }  // namespace
 
-std::string to_string(Grade grade) {
-  switch (grade) {
-    case Grade::kGood:
-      return "good";
-    case Grade::kWatch:
-      return "watch";
-    case Grade::kBad:
-      return "bad";
-    case Grade::kOpen:
-      return "cannot tell";
-  }
-  return "";
-}
-
-std::optional<std::int64_t> diverged_at(const Arm& arm) {
-  for (const auto& [step, time, event] : arm.events) {
-    if (event.kind == "nan_loss") return step;
-  }
-  return std::nullopt;
-}
-
 bool same_problem(const Arm& a, const Arm& b) {
   for (const char* key : {"data", "loss"}) {
     const auto left = a.fact(key);

@@ -2,19 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "reports/diagnosis/diagnosis.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
-
-/// How things stand, in a word and a colour; what asks for more attention is the larger.
-enum class Grade { kGood, kOpen, kWatch, kBad };
-/// "good", "cannot tell", "watch", "bad".
-std::string to_string(Grade grade);
 
 /// What one arm contributes to an answer.
 struct Reading {
@@ -46,26 +40,5 @@ Summary summarise(const std::vector<Arm>& arms);
 
 /// Whether the losses of the two may be compared: same data, same loss, as far as they say.
 bool same_problem(const Arm& a, const Arm& b);
-
-/// The step from which on the loss was no number.
-std::optional<std::int64_t> diverged_at(const Arm& arm);
-
-/// A layer and its last measurement; nothing where no layer has one.
-struct WorstLayer {
-  std::string layer{};
-  const store::StepValue* point = nullptr;
-  bool in_steps = false;  ///< `point` is of steps to learn 90 %, else of κ of the W_d block
-};
-/// The layer with the largest κ of the W_d block.
-WorstLayer worst_conditioned_of(const Arm& arm);
-/// The layer that needs most steps of gradient descent to learn 90 %: by their number where it is
-/// resolved, else by the least that it can be.
-WorstLayer slowest_layer_of(const Arm& arm);
-/// The slowest layer where learning times were measured, else the worst conditioned.
-WorstLayer worst_layer_of(const Arm& arm);
-/// "45" where it is resolved, else "at least 33".
-std::string steps_in_words(const store::Scalar& steps);
-/// That of the slowest arm; empty where nobody measured them.
-std::string slowest_layer_of(const std::vector<Arm>& arms);
 
 }  // namespace kappascope::reports

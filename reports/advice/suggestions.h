@@ -4,14 +4,11 @@
 #include <vector>
 
 #include "reports/advice.h"
-#include "reports/runs/arms.h"
+#include "reports/diagnosis/questions.h"
 
 namespace kappascope::reports {
 
-/// What the run's numbers ask for, the most urgent first; `layers`: what is known of the bias.
-std::vector<Suggestion> suggestions(const Arm& arm, const std::vector<LayerAdvice>& layers);
-
-/// Whether it lies in the first tenth of the run: what was measured there last is nothing to go by.
-bool is_of_the_start(const Arm& arm, std::int64_t step);
+/// What the run's numbers ask for, the most urgent first.
+std::vector<Suggestion> suggestions(const Arm& arm, const Diagnoses& found);
 
 }  // namespace kappascope::reports

@@ -9,25 +9,12 @@
 #include <span>
 #include <utility>
 
+#include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
 #include "reports/number_format.h"
-#include "reports/summary.h"
 
 namespace kappascope::reports {
 namespace {
-
-/// The worst layer of the arm that stands worst.
-std::string worst_of(const std::vector<Arm>& arms) {
-  std::string layer;
-  double most = -1;
-  for (const Arm& arm : arms) {
-    const auto worst = worst_conditioned_of(arm);
-    if (worst.point == nullptr || !(worst.point->scalar.value > most)) continue;
-    most = worst.point->scalar.value;
-    layer = worst.layer;
-  }
-  return layer;
-}
 
 void add_block_kappas(Figure& figure,
                       std::size_t panel,
@@ -56,9 +43,10 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
         add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
     any_loss |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
   }
-  const std::string slowest = slowest_layer_of(arms);
-  const std::string layer = slowest.empty() ? worst_of(arms) : slowest;
-  if (!slowest.empty()) {
+  const auto worst = worst_layers_of(arms);
+  const std::string layer = worst.empty() ? "" : worst.front().second.point->scalar.layer;
+  const bool in_steps = !worst.empty() && worst.front().second.in_steps;
+  if (in_steps) {
     figure.title = "Loss, and how long the slowest layer takes to learn";
     figure.panels.push_back({.title = std::string(kBlockStepsTitle) + ", " + layer,
                              .y = {.title = "steps", .log = true}});
@@ -71,7 +59,7 @@ Figure loss_and_kappa(const std::vector<Arm>& arms) {
     add_block_kappas(figure, 1, arms, layer);
   }
   figure.caption =
-      slowest.empty()
+      !in_steps
           ? "Loss, and below it on the same steps the condition number of the problem that the "
             "optimiser solves for the worst conditioned down-projection W_d; lower is easier."
           : "Loss, and below it on the same steps how many steps of plain gradient descent the "

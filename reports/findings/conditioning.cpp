@@ -9,23 +9,12 @@
 #include <utility>
 
 #include "reports/figures/builders.h"
-#include "reports/findings/ratio.h"
 #include "reports/findings/rules.h"
+#include "reports/findings/wording.h"
 #include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
-
-/// The largest of one quotient over the layers.
-std::optional<Ratio> worst_ratio(const Arm& arm,
-                                 std::optional<Ratio> (*of)(const Arm&, const std::string&)) {
-  std::optional<Ratio> worst;
-  for (const auto& layer : layers_of(arm, id::kKappas)) {
-    auto ratio = of(arm, layer);
-    if (ratio && (!worst || ratio->value > worst->value)) worst = std::move(ratio);
-  }
-  return worst;
-}
 
 constexpr std::size_t kFewLayers = 4;
 
@@ -67,7 +56,7 @@ std::string first_of(std::vector<std::string> items) {
 void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     if (!arm.has(id::kKappaSigma)) continue;
-    const auto ratio = worst_ratio(arm, mean_costs);
+    const auto ratio = largest_of(arm, id::kKappas, mean_costs);
     if (!ratio) {
       out.push_back(
           {"kappa_ratio",
@@ -83,14 +72,14 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
                      arm.label,
                      words(ratio->value),
                      ratio->layer),
-         ratio->certainty(),
+         certainty_of(*ratio),
          false});
   }
 }
 
 void find_kappa_left(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    const auto left = worst_ratio(arm, bias_leaves);
+    const auto left = largest_of(arm, id::kKappas, bias_leaves);
     if (!left) continue;
     const auto changed = bias_changes(arm, left->layer);
     out.push_back({"kappa_left",
@@ -102,7 +91,7 @@ void find_kappa_left(const std::vector<Arm>& arms, Findings& out) {
                                changed ? fmt::format("; that is {}× κ(Σ+μμᵀ), the κ without b",
                                                      words(changed->value))
                                        : ""),
-                   left->certainty(),
+                   certainty_of(*left),
                    false});
   }
 }
@@ -159,7 +148,7 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
         open.push_back(layer);
         continue;
       }
-      shares.push_back({layer, taken->share, taken->in_words()});
+      shares.push_back({layer, taken->share, in_words(*taken)});
       if (taken->share < 0) {
         details.push_back(
             fmt::format("with b the mean is {}× as long in {}", words(1 - taken->share), layer));
@@ -231,14 +220,14 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
     std::vector<std::string> parts;
-    for (const auto& [name, meaning] :
-         {std::pair{id::kDeadFeatures, "dead"},
-          std::pair{id::kConstantFeatures, "constant"},
-          std::pair{id::kNonfiniteRows, "rows with a non-finite number"}}) {
-      for (const auto& layer : layers_of(arm, name)) {
-        const auto* point = arm.last(name, layer);
-        if (point == nullptr || !(point->scalar.value > 0)) continue;
-        parts.push_back(fmt::format("{} {} in {}", words(point->scalar.value), meaning, layer));
+    for (const auto& answer : {diagnose_dead_units(arm), diagnose_precision(arm)}) {
+      for (const auto& [series, layer, step] : answer.evidence) {
+        if (series == id::kOutsideBfloat16) continue;  // `advise` has them
+        const char* meaning = series == id::kDeadFeatures       ? "dead"
+                              : series == id::kConstantFeatures ? "constant"
+                                                                : "rows with a non-finite number";
+        parts.push_back(fmt::format(
+            "{} {} in {}", words(arm.last(series, layer)->scalar.value), meaning, layer));
       }
     }
     if (parts.empty()) continue;

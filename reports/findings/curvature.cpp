@@ -8,9 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "reports/findings/ratio.h"
 #include "reports/findings/rules.h"
-#include "reports/findings/stability.h"
+#include "reports/findings/wording.h"
 #include "reports/runs/groups.h"
 
 namespace kappascope::reports {
@@ -69,7 +68,7 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
 std::string most_of(const Stability& stability, std::int64_t last) {
   if (stability.readings.empty() || stability.most().step == last) return "";
   const auto& most = stability.most();
-  const auto told = most.in_words();
+  const auto told = in_words(most);
   return fmt::format(
       "; at most it was {} of it ({} of {}, step {})", told.relation, told.a, told.b, most.step);
 }
@@ -99,7 +98,7 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
       finding.text += fmt::format(
           ", {} of 2/learning rate = {}{}", told.relation, told.b, most_of(descent, last->step));
       const auto first =
-          std::ranges::find_if(descent.readings, [](const auto& r) { return r.share() > 1; });
+          std::ranges::find(descent.readings, Side::kAbove, &Stability::Reading::side);
       if (first != descent.readings.end()) {
         finding.text += fmt::format("; it stood above that limit at step {} first", first->step);
         finding.certainty += " The limit is that of plain gradient descent; Adam has another.";
@@ -108,7 +107,7 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
     finding.text += ".";
     if (const auto own = stability_of(arm); own.own) {
       const auto& newest = own.readings.back();
-      const auto seen = newest.in_words();
+      const auto seen = in_words(newest);
       finding.text += fmt::format(
           " The optimiser sees λ1 = {} (of P^(-1/2) H P^(-1/2)) at step {}, {} of its own "
           "stability "
@@ -118,10 +117,11 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
           seen.relation,
           seen.b,
           most_of(own, newest.step));
-      finding.certainty += " " + own.coverage;
-    } else {
-      finding.certainty += descent.coverage.empty() ? "" : " " + descent.coverage;
+      finding.certainty += " " + coverage_of(arm, own);
+    } else if (const auto coverage = coverage_of(arm, descent); !coverage.empty()) {
+      finding.certainty += " " + coverage;
     }
+    finding.warning |= diagnose_rate(arm).verdict == Verdict::kAtLimit;
     add_share_of_trace(arm, finding);
     out.push_back(std::move(finding));
   }

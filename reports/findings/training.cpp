@@ -9,9 +9,9 @@
 #include <map>
 #include <utility>
 
+#include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
 #include "reports/findings/rules.h"
-#include "reports/runs/costs.h"
 #include "reports/runs/groups.h"
 #include "reports/summary.h"
 
@@ -226,15 +226,16 @@ void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
                      words(highest->peak),
                      words(highest->usual)),
          kappa_across(arm, begin, end),
-         true});
+         !diagnose_rate(arm).spikes.empty()});
   }
 }
 
 void find_cost(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
-    const auto costs = costs_of(arm);
-    if (!costs) continue;
+    const auto found = diagnose_cost(arm);
+    if (!found.value) continue;
+    const Costs* costs = &found.costs;
     std::vector<std::string> parts;
     parts.reserve(costs->probes.size() + 1);
     double named = 0;
@@ -252,7 +253,7 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
         {"cost",
          fmt::format("{}: probing took {} of the training time.", arm.label, percent(costs->total)),
          certainty,
-         false});
+         found.grade >= Grade::kWatch});
   }
 }
 

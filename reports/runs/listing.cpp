@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "reports/summary.h"
+#include "reports/diagnosis/questions.h"
 
 namespace kappascope::reports {
 namespace {
@@ -51,6 +51,7 @@ double value_of(const store::StepValue* point) {
 RunSummary summary_of(const std::filesystem::path& path) {
   const store::RunReader run(path);
   Arm arm;
+  arm.last_step = run.last_step();
   const std::string wanted[] = {id::kLossTrain,
                                 id::kLossTest,
                                 id::kKappaSecondMoment,
@@ -65,14 +66,15 @@ RunSummary summary_of(const std::filesystem::path& path) {
                  .state = run.state(),
                  .created = run.fact("created"),
                  .seconds = trained_seconds(run),
-                 .steps = run.last_step() + 1,
+                 .steps = arm.last_step + 1,
                  .loss = value_of(arm.last(id::kLossTrain)),
                  .test_loss = value_of(arm.last(id::kLossTest))};
   const auto keep = [](const WorstLayer& worst, RunSummary::Worst& to) {
-    if (worst.point != nullptr) to = {worst.layer, worst.point->scalar};
+    if (worst.point != nullptr) to = {worst.point->scalar.layer, worst.point->scalar};
   };
   keep(slowest_layer_of(arm), out.slowest);
   keep(worst_conditioned_of(arm), out.worst_kappa);
+  out.worst_layer = worst_layer_of(arm);
   out.damaged = run.damaged().size();
   return out;
 }

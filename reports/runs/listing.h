@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kappascope/store/run.h"
+#include "reports/diagnosis/diagnosis.h"
 
 namespace kappascope::reports {
 
@@ -28,6 +29,7 @@ struct RunSummary {
   };
   Worst slowest{};          ///< most steps of gradient descent to learn 90 %
   Worst worst_kappa{};      ///< the largest κ
+  Diagnosis worst_layer{};  ///< the answer of the report: by steps where they were measured
   std::size_t damaged = 0;  ///< of the rows that were read
 };
 

@@ -2,141 +2,139 @@
 // Did the post-gating bias help: what it left of κ(Σ+μμᵀ), layer by layer.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
 #include <optional>
 
-#include "reports/findings/terms.h"
 #include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
 namespace {
 
+/// How many layers of an arm the bias makes better, worse, neither, and those where it is not
+/// known.
 struct Effect {
-  std::size_t better = 0, worse = 0, even = 0, open = 0;  ///< layers, as the intervals decide
-  std::optional<Ratio> largest;  ///< κ with the bias over κ without, where it changes most
-
-  [[nodiscard]] std::size_t layers() const { return better + worse + even + open; }
+  std::array<std::size_t, 4> layers{};
+  std::optional<Ratio> largest;  ///< with the bias over without, where it changes most
 };
 
-/// Both sides are of the same rows; the interval takes them as dependent in the worst way.
-Effect effect_of(const Arm& arm, const Terms& terms) {
+Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
   Effect effect;
-  for (const auto& layer : terms.layers(arm)) {
-    if (!has_bias(arm, layer) && arm.series(id::kLearningWithBias, layer).empty()) continue;
-    const auto ratio = terms.bias_changes(arm, layer);
-    if (!ratio || !ratio->lower) {
-      ++effect.open;
-      continue;
-    }
-    ++(*ratio->upper < 1 ? effect.better : *ratio->lower > 1 ? effect.worse : effect.even);
-    const auto size = [](const Ratio& r) { return std::abs(std::log(r.value)); };
-    if (!effect.largest || size(*ratio) > size(*effect.largest)) effect.largest = ratio;
+  const auto size = [](const Ratio& ratio) { return std::abs(std::log(ratio.value)); };
+  for (const auto& layer : layers) {
+    if (layer.arm != arm || !layer.has_bias) continue;
+    const auto& ratio = layer.bias_changes;
+    const bool known = layer.decided != Verdict::kTooEarly && ratio && ratio->lower;
+    const bool helps = layer.decided == Verdict::kHelps, harms = layer.decided == Verdict::kHarms;
+    ++effect.layers.at(helps ? 0U : harms ? 1U : known ? 2U : 3U);
+    if (known && (!effect.largest || size(*ratio) > size(*effect.largest))) effect.largest = ratio;
   }
   return effect;
 }
 
-std::string counts_of(const Effect& effect) {
+/// "of 6 layers 4 lower and 2 not told apart"
+std::string layers_text(const Effect& effect, std::size_t all) {
+  constexpr std::array kWhat = {"lower", "higher", "not told apart", "not resolved"};
+  if (effect.layers[2] == all)
+    return fmt::format("none of {} beyond its interval", counted(all, "layer"));
   std::vector<std::string> parts;
-  const auto add = [&](std::size_t count, const char* what) {
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
-  };
-  add(effect.better, "lower");
-  add(effect.worse, "higher");
-  add(effect.even, "not told apart");
-  add(effect.open, "not resolved");
-  return listed(parts);
+  for (std::size_t i = 0; i < kWhat.size(); ++i)
+    if (effect.layers.at(i) > 0)
+      parts.push_back(fmt::format("{} {}", effect.layers.at(i), kWhat.at(i)));
+  return fmt::format("of {} {}", counted(all, "layer"), listed(parts));
 }
 
-/// "of 6 layers 4 lower and 2 not told apart"
-std::string layers_text(const Effect& effect) {
-  if (effect.even == effect.layers())
-    return fmt::format("none of {} beyond its interval", counted(effect.layers(), "layer"));
-  return fmt::format("of {} {}", counted(effect.layers(), "layer"), counts_of(effect));
+std::string answer_of(const BiasDiagnosis& bias) {
+  const Verdict v = bias.verdict;
+  const bool nothing = v == Verdict::kNothingToGain || v == Verdict::kMeanHelps;
+  if (!bias.present)
+    return std::string("no arm has one") + (v == Verdict::kWorthATrial ? ": worth a trial"
+                                            : nothing                  ? ": nothing to gain"
+                                                                       : "");
+  return v == Verdict::kHelps         ? "yes"
+         : v == Verdict::kHelpsInPart ? "yes, in part"
+         : v == Verdict::kMixed       ? "mixed"
+         : v == Verdict::kHarms       ? "no"
+         : v == Verdict::kNotTaken    ? "not so far"
+         : nothing                    ? "nothing to gain"
+                                      : "cannot tell";
 }
 
 /// What the mean costs where no arm has a bias: what one could gain.
-Answer without_bias(const std::vector<Arm>& arms, const Terms& terms, Answer out) {
-  out.answer = "no arm has one";
+void add_costs(const std::vector<Arm>& arms, Answer& out) {
   const LayerNames short_name(arms);
-  const Ratio* most = nullptr;
-  std::vector<std::pair<std::size_t, Ratio>> found;
+  bool in_steps = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    std::optional<Ratio> worst;
-    for (const auto& layer : terms.layers(arms[a])) {
-      auto ratio = terms.mean_costs(arms[a], layer);
-      if (ratio && (!worst || ratio->value > worst->value)) worst = std::move(ratio);
-    }
-    if (worst) found.emplace_back(a, *worst);
-  }
-  for (const auto& [a, ratio] : found) {
+    in_steps = arms[a].has(id::kLearning);
+    const auto most = in_steps ? largest_of(arms[a], id::kLearning, steps_mean_costs)
+                               : largest_of(arms[a], id::kKappas, mean_costs);
+    if (!most) continue;
     out.readings.push_back({a,
                             fmt::format("the mean costs {}× {}in {}",
-                                        words(ratio.value),
-                                        terms.in_steps() ? "the steps " : "",
-                                        short_name(ratio.layer)),
-                            ratio.lower
-                                ? fmt::format("{}–{}×", words(*ratio.lower), words(*ratio.upper))
+                                        words(most->value),
+                                        in_steps ? "the steps " : "",
+                                        short_name(most->layer)),
+                            most->lower
+                                ? fmt::format("{}–{}×", words(*most->lower), words(*most->upper))
                                 : "no interval"});
-    if (most == nullptr || ratio.value > most->value) most = &ratio;
   }
-  out.why = most == nullptr ? "What the mean of the features costs is not resolved in any layer."
-            : terms.in_steps()
+  out.why = out.readings.empty()
+                ? "What the mean of the features costs is not resolved in any layer."
+            : in_steps
                 ? "Steps to learn 90 % with the mean over those without it: what a bias could take "
                   "up at best; `kappascope advise` says more."
                 : "κ(Σ+μμᵀ)/κ(Σ) is what a bias could take up at best; `kappascope advise` says "
                   "more.";
-  return out;
 }
 
 }  // namespace
 
 Answer bias(const std::vector<Arm>& arms) {
-  Answer out{
-      .id = "bias", .question = "Did the post-gating bias help?", .figure = "intercept_absorption"};
+  const auto found = diagnose_bias(arms);
+  Answer out{.id = "bias",
+             .question = "Did the post-gating bias help?",
+             .answer = answer_of(found),
+             .grade = found.grade,
+             .figure = "intercept_absorption"};
+  if (!found.present) {
+    add_costs(arms, out);
+    return out;
+  }
   const LayerNames short_name(arms);
-  const Terms terms(arms);
-  std::size_t better = 0;
-  std::size_t worse = 0;
-  std::size_t layers = 0;
+  std::size_t better = 0, layers = 0;
+  bool in_steps = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    const Effect effect = effect_of(arms[a], terms);
-    if (effect.layers() == 0) continue;
-    better += effect.better;
-    worse += effect.worse;
-    layers += effect.layers();
-    Reading reading{a,
-                    fmt::format("{} with the bias over {} without it is not resolved in any layer",
-                                terms.in_steps() ? "steps" : "κ",
-                                terms.in_steps() ? "steps" : "κ"),
-                    ""};
+    const Effect effect = effect_of(a, found.layers);
+    const auto all = std::accumulate(effect.layers.begin(), effect.layers.end(), std::size_t{0});
+    if (all == 0) continue;
+    in_steps = arms[a].has(id::kLearning);
+    const char* what = in_steps ? "steps" : "κ";
+    better += effect.layers[0];
+    layers += all;
+    Reading reading{
+        a,
+        fmt::format("{0} with the bias over {0} without it is not resolved in any layer", what),
+        ""};
     if (effect.largest) {
       const Ratio& ratio = *effect.largest;
       reading.number = fmt::format("it changes {} most in {}: to {}× of {}",
-                                   terms.in_steps() ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
+                                   in_steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
                                    short_name(ratio.layer),
                                    words(ratio.value),
-                                   terms.in_steps() ? "those" : "it");
-      reading.interval =
-          fmt::format("{}–{}×; {}", words(*ratio.lower), words(*ratio.upper), layers_text(effect));
+                                   in_steps ? "those" : "it");
+      reading.interval = fmt::format(
+          "{}–{}×; {}", words(*ratio.lower), words(*ratio.upper), layers_text(effect, all));
     }
     out.readings.push_back(std::move(reading));
   }
-  if (layers == 0) return without_bias(arms, terms, std::move(out));
-  out.answer = better > 0 && worse == 0   ? better == layers ? "yes" : "yes, in part"
-               : better == 0 && worse > 0 ? "no"
-               : better > 0               ? "mixed"
-                                          : "cannot tell";
-  out.grade = better > 0 && worse == 0   ? Grade::kGood
-              : better == 0 && worse > 0 ? Grade::kBad
-              : better > 0               ? Grade::kWatch
-                                         : Grade::kOpen;
   out.why = fmt::format(
       "Within a run: {} of the W_d block with the learned bias over {} without it, on the same "
       "features; lower in {} of {} layers. The loss need not follow, and a difference between "
       "arms may be luck of their seeds.",
-      terms.in_steps() ? "steps to learn 90 %" : "κ",
-      terms.in_steps() ? "those" : "κ",
+      in_steps ? "steps to learn 90 %" : "κ",
+      in_steps ? "those" : "κ",
       better,
       layers);
   return out;

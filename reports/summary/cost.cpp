@@ -2,18 +2,10 @@
 // What did probing cost, and how is it cut?
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "reports/runs/costs.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
 namespace {
-
-struct ArmCosts {
-  std::size_t arm = 0;
-  Costs costs{};
-};
 
 constexpr const char* kBudget = "probes.budget";
 
@@ -35,21 +27,15 @@ std::string how_to_cut(const Costs& costs) {
 }  // namespace
 
 Answer cost(const std::vector<Arm>& arms) {
-  constexpr double kSmall = 0.02;
-  constexpr double kLarge = 0.1;
   Answer out{.id = "cost",
              .question = "What did probing cost?",
              .answer = "not stored",
              .why = "The run stores it with its first window.",
              .figure = "facts"};
-  std::vector<ArmCosts> all;
-  for (std::size_t a = 0; a < arms.size(); ++a) {
-    if (auto costs = costs_of(arms[a])) all.push_back({a, std::move(*costs)});
-  }
+  const auto all = by_arm(arms, diagnose_cost, [](const CostDiagnosis& c) { return c.value; });
   if (all.empty()) return out;
-  std::ranges::stable_sort(
-      all, std::ranges::greater{}, [](const ArmCosts& one) { return one.costs.total; });
-  for (const auto& [arm, costs] : all) {
+  for (const auto& [arm, cost] : all) {
+    const Costs& costs = cost.costs;
     out.readings.push_back(
         {arm,
          percent(costs.total) + " of the training time",
@@ -58,13 +44,10 @@ Answer cost(const std::vector<Arm>& arms) {
              ? fmt::format("budget {}: {} lowers it", percent(costs.budget()), kBudget)
              : ""});
   }
-  const Costs& most = all.front().costs;
-  out.answer = percent(most.total);
-  const bool within = !most.any_unlimited() && most.budget() > 0 && most.total <= 2 * most.budget();
-  out.grade = most.total <= kSmall || within ? Grade::kGood
-              : most.total <= kLarge         ? Grade::kWatch
-                                             : Grade::kBad;
-  out.why = how_to_cut(most);
+  const CostDiagnosis& most = all.front().second;
+  out.answer = percent(*most.value);
+  out.grade = most.grade;
+  out.why = how_to_cut(most.costs);
   return out;
 }
 

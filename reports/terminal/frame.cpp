@@ -9,10 +9,10 @@
 #include "core/printable.h"
 #include "core/wrap.h"
 #include "reports/figures/builders.h"
+#include "reports/findings/wording.h"
 #include "reports/live/status.h"
 #include "reports/number_format.h"
 #include "reports/runs/layer_names.h"
-#include "reports/summary.h"
 #include "reports/terminal/canvas.h"
 
 namespace kappascope::reports {
@@ -47,7 +47,7 @@ std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   add("test ", arm.last(id::kLossTest));
   add("λ1 ", arm.last(id::kHessianLambda.at(1)));
   if (const auto worst = worst_layer_of(arm); worst.point != nullptr) {
-    const auto where = printable(short_name(worst.layer));
+    const auto where = printable(short_name(worst.point->scalar.layer));
     parts.push_back(
         worst.in_steps
             ? fmt::format("90 % after {} steps in {}", steps_in_words(worst.point->scalar), where)

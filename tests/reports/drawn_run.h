@@ -125,7 +125,7 @@ inline std::filesystem::path write_drawn(Random& draw,
             "hessian/preconditioned",
             "",
             sharp * draw.between(5, 50),
-            0.01,
+            0.2,
             draw.one_in(5) ? store::Status::kMaxProducts : store::Status::kConverged));
         out.scalars.push_back(sample::plain("hessian/stability_limit", "", 38 / now));
       }

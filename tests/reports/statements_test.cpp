@@ -13,6 +13,7 @@
 #include "reports/advice.h"
 #include "reports/drawn_run.h"
 #include "reports/findings.h"
+#include "reports/findings/wording.h"
 #include "reports/html/parts/summary.h"
 #include "reports/number_format.h"
 #include "reports/runs/listing.h"

@@ -156,6 +156,9 @@ def report(
 class Advice:
     """What the numbers of a run ask for, and what a bias would do about each layer; print it."""
 
+    diagnosis: list[dict[str, Any]]
+    """An answer a question: "question", "verdict", "grade", "value", "lower", "upper", "threshold",
+    "evidence", "action" (reports/diagnosis/diagnosis.h)."""
     suggestions: list[dict[str, str]]
     """The most urgent first, five at most: "what" (precision, rate, warm-up, batch, norm or bias),
     "evidence", "attempt", "success", "unknown"."""

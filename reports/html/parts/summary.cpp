@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "reports/figures/builders.h"
-#include "reports/findings/ratio.h"
+#include "reports/findings/wording.h"
 #include "reports/html/parts/glossary.h"
 #include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
@@ -21,7 +21,7 @@ constexpr std::size_t kInTile = 2;
 
 /// Its word as a class of the style sheet: "cannot-tell".
 std::string css_of(Grade grade) {
-  std::string name = to_string(grade);
+  std::string name(to_string(grade));
   std::ranges::replace(name, ' ', '-');
   return name;
 }
@@ -81,7 +81,7 @@ std::string absorbed_cell(const Arm& arm) {
   }
   if (all.empty()) return any ? "not resolved" : "no bias";
   const auto [low, high] = std::ranges::minmax_element(all, {}, &Absorbed::share);
-  const auto least = low->in_words(), most = high->in_words();
+  const auto least = in_words(*low), most = in_words(*high);
   return least == most ? least : least + " to " + most;
 }
 
@@ -142,16 +142,17 @@ std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
 
 std::string arms_html(const std::vector<const Arm*>& arms) {
   std::string rows;
-  const bool in_steps = std::ranges::any_of(
-      arms, [](const Arm* arm) { return slowest_layer_of(*arm).point != nullptr; });
-  for (const Arm* one : arms) {
-    const Arm& arm = *one;
-    const auto worst = in_steps ? slowest_layer_of(arm) : worst_conditioned_of(arm);
+  std::vector<WorstLayer> worst(arms.size());
+  std::ranges::transform(arms, worst.begin(), [](const Arm* arm) { return worst_layer_of(*arm); });
+  const bool in_steps = std::ranges::any_of(worst, &WorstLayer::in_steps);
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const Arm& arm = *arms[a];
+    const auto* point = worst[a].in_steps == in_steps ? worst[a].point : nullptr;
     rows += "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" +
             table_cell(arm.state, " class=\"name\"") +
             table_cell(grouped(static_cast<double>(arm.last_step + 1)), " class=\"number\"") +
             number_cell(arm.last(id::kLossTest), false) +
-            layer_cell(worst.point, in_steps, worst.layer) +
+            layer_cell(point, in_steps, point == nullptr ? "" : point->scalar.layer) +
             table_cell(absorbed_cell(arm), " class=\"number\"") +
             number_cell(arm.last(id::kHessianLambda.at(1)), false) +
             number_cell(arm.last(id::kCostTotal), true) + "</tr>";

@@ -48,8 +48,8 @@ std::string kappa_cell(const reports::RunSummary::Worst& worst) {
   return is_resolved(worst.scalar) ? text : "(" + text + ")";
 }
 
-const std::string& worst_layer(const Row& row) {
-  return row.slowest.layer.empty() ? row.worst_kappa.layer : row.slowest.layer;
+std::string layer_of(const Row& row) {
+  return row.worst_layer.evidence.empty() ? "" : row.worst_layer.evidence.front().layer;
 }
 
 /// "2026-01-31 12:00" of an ISO 8601 time.
@@ -61,17 +61,16 @@ std::string date(std::string created) {
 }
 
 std::vector<std::string> cells_of(const std::string& run, const Row& row) {
-  return {
-      printable(run),
-      printable(row.state),
-      printable(date(row.created)),
-      std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
-      std::to_string(row.steps),
-      cell(row.loss),
-      cell(row.test_loss),
-      steps_cell(row.slowest),
-      kappa_cell(row.worst_kappa),
-      printable(row.label) + (worst_layer(row).empty() ? "" : "; " + printable(worst_layer(row)))};
+  return {printable(run),
+          printable(row.state),
+          printable(date(row.created)),
+          std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
+          std::to_string(row.steps),
+          cell(row.loss),
+          cell(row.test_loss),
+          steps_cell(row.slowest),
+          kappa_cell(row.worst_kappa),
+          printable(row.label) + (layer_of(row).empty() ? "" : "; " + printable(layer_of(row)))};
 }
 
 Json status(const reports::RunSummary::Worst& worst) {
@@ -100,6 +99,9 @@ Json json_row(const std::string& run, const Row& row) {
            row.worst_kappa.layer.empty() ? Json() : number(row.worst_kappa.scalar.value)},
           {"worst_kappa_status", status(row.worst_kappa)},
           {"worst_layer", row.worst_kappa.layer},
+          {"layer", layer_of(row)},
+          {"verdict", to_string(row.worst_layer.verdict)},
+          {"grade", to_string(row.worst_layer.grade)},
           {"damaged", row.damaged}};
 }
 

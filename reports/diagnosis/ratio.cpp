@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/findings/ratio.h"
-
-#include <fmt/format.h>
+#include "reports/diagnosis/ratio.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kappascope/core/statistics.h"
-#include "reports/number_format.h"
 
 namespace kappascope::reports {
 namespace {
@@ -91,18 +88,21 @@ std::optional<Ratio> measured(const Arm& arm, const std::string& layer, const st
 
 }  // namespace
 
-std::string Ratio::certainty() const {
-  if (!lower || !upper) return "No interval was recorded.";
-  if (seeds > 0)
-    return fmt::format("{}: {}–{}×.", counted(seeds, "seed"), words(*lower), words(*upper));
-  if (paired) {
-    return fmt::format(
-        "95 %: {}–{}× (in pairs of rows, step {}).", words(*lower), words(*upper), step);
+Side side_of(const std::optional<Ratio>& ratio, double limit) {
+  if (!ratio || !ratio->lower || !ratio->upper) return Side::kUndecided;
+  return side_of(*ratio->lower, *ratio->upper, limit);
+}
+
+std::optional<Ratio> largest_of(const Arm& arm,
+                                const std::string& prefix,
+                                std::optional<Ratio> (*of)(const Arm&, const std::string&)) {
+  std::optional<Ratio> largest;
+  const auto size = [](const Ratio& r) { return std::pair(r.lower.value_or(0), r.value); };
+  for (const auto& layer : layers_of(arm, prefix)) {
+    auto ratio = of(arm, layer);
+    if (ratio && (!largest || size(*ratio) > size(*largest))) largest = std::move(ratio);
   }
-  return fmt::format("At least 90 %: {}–{}× (from the two 95 % intervals, step {}).",
-                     words(*lower),
-                     words(*upper),
-                     step);
+  return largest;
 }
 
 std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below) {
@@ -152,11 +152,9 @@ std::optional<Ratio> variance_at(const Arm& arm, const std::string& layer, store
 }
 
 bool has_bias(const Arm& arm, const std::string& layer) {
-  return !arm.series(id::kBiasResidual, layer).empty() || !arm.series(id::kBiasNorm, layer).empty();
-}
-
-std::string Absorbed::in_words() const {
-  return !resolved ? "not resolved" : share < 0 ? "none" : percent(share);
+  for (const auto* series : {&id::kBiasResidual, &id::kBiasNorm, &id::kLearningWithBias})
+    if (!arm.series(*series, layer).empty()) return true;
+  return false;
 }
 
 std::optional<Absorbed> absorbed(const Arm& arm, const std::string& layer) {

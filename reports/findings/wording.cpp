@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/findings/stability.h"
+#include "reports/findings/wording.h"
 
 #include <fmt/format.h>
 
@@ -34,8 +34,46 @@ std::string step_in_words(std::int64_t step) {
   return grouped(static_cast<double>(step));
 }
 
-/// Of a training that had arm.last_step + 1 steps, where the readings lie.
-std::string coverage_of(const Arm& arm, const std::vector<Stability::Reading>& readings) {
+}  // namespace
+
+Compared in_words(const Stability::Reading& reading) {
+  return as_share(reading.lambda->value, reading.limit);
+}
+
+std::string in_words(const Absorbed& absorbed) {
+  const auto& [share, resolved, step] = absorbed;
+  return !resolved ? "not resolved" : share < 0 ? "none" : percent(share);
+}
+
+std::string certainty_of(const Ratio& ratio) {
+  const auto& [value, lower, upper, step, layer, paired, seeds] = ratio;
+  if (!lower || !upper) return "No interval was recorded.";
+  if (seeds > 0)
+    return fmt::format("{}: {}–{}×.", counted(seeds, "seed"), words(*lower), words(*upper));
+  if (paired) {
+    return fmt::format(
+        "95 %: {}–{}× (in pairs of rows, step {}).", words(*lower), words(*upper), step);
+  }
+  return fmt::format("At least 90 %: {}–{}× (from the two 95 % intervals, step {}).",
+                     words(*lower),
+                     words(*upper),
+                     step);
+}
+
+std::string steps_in_words(const store::Scalar& steps) {
+  return is_resolved(steps) ? words(steps.value) : "at least " + words(least_of(steps));
+}
+
+std::string too_early(const Arm& arm, std::int64_t step) {
+  return fmt::format(
+      "It was measured last at step {} of {}, at the start, which says little of the rest. A "
+      "larger budget, or a smaller interval between windows, would measure it later.",
+      step,
+      arm.last_step);
+}
+
+std::string coverage_of(const Arm& arm, const Stability& stability) {
+  const auto& readings = stability.readings;
   if (readings.empty()) return "";
   std::int64_t begin = 0, end = -1;  // of the longest stretch without
   std::int64_t next = 0;
@@ -62,48 +100,6 @@ std::string coverage_of(const Arm& arm, const std::vector<Stability::Reading>& r
                         step_in_words(end));
   }
   return text + ".";
-}
-
-}  // namespace
-
-double rate_at(const Arm& arm, std::int64_t step) {
-  const auto& rates = arm.series(id::kLearningRate);
-  const auto after = std::ranges::upper_bound(rates, step, {}, &store::StepValue::step);
-  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
-}
-
-const Stability::Reading& Stability::most() const {
-  return *std::ranges::max_element(readings, {}, &Reading::share);
-}
-
-bool Stability::is_at_limit() const {
-  return holds && std::ranges::any_of(readings, &Reading::is_above);
-}
-
-Stability descent_stability_of(const Arm& arm) {
-  Stability out;
-  for (const auto& [step, scalar] : arm.series(id::kHessianLambda.at(1))) {
-    const double rate = rate_at(arm, step);
-    if (rate > 0 && is_resolved(scalar) && std::isfinite(scalar.value))
-      out.readings.push_back({step, &scalar, 2 / rate});
-  }
-  out.holds = !out.readings.empty() && arm.fact("optimizer") == "sgd";
-  out.coverage = coverage_of(arm, out.readings);
-  return out;
-}
-
-Stability stability_of(const Arm& arm) {
-  Stability out{.own = true, .holds = true};
-  const auto& limits = arm.series(id::kStabilityLimit);
-  for (const auto& [step, scalar] : arm.series(id::kPreconditionedLambda)) {
-    const auto limit = std::ranges::lower_bound(limits, step, {}, &store::StepValue::step);
-    if (limit == limits.end() || limit->step != step || !(limit->scalar.value > 0)) continue;
-    if (is_resolved(scalar) && std::isfinite(scalar.value))
-      out.readings.push_back({step, &scalar, limit->scalar.value});
-  }
-  if (out.readings.empty()) return descent_stability_of(arm);
-  out.coverage = coverage_of(arm, out.readings);
-  return out;
 }
 
 }  // namespace kappascope::reports

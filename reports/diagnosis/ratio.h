@@ -5,22 +5,20 @@
 #include <optional>
 #include <string>
 
+#include "reports/diagnosis/diagnosis.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
 
-/// A quotient of two estimates with the interval that follows from theirs. Each holds with 95 %, so
-/// both hold, and with them the quotient's, with at least 90 % whatever their dependence.
-struct Ratio {
-  double value = 0;
-  std::optional<double> lower{}, upper{};
-  std::int64_t step = 0;
-  std::string layer{};
-  bool paired = false;    ///< the interval is of the quotient itself, row by row, with 95 %
-  std::size_t seeds = 0;  ///< not 0: a median over runs, lower and upper their lowest and highest
+using kappascope::side_of;
+/// Without an interval it decides nothing.
+Side side_of(const std::optional<Ratio>& ratio, double limit);
 
-  [[nodiscard]] std::string certainty() const;
-};
+/// The one that is surely largest over the layers, by its lower end; with an interval before
+/// without.
+std::optional<Ratio> largest_of(const Arm& arm,
+                                const std::string& prefix,
+                                std::optional<Ratio> (*of)(const Arm&, const std::string&));
 
 /// Nothing where one of them is missing, not resolved, or the quotient is no number.
 std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below);
@@ -51,9 +49,6 @@ struct Absorbed {
   double share = 0;
   bool resolved = true;  ///< no where its interval holds all of the mean and none of it
   std::int64_t step = 0;
-
-  /// "12 %", "none", "not resolved".
-  [[nodiscard]] std::string in_words() const;
 };
 std::optional<Absorbed> absorbed(const Arm& arm, const std::string& layer);
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts of features and rows that should be zero: what a precision loses, and dead units.
+#include "reports/diagnosis/questions.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// How much is counted in all; the first series in the list first.
+Diagnosis counted_in(const Arm& arm,
+                     Question question,
+                     std::initializer_list<store::SeriesId> all) {
+  Diagnosis out{.question = question, .threshold = 0};
+  for (const auto series : all) {
+    for (const auto& layer : layers_of(arm, series)) {
+      const auto* point = arm.last(series, layer);
+      if (point == nullptr) continue;
+      out.value = out.value.value_or(0) + point->scalar.value;
+      out.verdict = Verdict::kFine, out.grade = Grade::kGood;
+      if (point->scalar.value > 0) out.evidence.push_back({series, layer, point->step});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Diagnosis diagnose_precision(const Arm& arm) {
+  auto out = counted_in(arm, Question::kPrecision, {id::kNonfiniteRows, id::kOutsideBfloat16});
+  if (out.evidence.empty()) return out;
+  const bool lost = out.evidence.front().series == id::kNonfiniteRows;
+  out.verdict = lost ? Verdict::kNonFinite : Verdict::kOutOfRange;
+  out.grade = lost ? Grade::kBad : Grade::kWatch;
+  out.action = Action::kFloat32;
+  return out;
+}
+
+Diagnosis diagnose_dead_units(const Arm& arm) {
+  auto out = counted_in(arm, Question::kDeadUnits, {id::kDeadFeatures, id::kConstantFeatures});
+  if (!out.evidence.empty()) out.verdict = Verdict::kDead, out.grade = Grade::kWatch;
+  return out;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the learning rate too high? Only the loss itself and the sharpness that the optimiser sees can
+// say so.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "reports/diagnosis/questions.h"
+#include "reports/runs/groups.h"
+
+namespace kappascope::reports {
+namespace {
+
+constexpr std::size_t kEnough = 100;  // losses: twice the window of find_spikes
+
+void decide(RateDiagnosis& out) {
+  const auto& stability = out.stability;
+  const Side side = stability.holds ? stability.side() : Side::kUndecided;
+  if (out.diverged) {
+    out.verdict = Verdict::kDiverged, out.grade = Grade::kBad;
+  } else if (side == Side::kAbove) {
+    out.verdict = Verdict::kAtLimit, out.grade = Grade::kWatch;
+  } else if (!out.spikes.empty()) {
+    out.verdict = Verdict::kSpikes, out.grade = Grade::kWatch;
+  } else if (stability.holds ? side == Side::kBelow : out.losses >= kEnough) {
+    out.verdict = Verdict::kFine, out.grade = Grade::kGood;
+  } else if (stability.holds || out.losses > 0) {
+    out.verdict = Verdict::kUndecided;
+  }
+}
+
+RateDiagnosis rate_of(const Arm& run) {
+  RateDiagnosis out;
+  out.question = Question::kLearningRate;
+  out.run = &run;
+  out.diverged = diverged_at(run);
+  const auto& losses = run.series(id::kLossTrain);
+  out.losses = static_cast<std::size_t>(std::ranges::count_if(
+      losses, [](const auto& loss) { return std::isfinite(loss.scalar.value); }));
+  out.all_spikes = loss_spikes(run).size();
+  out.spikes = telling_spikes(run);
+  out.stability = stability_of(run);
+  decide(out);
+  if (out.diverged) out.evidence.push_back({id::kLossTrain, "", *out.diverged});
+  if (out.stability.holds && out.verdict != Verdict::kDiverged) {
+    const auto& most = out.stability.most();
+    out.value = most.lambda->value;
+    out.lower = most.lambda->lower;
+    out.upper = most.lambda->upper;
+    out.threshold = most.limit;
+    out.evidence.push_back({most.lambda->name, "", most.step});
+  }
+  for (const auto& spike : out.spikes)
+    out.evidence.push_back({id::kLossTrain, "", losses[spike.begin].step});
+  if (out.grade < Grade::kWatch) return out;
+  const bool early = !out.diverged && !out.spikes.empty() &&
+                     is_of_the_start(run, losses[out.spikes.front().begin].step);
+  out.action = early ? Action::kWarmUp : Action::kLowerRate;
+  return out;
+}
+
+}  // namespace
+
+double rate_at(const Arm& run, std::int64_t step) {
+  const auto& rates = run.series(id::kLearningRate);
+  const auto after = std::ranges::upper_bound(rates, step, {}, &store::StepValue::step);
+  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
+}
+
+std::optional<std::int64_t> diverged_at(const Arm& run) {
+  const auto found = std::ranges::find_if(
+      run.events, [](const store::StepEvent& event) { return event.event.kind == "nan_loss"; });
+  return found == run.events.end() ? std::nullopt : std::optional(found->step);
+}
+
+const Stability::Reading& Stability::most() const {
+  return *std::ranges::max_element(readings, {}, [](const Reading& reading) {
+    return std::tuple(reading.side() == Side::kAbove, reading.share());
+  });
+}
+
+Side Stability::side() const {
+  const auto any = [&](Side side) {
+    return std::ranges::find(readings, side, &Reading::side) != readings.end();
+  };
+  return any(Side::kAbove)                           ? Side::kAbove
+         : any(Side::kUndecided) || readings.empty() ? Side::kUndecided
+                                                     : Side::kBelow;
+}
+
+Stability descent_stability_of(const Arm& run) {
+  Stability out;
+  for (const auto& [step, scalar] : run.series(id::kHessianLambda.at(1))) {
+    const double rate = rate_at(run, step);
+    if (rate > 0 && is_resolved(scalar) && std::isfinite(scalar.value))
+      out.readings.push_back({step, &scalar, 2 / rate});
+  }
+  out.holds = !out.readings.empty() && run.fact("optimizer") == "sgd";
+  return out;
+}
+
+Stability stability_of(const Arm& run) {
+  Stability out{.own = true, .holds = true};
+  const auto& limits = run.series(id::kStabilityLimit);
+  for (const auto& [step, scalar] : run.series(id::kPreconditionedLambda)) {
+    const auto limit = std::ranges::lower_bound(limits, step, {}, &store::StepValue::step);
+    if (limit == limits.end() || limit->step != step || !(limit->scalar.value > 0)) continue;
+    if (is_resolved(scalar) && std::isfinite(scalar.value))
+      out.readings.push_back({step, &scalar, limit->scalar.value});
+  }
+  return out.readings.empty() ? descent_stability_of(run) : out;
+}
+
+RateDiagnosis diagnose_rate(const Arm& arm) {
+  std::vector<RateDiagnosis> all;
+  for (const Arm* run : runs_of(arm)) all.push_back(rate_of(*run));
+  auto worst = std::ranges::max_element(all, {}, &RateDiagnosis::grade);
+  worst->runs = all.size();
+  worst->alike =
+      static_cast<std::size_t>(std::ranges::count(all, worst->grade, &RateDiagnosis::grade));
+  return *worst;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which layer learns slowest, and does that matter in a run of this length?
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "reports/diagnosis/questions.h"
+#include "reports/figures/builders.h"
+
+namespace kappascope::reports {
+namespace {
+
+/// Gradient descent at its best fixed rate shrinks the error along the slowest direction by
+/// (κ-1)/(κ+1) a step, so by a factor e in about κ/2 steps.
+constexpr double kKappaAStep = 2;
+/// So many times a layer's steps to learn 90 %, or to shrink by e, are no limit.
+constexpr double kTimesOver = 3, kTimesOverShrunk = 10;
+
+WorstLayer judged(const Arm& arm, const store::StepValue* point, bool in_steps) {
+  WorstLayer out;
+  out.question = Question::kWorstLayer;
+  out.in_steps = in_steps;
+  if (point == nullptr) return out;
+  const store::Scalar& s = point->scalar;
+  const bool resolved = is_resolved(s);
+  const double limit = steps_of(arm) * (in_steps ? 1 : kKappaAStep);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double lower = s.lower.value_or(resolved ? s.value : 1);
+  const double upper = s.upper.value_or(resolved ? s.value : infinity);
+  out.point = point;
+  if (resolved) out.value = s.value;
+  out.lower = s.lower;
+  out.upper = s.upper;
+  out.threshold = limit;
+  out.evidence = {{s.name, s.layer, point->step}};
+  if (is_of_the_start(arm, point->step)) {
+    out.verdict = Verdict::kTooEarly;
+  } else if (side_of(lower, upper, limit / (in_steps ? kTimesOver : kTimesOverShrunk)) ==
+             Side::kBelow) {
+    out.verdict = Verdict::kFine, out.grade = Grade::kGood;
+  } else if (side_of(lower, upper, limit) == Side::kAbove) {
+    out.verdict = Verdict::kLimits, out.grade = Grade::kBad;
+  } else if (resolved) {
+    out.verdict = Verdict::kLimits, out.grade = Grade::kWatch;
+  } else {
+    out.verdict = Verdict::kUndecided;
+  }
+  return out;
+}
+
+}  // namespace
+
+double least_of(const store::Scalar& scalar) {
+  const bool known = is_resolved(scalar) || scalar.status == store::Status::kDegenerate;
+  return known ? scalar.value : scalar.lower.value_or(1);
+}
+
+WorstLayer slowest_layer_of(const Arm& arm) {
+  const store::StepValue* worst = nullptr;
+  for (const auto& layer : layers_of(arm, id::kLearning)) {
+    const auto* point = arm.newest(block_steps(arm, layer), layer);
+    if (point == nullptr) continue;
+    if (worst == nullptr || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
+  }
+  return judged(arm, worst, true);
+}
+
+WorstLayer worst_conditioned_of(const Arm& arm) {
+  const store::StepValue* worst = nullptr;
+  for (const auto& layer : layers_of(arm, id::kKappas)) {
+    const auto* point = arm.last(block_kappa(arm, layer), layer);
+    if (point == nullptr) continue;
+    if (worst == nullptr || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
+  }
+  return judged(arm, worst, false);
+}
+
+WorstLayer worst_layer_of(const Arm& arm) {
+  auto slowest = slowest_layer_of(arm);
+  return slowest.point != nullptr ? slowest : worst_conditioned_of(arm);
+}
+
+std::vector<std::pair<std::size_t, WorstLayer>> worst_layers_of(const std::vector<Arm>& arms) {
+  return by_arm(
+      arms,
+      [](const Arm& arm) { return worst_layer_of(arm); },
+      [](const WorstLayer& w) { return std::tuple(w.in_steps, least_of(w.point->scalar)); });
+}
+
+}  // namespace kappascope::reports

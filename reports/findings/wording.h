@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "reports/diagnosis/questions.h"
+#include "reports/number_format.h"
+
+namespace kappascope::reports {
+
+// What several surfaces say of one number.
+
+/// a: λ1, b: the limit, relation: the share in percent.
+Compared in_words(const Stability::Reading& reading);
+/// "12 %", "none", "not resolved".
+std::string in_words(const Absorbed& absorbed);
+/// "95 %: 3–4× (in pairs of rows, step 10)."
+std::string certainty_of(const Ratio& ratio);
+/// "45" where it is resolved, else "at least 33".
+std::string steps_in_words(const store::Scalar& steps);
+/// When the sharpness was measured, when not, and the schedule; empty where it never was.
+std::string coverage_of(const Arm& run, const Stability& stability);
+/// Why what was measured at `step` last decides nothing.
+std::string too_early(const Arm& arm, std::int64_t step);
+
+}  // namespace kappascope::reports
