@@ -79,7 +79,7 @@ class Rational {
   friend std::ostream& operator<<(std::ostream& out, const Rational& value);
 
  private:
-  fmpq_t value_;
+  fmpq_t value_ = {};
 };
 
 /// What has a text() is written by fmt as that text.

@@ -83,8 +83,7 @@ std::vector<Matrix<Rational>> sequences() {
     for (const int q1 : {1, -1}) {
       for (const int k0 : {1, -1, -3}) {
         for (const int k1 : {1, -1, -3}) {
-          const auto tokens = rows({{1, q0, k0, k0, 0}, {1, q1, k1, k1, 1}});
-          all.push_back(std::move(tokens));
+          all.push_back(rows({{1, q0, k0, k0, 0}, {1, q1, k1, k1, 1}}));
         }
       }
     }
