@@ -15,7 +15,7 @@ std::string explained(const Arm& arm, const WorstLayer& worst) {
   const char* about = is_resolved(s) ? "about" : "at least";
   if (worst.verdict == Verdict::kTooEarly) return too_early(arm, worst.point->step);
   if (worst.in_steps) {
-    const std::string text = fmt::format(
+    std::string text = fmt::format(
         "Plain gradient descent at the rate 1/λmax would need {}{} steps to learn 90 % of what "
         "this layer's features can represent; the run has {}.",
         is_resolved(s) ? "about " : "",
