@@ -29,7 +29,7 @@ class Held {
   }
 
  private:
-  fmpq_mat_t held_;
+  fmpq_mat_t held_ = {};
 };
 
 /// The reduced row echelon form, and the column of the pivot of each row that is not zero.
