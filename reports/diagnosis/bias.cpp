@@ -39,13 +39,20 @@ LayerBias layer_of(const Arm& arm, std::size_t place, const std::string& name, b
   return out;
 }
 
-/// The ratio that decides, with the layer that it is of.
+/// The ratio that decides is what the mean costs: without a bias, and where the bias has not taken
+/// that up.
+bool is_of_the_mean(const LayerBias& layer) {
+  return !layer.has_bias || layer.decided == Verdict::kNotTaken ||
+         layer.decided == Verdict::kMeanHelps || layer.decided == Verdict::kNothingToGain;
+}
+
 void rest_on(BiasDiagnosis& out, const LayerBias& layer) {
-  const auto& ratio = layer.has_bias ? layer.bias_changes : layer.mean_costs;
+  const bool mean = is_of_the_mean(layer);
+  const auto& ratio = mean ? layer.mean_costs : layer.bias_changes;
   const store::SeriesId costs = layer.in_steps ? id::kLearningMeanCosts : id::kKappaMeanCosts;
   const store::SeriesId with = layer.in_steps ? id::kLearningWithBias : id::kKappaWithBias;
-  out.evidence = {{layer.has_bias ? with : costs, layer.layer, layer.step}};
-  out.threshold = layer.has_bias ? 1 : kWorthwhile;
+  out.evidence = {{mean ? costs : with, layer.layer, layer.step}};
+  out.threshold = mean ? kWorthwhile : 1;
   if (!ratio) return;
   out.value = ratio->value;
   out.lower = ratio->lower;
@@ -109,11 +116,11 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
                          : out.verdict == Verdict::kHelpsInPart ? Verdict::kHelps
                          : out.verdict == Verdict::kMixed       ? Verdict::kHarms
                                                                 : out.verdict;
-  const auto least = [&](const LayerBias& layer) {
-    const auto& ratio = layer.has_bias ? layer.bias_changes : layer.mean_costs;
-    return std::pair(layer.decided == wanted, ratio ? ratio->lower.value_or(0) : 0);
+  const auto surest = [&](const LayerBias& layer) {
+    return std::pair(layer.decided == wanted,
+                     sure_factor(is_of_the_mean(layer) ? layer.mean_costs : layer.bias_changes));
   };
-  rest_on(out, *std::ranges::max_element(judged, {}, least));
+  rest_on(out, *std::ranges::max_element(judged, {}, surest));
   return out;
 }
 

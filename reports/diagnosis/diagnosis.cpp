@@ -1,42 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/diagnosis/diagnosis.h"
 
+#include <array>
+
 #include "reports/diagnosis/questions.h"
 
 namespace kappascope::reports {
 namespace {
 
-/// The word at that place of a list with blanks between.
-template <typename Enum>
-std::string_view name_of(std::string_view names, Enum value) {
-  for (auto skip = static_cast<int>(value); skip > 0; --skip)
-    names.remove_prefix(names.find(' ') + 1);
-  return names.substr(0, names.find(' '));
+// In the order of each enum; one name too few or too many does not compile.
+constexpr std::array<std::string_view, 10> kQuestions = {"worst_layer",
+                                                         "learning_rate",
+                                                         "bias",
+                                                         "batch_size",
+                                                         "precision",
+                                                         "feature_scale",
+                                                         "dead_units",
+                                                         "trust",
+                                                         "cost",
+                                                         "next_step"};
+constexpr std::array<std::string_view, 4> kGrades = {"good", "cannot tell", "watch", "bad"};
+constexpr std::array<std::string_view, 24> kVerdicts = {
+    "not_measured",    "too_early", "undecided",  "fine",          "limits",
+    "diverged",        "at_limit",  "spikes",     "helps",         "helps_in_part",
+    "mixed",           "harms",     "not_taken",  "worth_a_trial", "mean_helps",
+    "nothing_to_gain", "too_small", "too_large",  "non_finite",    "out_of_range",
+    "uneven",          "dead",      "unresolved", "costly"};
+constexpr std::array<std::string_view, 7> kActions = {
+    "precision", "rate", "warm-up", "batch", "batch", "norm", "bias"};
+
+template <std::size_t kCount, typename Enum>
+constexpr bool names_all(const std::array<std::string_view, kCount>& names, Enum last) {
+  return static_cast<std::size_t>(last) + 1 == kCount && !names.back().empty();
 }
+static_assert(names_all(kQuestions, Question::kNextStep));
+static_assert(names_all(kGrades, Grade::kBad));
+static_assert(names_all(kVerdicts, Verdict::kCostly));
+static_assert(names_all(kActions, Action::kTryBias));
 
 }  // namespace
 
 std::string_view to_string(Question question) {
-  return name_of(
-      "worst_layer learning_rate bias batch_size precision feature_scale dead_units trust cost "
-      "next_step",
-      question);
+  return kQuestions.at(static_cast<std::size_t>(question));
 }
 
 std::string_view to_string(Grade grade) {
-  return grade == Grade::kOpen ? "cannot tell" : name_of("good - watch bad", grade);
+  return kGrades.at(static_cast<std::size_t>(grade));
 }
 
 std::string_view to_string(Verdict verdict) {
-  return name_of(
-      "not_measured too_early undecided fine limits diverged at_limit spikes helps helps_in_part "
-      "mixed harms not_taken worth_a_trial mean_helps nothing_to_gain too_small too_large "
-      "non_finite out_of_range uneven dead unresolved costly",
-      verdict);
+  return kVerdicts.at(static_cast<std::size_t>(verdict));
 }
 
 std::string_view to_string(Action action) {
-  return name_of("precision rate warm-up batch batch norm bias", action);
+  return kActions.at(static_cast<std::size_t>(action));
 }
 
 double steps_of(const Arm& arm) {

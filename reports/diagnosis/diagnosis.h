@@ -33,7 +33,7 @@ enum class Verdict : std::uint8_t {
   kTooEarly,       ///< measured in the first tenth of the run alone
   kUndecided,      ///< not resolved, or the interval holds the threshold
   kFine,           ///< nothing to do
-  kLimits,         ///< the layer needs about as many steps as the run has, or more
+  kLimits,         ///< the layer needs as many steps as the run has (resolved: about), or more
   kDiverged,       ///< the loss stopped being a number
   kAtLimit,        ///< the sharpness passed the optimiser's stability limit
   kSpikes,         ///< of the training loss, far above all before

@@ -93,6 +93,13 @@ Side side_of(const std::optional<Ratio>& ratio, double limit) {
   return side_of(*ratio->lower, *ratio->upper, limit);
 }
 
+double sure_factor(const std::optional<Ratio>& ratio) {
+  const Side side = side_of(ratio, 1);
+  return side == Side::kAbove                        ? *ratio->lower
+         : side == Side::kBelow && *ratio->upper > 0 ? 1 / *ratio->upper
+                                                     : 1;
+}
+
 std::optional<Ratio> largest_of(const Arm& arm,
                                 const std::string& prefix,
                                 std::optional<Ratio> (*of)(const Arm&, const std::string&)) {

@@ -14,6 +14,10 @@ using kappascope::side_of;
 /// Without an interval it decides nothing.
 Side side_of(const std::optional<Ratio>& ratio, double limit);
 
+/// The factor by which it surely differs from 1: how far its interval stays away; 1 where that
+/// holds 1, and without one.
+double sure_factor(const std::optional<Ratio>& ratio);
+
 /// The one that is surely largest over the layers, by its lower end; with an interval before
 /// without.
 std::optional<Ratio> largest_of(const Arm& arm,

@@ -13,7 +13,7 @@ namespace {
 /// Gradient descent at its best fixed rate shrinks the error along the slowest direction by
 /// (κ-1)/(κ+1) a step, so by a factor e in about κ/2 steps.
 constexpr double kKappaAStep = 2;
-/// So many times a layer's steps to learn 90 %, or to shrink by e, are no limit.
+/// A run of so many times a layer's steps to learn 90 %, or to shrink by e, is long enough.
 constexpr double kTimesOver = 3, kTimesOverShrunk = 10;
 
 WorstLayer judged(const Arm& arm, const store::StepValue* point, bool in_steps) {
@@ -33,12 +33,14 @@ WorstLayer judged(const Arm& arm, const store::StepValue* point, bool in_steps) 
   out.upper = s.upper;
   out.threshold = limit;
   out.evidence = {{s.name, s.layer, point->step}};
+  const Side side = side_of(lower, upper, limit);
+  const double well = limit / (in_steps ? kTimesOver : kTimesOverShrunk);
   if (is_of_the_start(arm, point->step)) {
     out.verdict = Verdict::kTooEarly;
-  } else if (side_of(lower, upper, limit / (in_steps ? kTimesOver : kTimesOverShrunk)) ==
-             Side::kBelow) {
-    out.verdict = Verdict::kFine, out.grade = Grade::kGood;
-  } else if (side_of(lower, upper, limit) == Side::kAbove) {
+  } else if (side == Side::kBelow) {
+    out.verdict = Verdict::kFine;
+    out.grade = side_of(lower, upper, well) == Side::kBelow ? Grade::kGood : Grade::kWatch;
+  } else if (side == Side::kAbove) {
     out.verdict = Verdict::kLimits, out.grade = Grade::kBad;
   } else if (resolved) {
     out.verdict = Verdict::kLimits, out.grade = Grade::kWatch;

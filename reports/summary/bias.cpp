@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Did the post-gating bias help: what it left of κ(Σ+μμᵀ), layer by layer.
+// Did the post-gating bias help: what it changes, layer by layer.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,19 +17,21 @@ namespace {
 /// known.
 struct Effect {
   std::array<std::size_t, 4> layers{};
-  std::optional<Ratio> largest;  ///< with the bias over without, where it changes most
+  std::optional<Ratio> surest;  ///< with the bias over without, where it surely changes most
 };
 
 Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
   Effect effect;
-  const auto size = [](const Ratio& ratio) { return std::abs(std::log(ratio.value)); };
+  const auto size = [](const std::optional<Ratio>& ratio) {
+    return std::pair(sure_factor(ratio), std::abs(std::log(ratio->value)));
+  };
   for (const auto& layer : layers) {
     if (layer.arm != arm || !layer.has_bias) continue;
     const auto& ratio = layer.bias_changes;
     const bool known = layer.decided != Verdict::kTooEarly && ratio && ratio->lower;
     const bool helps = layer.decided == Verdict::kHelps, harms = layer.decided == Verdict::kHarms;
     ++effect.layers.at(helps ? 0U : harms ? 1U : known ? 2U : 3U);
-    if (known && (!effect.largest || size(*ratio) > size(*effect.largest))) effect.largest = ratio;
+    if (known && (!effect.surest || size(ratio) > size(effect.surest))) effect.surest = ratio;
   }
   return effect;
 }
@@ -117,8 +119,8 @@ Answer bias(const std::vector<Arm>& arms) {
         a,
         fmt::format("{0} with the bias over {0} without it is not resolved in any layer", what),
         ""};
-    if (effect.largest) {
-      const Ratio& ratio = *effect.largest;
+    if (effect.surest) {
+      const Ratio& ratio = *effect.surest;
       reading.number = fmt::format("it changes {} most in {}: to {}× of {}",
                                    in_steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
                                    short_name(ratio.layer),

@@ -19,7 +19,7 @@ using Catch::Contains;
 
 TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "[diagnosis]") {
   std::map<std::string, int> seen;
-  for (int seed = 0; seed < 60; ++seed) {
+  for (int seed = 0; seed < 80; ++seed) {
     Random draw{std::mt19937(static_cast<unsigned>(1000 + seed))};
     const TemporaryFolder folder;
     const auto run = write_drawn(draw, folder / "run", seed % 2 == 0);

@@ -52,7 +52,11 @@ TEST_CASE("a layer limits a run that is surely shorter than what it needs", "[di
     };
     CHECK(at(good * 0.8, good * 0.99).grade == Grade::kGood);
     CHECK(at(good * 0.8, good * 1.01).grade == Grade::kWatch);
+    CHECK(at(good * 0.8, good * 1.01).verdict == Verdict::kFine);
+    CHECK(at(limit * 0.8, limit * 0.99).verdict == Verdict::kFine);
+    CHECK(at(limit * 0.8, limit * 0.99).grade == Grade::kWatch);
     CHECK(at(limit * 0.99, limit * 1.2).grade == Grade::kWatch);
+    CHECK(at(limit * 0.99, limit * 1.2).verdict == Verdict::kLimits);
     const auto bad = at(limit * 1.01, limit * 1.21);
     CHECK(bad.verdict == Verdict::kLimits);
     CHECK(bad.grade == Grade::kBad);
@@ -200,6 +204,10 @@ TEST_CASE("a bias is judged by what it surely changes, its absence by what the m
   CHECK(of({less, even}, true).verdict == Verdict::kHelpsInPart);
   CHECK(of({less, more}, true).verdict == Verdict::kMixed);
   CHECK(of({more}, true).verdict == Verdict::kHarms);
+  // It names the layer in which that is surest.
+  CHECK(*of({less, {0.2, 0.4}, {0.1, 0.95}}, true).upper == 0.4);
+  CHECK(*of({less, {0.2, 0.4}, even}, true).upper == 0.4);
+  CHECK(*of({more, {1.5, 1.6}, {0.1, 0.2}}, true).lower == 1.5);
   CHECK(of({even}, true).grade == Grade::kOpen);
   CHECK(of({less}, true, 98).verdict == Verdict::kTooEarly);
   CHECK_FALSE(of({less, less}, true).action);

@@ -62,12 +62,18 @@ inline void add_layer(Random& draw, store::Snapshot& out, const std::string& lay
   add("gradvar/b_minimiser", zero * draw.between(0.1, 1));
 }
 
-/// Learning times of a layer, some of which are not resolved.
-inline void add_learning(Random& draw, store::Snapshot& out, const std::string& layer, bool bias) {
-  const double without = draw.positive(1, 1e5);
+/// Learning times of a layer. One in `unresolved` is not resolved, half of these a lower bound.
+inline void add_learning(Random& draw,
+                         store::Snapshot& out,
+                         const std::string& layer,
+                         bool bias,
+                         double slowest,
+                         int unresolved) {
+  const double without = draw.positive(1, slowest);
   const auto steps = [&](const char* name, double value) {
     auto scalar = sample::scalar(name, layer, value, draw.between(0.01, 0.5));
-    if (draw.one_in(4)) scalar.status = store::Status::kNotResolvable;
+    if (draw.one_in(unresolved)) scalar.status = store::Status::kNotResolvable;
+    if (!is_resolved(scalar) && draw.one_in(2)) scalar.upper.reset();
     if (draw.one_in(12)) scalar.value = std::nan(""), scalar.status = store::Status::kNotResolvable;
     out.scalars.push_back(scalar);
   };
@@ -100,6 +106,8 @@ inline std::filesystem::path write_drawn(Random& draw,
   const double rate = draw.positive(1e-5, 1), sharp = draw.positive(0.1, 3) / rate;
   const double level = draw.positive(1e-4, 1e4);
   const bool learning = draw.one_in(2);
+  const double slowest = draw.one_in(2) ? 30 : 1e5;  // steps, of which the run has 120
+  const int unresolved = draw.one_in(3) ? 1 : 4;
   for (std::int64_t step = 0; step < steps; ++step) {
     store::Snapshot out{.step = step};
     const double t = static_cast<double>(step) / steps;
@@ -112,7 +120,7 @@ inline std::filesystem::path write_drawn(Random& draw,
       for (int l = 0; l < layers; ++l) {
         const auto layer = "layer" + std::to_string(l);
         add_layer(draw, out, layer, bias);
-        if (learning) add_learning(draw, out, layer, bias);
+        if (learning) add_learning(draw, out, layer, bias, slowest, unresolved);
       }
       out.scalars.push_back(
           sample::scalar("hessian/lambda_1",
