@@ -45,11 +45,12 @@ function(kappascope_unite target)
 endfunction()
 
 # kappascope_layer(<name> SOURCES a.cpp ... [DEPENDS layer ...] [LINKS target ...]
-#                  [PRIVATE_LINKS target ...] [TORCH] [UNITED] [COLD])
+#                  [PRIVATE_LINKS target ...] [TORCH] [LAB] [UNITED] [COLD])
+#   LAB: of the laboratory, which is not installed.
 #   UNITED: its sources are compiled in groups where KAPPASCOPE_UNITY asks for it; TORCH implies it.
 #   COLD: what it does takes no time; -O1 compiles it in two thirds of the time.
 function(kappascope_layer name)
-  cmake_parse_arguments(ARG "TORCH;UNITED;COLD" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;LAB;UNITED;COLD" "" "SOURCES;DEPENDS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target kappascope_${name})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/kappascope/${name}/*.h)
   add_library(${target} STATIC ${ARG_SOURCES})
@@ -76,8 +77,7 @@ function(kappascope_layer name)
   if(ARG_COLD)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  # The laboratory is not installed.
-  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "/src/lab/|/theory$")
+  if(NOT ARG_LAB)
     set_property(GLOBAL APPEND PROPERTY KAPPASCOPE_LAYERS ${target})
   endif()
 endfunction()
