@@ -7,9 +7,9 @@
 
 #include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
-#include "lab/data/safetensors_file.h"
 #include "support/catch.h"
 #include "tensor/safetensors/safetensors.h"
+#include "tensor/safetensors/safetensors_file.h"
 
 using namespace kappascope;
 using testing::put;
