@@ -22,7 +22,8 @@ void print_plan(const std::vector<study::StudyRun>& runs,
                 const std::string& study,
                 const PlanRequest& request,
                 bool as_json) {
-  if (request.devices < 1) throw UsageError("--plan-devices must be at least 1");
+  if (request.devices != 1)
+    throw UsageError("--plan-devices applies to one training: each run of a study uses one device");
   // Runs that differ in their seed alone take the same.
   std::map<std::pair<std::string, std::string>, std::pair<const study::StudyRun*, int>> kinds;
   std::vector<std::pair<std::string, std::string>> order;
@@ -36,14 +37,12 @@ void print_plan(const std::vector<study::StudyRun>& runs,
     ++count;
   }
   double hours = 0, bytes = 0;
-  auto on_one = request;
-  on_one.devices = 1;
   std::set<std::string> warnings;
   std::string basis;
   auto list = nlohmann::ordered_json::array();
   for (const auto& key : order) {
     const auto& [run, count] = kinds.at(key);
-    const auto plan = plan_of(settings_of(*run, study), on_one);
+    const auto plan = plan_of(settings_of(*run, study), request);
     hours += count * plan.hours();
     bytes += count * plan.checkpoint_bytes;
     warnings.insert(plan.warnings.begin(), plan.warnings.end());
@@ -69,7 +68,6 @@ void print_plan(const std::vector<study::StudyRun>& runs,
   if (as_json) {
     print_json(nlohmann::ordered_json{{"study", study},
                                       {"runs", runs.size()},
-                                      {"devices", request.devices},
                                       {"hours", time_or_null(hours)},
                                       {"checkpoint_bytes", bytes},
                                       {"plans", list}});

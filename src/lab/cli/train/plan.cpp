@@ -64,10 +64,9 @@ void add_plan(po::options_description& options, PlanRequest& request) {
       "plan-device",
       po::value(&request.device)->value_name("NAME"),
       "plan the memory of this device: h200, h100, a100, l40s, rtx4090 or v100; its time is not "
-      "known")(
-      "plan-devices",
-      po::value(&request.devices)->value_name("N"),
-      "number of these devices: the batch is split among them, or in a study each has a run")(
+      "known")("plan-devices",
+               po::value(&request.devices)->value_name("N"),
+               "number of these devices, among which a training splits its batch (not in a study)")(
       "plan-rows",
       po::value(&request.rows)->value_name("N"),
       "number of training rows, where the data are not on this machine");
