@@ -80,7 +80,8 @@ def spectrum(
         torch.distributed.group.WORLD), each with a loss on data of its own: the curvature is that
         of the mean of their losses, and each gets the result. None: this process alone. Parameters
         that are sharded over the group (fully_shard) have the Hessian by differences of gradients;
-        eigenvectors are then this process's shards, and shapes theirs.
+        eigenvectors are then this process's shards, and shapes theirs. Of replicas of shards (a mesh
+        of two dimensions) the first holds them and the others hold none.
     progress: show the products (with tqdm where it is installed).
 
     Ctrl-C ends the call after the product that is running; the result is what is there, with status

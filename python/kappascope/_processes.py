@@ -4,8 +4,8 @@ over them (torch's fully_shard)."""
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -85,9 +85,10 @@ def is_sharded(parameter: Tensor) -> bool:
 
 
 def shards_of(named: Mapping[str, Tensor], group: Any) -> dict[str, Tensor]:
-    """What this process holds of each parameter, sharing its memory.
+    """What this process holds of each parameter, sharing its memory. Of replicas (a mesh that
+    replicates and shards, HSDP) the first process holds the entries and the others none.
 
-    Raises Error where the processes of the group do not hold each entry exactly once.
+    Raises Error where the processes of the group do not hold each entry.
     """
     ranks = sorted(ranks_of(group))
     shards = {}
@@ -99,10 +100,10 @@ def shards_of(named: Mapping[str, Tensor], group: Any) -> dict[str, Tensor]:
                 "leave it out with only=, or shard it too"
             )
         placements: Any = getattr(parameter, "placements")  # noqa: B009
-        if not all(placement.is_shard() for placement in placements):
+        if any(placement.is_partial() for placement in placements):
             raise Error(
-                f"parameter {name} has the placements {tuple(placements)}: curvature needs each "
-                "entry in one process, as fully_shard on a mesh of one dimension leaves it"
+                f"parameter {name} has the placements {tuple(placements)}: curvature needs its "
+                "entries, not terms of their sum"
             )
         if sorted(mesh.mesh.flatten().tolist()) != ranks:
             raise Error(
@@ -110,8 +111,23 @@ def shards_of(named: Mapping[str, Tensor], group: Any) -> dict[str, Tensor]:
                 f"{mesh.mesh.flatten().tolist()}, and the group is {ranks}: pass the group that it "
                 "is sharded over"
             )
-        shards[name] = _local(parameter)
+        local = _local(parameter)
+        shards[name] = local if _is_first(parameter) else local.flatten()[:0]
     return shards
+
+
+def _replicated_over(parameter: Any) -> list[int]:
+    """The dimensions of its mesh along which processes hold the same."""
+    return [
+        i
+        for i, placement in enumerate(parameter.placements)
+        if placement.is_replicate() and parameter.device_mesh.size(i) > 1
+    ]
+
+
+def _is_first(parameter: Any) -> bool:
+    place = parameter.device_mesh.get_coordinate()
+    return all(place[i] == 0 for i in _replicated_over(parameter))
 
 
 def _local(tensor: Tensor) -> Tensor:
@@ -138,6 +154,22 @@ class ShardedLoss:
     def shards(self) -> list[Tensor]:
         return list(shards_of(self._named, self._group).values())
 
+    @contextmanager
+    def _with_replicas(self) -> Iterator[None]:
+        """The values of the first replica in all of them, and then their own again."""
+        replicas = [_local(p) for p in self._named.values() if not _is_first(p)]
+        before = [replica.clone() for replica in replicas]
+        try:
+            for parameter in self._named.values():
+                mesh: Any = getattr(parameter, "device_mesh")  # noqa: B009
+                for i in _replicated_over(parameter):
+                    group = mesh.get_group(i)
+                    dist.broadcast(_local(parameter), dist.get_global_rank(group, 0), group=group)
+            yield
+        finally:
+            for replica, own in zip(replicas, before, strict=True):
+                replica.copy_(own)
+
     def gradient(self) -> tuple[Tensor, Tensor]:
         """The loss, with what is left of its graph, and [n] of the gradient's shards, which is of
         the mean over processes, as the model reduces it. Every .grad stays as it was."""
@@ -147,14 +179,15 @@ class ShardedLoss:
         try:
             for parameter in everything:
                 parameter.grad = None
-            reshard(self._model)
-            for loss in self._parts():
-                if loss.numel() != 1:
-                    raise ValueError(f"the loss must be a scalar, got {loss.numel()} values")
-                if not loss.requires_grad:
-                    raise ValueError("the loss does not depend on any parameter")
-                loss.backward()  # type: ignore[no-untyped-call]
-                total = loss if total is None else total + loss
+            with self._with_replicas():
+                reshard(self._model)
+                for loss in self._parts():
+                    if loss.numel() != 1:
+                        raise ValueError(f"the loss must be a scalar, got {loss.numel()} values")
+                    if not loss.requires_grad:
+                        raise ValueError("the loss does not depend on any parameter")
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    total = loss if total is None else total + loss
             reached = any(parameter.grad is not None for parameter in self._named.values())
             flat = torch.cat([_gradient_of(parameter) for parameter in self._named.values()])
         finally:
@@ -168,10 +201,19 @@ class ShardedLoss:
         return total, flat
 
 
-def _gradient_of(parameter: Tensor) -> Tensor:
+def _gradient_of(parameter: Any) -> Tensor:
+    """[n] of what this process holds (shards_of)."""
+    local = _local(parameter)
+    if not _is_first(parameter):
+        return local.new_empty(0)
     gradient = parameter.grad
     if gradient is None:
-        return torch.zeros_like(_local(parameter)).reshape(-1)
+        return torch.zeros_like(local).reshape(-1)
+    if gradient.placements != parameter.placements:
+        raise Error(
+            f"a gradient has the placements {tuple(gradient.placements)} and its parameter "
+            f"{tuple(parameter.placements)}: it is not the gradient's entries that are held"
+        )
     return _local(gradient).reshape(-1)
 
 

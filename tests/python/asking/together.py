@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of several processes under torchrun, which ask together.
 
-together.py FOLDER HOW...: for each of ddp and fsdp, process r writes FOLDER/HOW.r.
+together.py FOLDER HOW...: for each of ddp, fsdp and hsdp (two replicas), process r writes
+FOLDER/HOW.r.
 """
 
 import sys
@@ -38,7 +39,12 @@ def wrap(model: nn.Sequential, how: str) -> nn.Module:
         return nn.parallel.DistributedDataParallel(model)
     from torch.distributed.fsdp import fully_shard
 
-    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    world = dist.get_world_size()
+    if how == "hsdp":
+        names = ("replicate", "shard")
+        mesh = dist.init_device_mesh("cpu", (2, world // 2), mesh_dim_names=names)
+    else:
+        mesh = dist.init_device_mesh("cpu", (world,))
     fully_shard(model[0], mesh=mesh)
     # Not the default of a root: values that were brought together stay.
     return fully_shard(model, mesh=mesh, reshard_after_forward=False)
@@ -57,8 +63,10 @@ def asked(how: str) -> dict[str, Any]:
         assert all(a is p.grad for a, p in zip(gradients, model.parameters(), strict=True))
         after = [_local(p) for p in model.parameters()]
         assert all(map(torch.equal, before, after)), "parameters moved"
-        if how == "fsdp":
+        if how == "fsdp" or (how == "hsdp" and rank < 2):
             assert found.named_vector(0)["0.weight"].shape == _local(model[0].weight).shape
+    if how == "hsdp":
+        return out
     # Batches, of other sizes in each process.
     model, (x, labels) = wrap(model_of(), how), data_of(rank)
     cut = 10 + 5 * rank

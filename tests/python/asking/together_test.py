@@ -17,12 +17,12 @@ from torch.func import functional_call
 SCRIPT = str(Path(__file__).with_name("together.py"))
 
 
-def exact_hessian(dtype: torch.dtype) -> Tensor:
-    """Of the mean of the losses of two processes, in double at the values of this type."""
+def exact_hessian(dtype: torch.dtype, processes: int = 2) -> Tensor:
+    """Of the mean of the losses of the processes, in double at the values of this type."""
     model = model_of(dtype).double()
     shapes = {name: p.shape for name, p in model.named_parameters()}
     flat = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
-    data = [data_of(rank, dtype) for rank in (0, 1)]
+    data = [data_of(rank, dtype) for rank in range(processes)]
 
     def mean(flat: Tensor) -> Tensor:
         parts = flat.split([shape.numel() for shape in shapes.values()])
@@ -55,9 +55,13 @@ class Together(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+        cls.ask(2, "fsdp", "ddp")
+
+    @classmethod
+    def ask(cls, processes: int, *how: str) -> None:
+        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
         done = subprocess.run(
-            [sys.executable, *torchrun, SCRIPT, folder.name, "fsdp", "ddp"],
+            [sys.executable, *torchrun, SCRIPT, str(cls.folder), *how],
             env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
             capture_output=True,
             text=True,
@@ -67,12 +71,12 @@ class Together(unittest.TestCase):
 
     def asked(self, how: str) -> list[dict[str, Any]]:
         """By each process."""
-        paths = [self.folder / f"{how}.{rank}" for rank in (0, 1)]
-        return [torch.load(path, weights_only=False) for path in paths]
+        paths = [self.folder / f"{how}.{rank}" for rank in range(4)]
+        return [torch.load(path, weights_only=False) for path in paths if path.exists()]
 
     def check(self, found: list[dict[str, Any]], sharded: bool) -> None:
         for dtype in (torch.float64, torch.float32):
-            exact = exact_hessian(dtype)
+            exact = exact_hessian(dtype, len(found))
             values = torch.linalg.eigvalsh(exact).flip(0)[:3]
             name = str(dtype)
             mine = found[0][name]
@@ -86,6 +90,8 @@ class Together(unittest.TestCase):
                 self.assertLess(bound, 2e-3 * values[0])
                 self.assertLessEqual(abs(mine["eigenvalues"][i] - values[i]), bound)
                 self.assertLessEqual(rest[i].norm().item(), bound)
+
+    def check_other_questions(self, found: list[dict[str, Any]]) -> None:
         batches = found[0]["batches"]
         values = torch.linalg.eigvalsh(exact_hessian(torch.float64)).flip(0)[:3]
         for value, bound, wanted in zip(
@@ -100,6 +106,7 @@ class Together(unittest.TestCase):
     def test_sharded_parameters_have_the_curvature_of_whole_ones(self) -> None:
         found = self.asked("fsdp")
         self.check(found, sharded=True)
+        self.check_other_questions(found)
         self.assertEqual(found[0]["torch.float32"]["product_kind"], "finite difference")
         for said in (each["errors"] for each in found):
             self.assertIn("not finite in every process", said["not finite"])
@@ -109,9 +116,18 @@ class Together(unittest.TestCase):
             self.assertIn('operator "fisher" needs whole parameters', said["fisher"])
             self.assertIn("different numbers of batches", said["batches"])
 
+    def test_replicas_of_shards_have_the_curvature_of_whole_ones(self) -> None:
+        self.ask(4, "hsdp")
+        found = self.asked("hsdp")
+        self.check(found, sharded=True)
+        for replica in found[2:]:
+            self.assertEqual(replica["torch.float64"]["vectors"].numel(), 0)
+            self.assertEqual(replica["torch.float64"]["bounds"], found[0]["torch.float64"]["bounds"])
+
     def test_whole_parameters_have_exact_products_in_every_process(self) -> None:
         found = self.asked("ddp")
         self.check(found, sharded=False)
+        self.check_other_questions(found)
         self.assertEqual(found[0]["torch.float32"]["product_kind"], "graph kept")
         self.assertTrue(
             torch.equal(found[0]["torch.float64"]["vectors"], found[1]["torch.float64"]["vectors"])
