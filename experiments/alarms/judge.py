@@ -4,136 +4,167 @@
 
     judge.py FOLDER... [--horizon 50]      with the package kappascope and NumPy
 
-A FOLDER holds the runs of one problem; several are judged each and together. A spike is a training
-loss 8 robust deviations above the 50 calm ones before it, or one that is not finite. An alarm warns
-of a spike that begins within the horizon after it, and is false where none does. Alarms within a
-spike, and those of the first 50 steps, do not count. Chance is the rule's own alarms of each training,
-shifted in a circle by every number of steps. Intervals: 95 %, over resampled trainings; that of
-"ahead of the plain rules" is shared among all rules (Bonferroni).
+A FOLDER holds the runs of one problem; several are judged each and together. ALARMS.md defines the
+columns. Rules that raised no alarm are not listed, and of a plain rule "ahead" is ahead of the other.
 """
 import argparse
+import collections
 import pathlib
+import statistics
 
 import kappascope
 import numpy
 
-FIRST = 50  # steps before which no spike is known
+FIRST = 50  # steps in which no spike can be detected
 PLAIN = ("loss rose by 2 deviations", "gradient norm rose by 2 deviations")
 FEWEST = 5  # trainings with a spike, or an alarm, for an interval
+NUMBERS = ("false", "warned", "before", "after", "ahead", "ahead of chance")
+HEAD = """
+## {}
+
+{} trainings of {} steps in total; {} of them have {} spikes.
+
+| rule | alarms | false, % | spikes warned of, % | lead time, steps | before minus chance | after minus chance \
+| ahead of the plain rules, % | the same minus chance | leads |
+|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def spikes(values, threshold=8.0, end=4.0, window=50):
-    """[(first, last)] of the runs of values far above the calm ones before them."""
-    calm, found, begin, below = [], [], None, 0
-    for i, value in enumerate(numpy.nan_to_num(values, nan=numpy.inf)):
+    """[(first, last)] of the stretches far above the calm values before them, or not finite."""
+    calm, found, begin, below = collections.deque(maxlen=window), [], None, 0
+    for i, value in enumerate(numpy.where(numpy.isfinite(values), values, numpy.inf).tolist()):
         if begin is not None:
             below = 0 if value >= limits[1] else below + 1
             if below < window // 5:
                 continue
             found.append((begin, i - below))
-            begin, below = None, 0
+            begin = None
+        limits = [numpy.inf, numpy.inf]
         if len(calm) == window:
-            middle = numpy.median(calm)
-            spread = 1.4826 * numpy.median(numpy.abs(numpy.array(calm) - middle))
+            middle = statistics.median(calm)
+            spread = 1.4826 * statistics.median(abs(one - middle) for one in calm)
             limits = [middle + max(times * spread, 1e-12 * abs(middle)) for times in (threshold, end)]
-            if value > limits[0]:
-                begin = i
-                continue
-            calm.pop(0)
-        if numpy.isfinite(value):
+        if value > limits[0] or value == numpy.inf:
+            begin, below = i, 0
+        else:
             calm.append(value)
-    return found if begin is None else [*found, (begin, len(values) - 1)]
+    return found if begin is None else [*found, (begin, len(values) - 1 - below)]
 
 
 class Training:
-    def __init__(self, folder):
-        run = kappascope.read(folder)
-        series = {one.name: one for one in run.series() if not one.layer}
-        loss, norm = series["loss/train"], series.get("gradient_norm")
-        self.steps = max(0, int(loss.steps[-1]) + 1 - FIRST)
-        at = numpy.asarray(loss.steps) - FIRST
-        self.spikes = [(at[a], at[b]) for a, b in spikes(loss.values)]
-        rises = {PLAIN[0]: loss, PLAIN[1]: norm}
-        self.alarms = {
-            rule: [one.steps[a] - FIRST for a, _ in spikes(one.values, 2.0, 1.0)] if one else []
-            for rule, one in rises.items()
-        }
-        for step, kind, _ in run.events:
-            if kind.startswith("alarm/"):
-                self.alarms.setdefault(kind.removeprefix("alarm/"), []).append(step - FIRST)
+    """Spikes and alarms of a run, by steps from the first on at which a spike can be detected."""
 
-    def before(self, rule):
-        """Whether the rule speaks at each step of the training, outside of spikes."""
-        marks = numpy.zeros(self.steps, bool)
-        for step in self.alarms.get(rule, []):
-            if 0 <= step < self.steps and not any(a <= step <= b for a, b in self.spikes):
-                marks[step] = True
-        return marks
+    def __init__(self, loss, norm=((), ()), alarms=()):
+        """loss, norm: their steps and values; alarms: pairs of a step and a rule."""
+        at = numpy.asarray(loss[0], int)
+        first, last = (at[0], at[-1]) if at.size else (0, -1)
+        origin = first + FIRST
+        self.steps = max(0, last + 1 - origin)
+        self.begins, self.calm = [], numpy.ones(self.steps, bool)
+        for a, b in spikes(loss[1]):
+            self.calm[max(0, at[a] - origin) : max(0, at[b] + 1 - origin)] = False
+            self.begins += [at[a] - origin] if at[a] >= origin else []
+        self.marks = collections.defaultdict(lambda: numpy.zeros(self.steps, bool))
+        rises = [(steps[a], rule) for rule, (steps, of) in zip(PLAIN, (loss, norm)) for a, _ in spikes(of, 2.0, 1.0)]
+        for step, rule in [*((-1, rule) for rule in PLAIN), *rises, *alarms]:
+            marks = self.marks[rule]
+            if origin <= step <= last:
+                marks[step - origin] = True
 
     def sums(self, rule, horizon):
-        """[spikes, alarms, false, warned, by chance, ahead, ahead by chance], and the lead times."""
-        marks, leads = self.before(rule), []
-        plain = [self.before(other) for other in PLAIN if other != rule]
-        begins = [a for a, _ in self.spikes]
-        false = sum(not any(s < a <= s + horizon for a in begins) for s in numpy.flatnonzero(marks))
-        out = numpy.array([len(begins), marks.sum(), false, 0, 0, 0, 0], float)
-        for begin in begins:
+        """[spikes, alarms, false, and before, after and ahead each with chance], and the lead times."""
+        marks = self.marks[rule]
+        calm, outside = marks & self.calm, marks[self.calm]
+        plain = self.calm & numpy.any([self.marks[other] for other in PLAIN if other != rule], axis=0)
+        false = [not any(step < begin <= step + horizon for begin in self.begins) for step in numpy.flatnonzero(calm)]
+        out, leads = numpy.array([len(self.begins), len(false), sum(false), *[0] * 6], float), []
+        for begin in self.begins:
             low = max(0, begin - horizon)
-            said = numpy.flatnonzero(marks[low:begin])
-            first = min([begin, *(low + numpy.flatnonzero(p[low:begin])[:1] for p in plain if p[low:begin].any())])
-            out[3:] += [said.size > 0, chance(marks, low, begin), marks[low:first].any(), chance(marks, low, first)]
-            leads += [begin - low - said[0]] if said.size else []
+            said, said_plain = (low + numpy.flatnonzero(one[low:begin]) for one in (calm, plain))
+            leads += [begin - said[0]] if said.size else []
+            before, after = slice(low, begin), slice(begin, begin + horizon)
+            ahead = slice(low, said_plain[0] if said_plain.size else begin)
+            out[3:5] += calm[before].any(), chance(outside, self.calm[before].sum())
+            out[5:7] += marks[after].any(), chance(marks, marks[after].size)
+            out[7:9] += calm[ahead].any(), chance(outside, self.calm[ahead].sum())
         return out, leads
 
 
-def chance(marks, low, high):
-    """The share of all circular shifts of the marks with one in [low, high)."""
-    if high <= low or not marks.any():
-        return 0.0
+def read(run):
+    """The Training of a stored run."""
+    series = {one.name: (one.step.numpy(), one.value.numpy()) for one in run.series() if not one.layer}
+    alarms = [(step, kind.removeprefix("alarm/")) for step, kind, _ in run.events if kind.startswith("alarm/")]
+    return Training(series.get("loss/train", ((), ())), series.get("gradient_norm", ((), ())), alarms)
+
+
+def chance(marks, length):
+    """The share of all circular shifts of the marks that put one into a window of this length."""
     total = numpy.concatenate(([0], numpy.cumsum(numpy.tile(marks, 2))))
-    starts = (low + numpy.arange(marks.size)) % marks.size
-    return float((total[starts + (high - low)] > total[starts]).mean())
+    starts = numpy.arange(marks.size)
+    return (total[starts + length] > total[starts]).mean() if marks.size else 0.0
 
 
-def shares(sums):
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        spikes_, alarms, false, warned, by_chance, ahead, ahead_by_chance = numpy.moveaxis(sums, -1, 0)
-        return numpy.stack([false / alarms, (warned - by_chance) / spikes_, (ahead - ahead_by_chance) / spikes_])
+def numbers(sums):
+    """NUMBERS; NaN without a spike, or an alarm."""
+    count, alarms, false, before, before_chance, after, after_chance, ahead, ahead_chance = sums.T
+    shares = [before, before - before_chance, after - after_chance, ahead, ahead - ahead_chance]
+    with numpy.errstate(invalid="ignore"):
+        return [false / alarms, *(share / count for share in shares)]
 
 
 def judge(trainings, horizon):
-    rules = sorted({rule for training in trainings for rule in training.alarms})
-    draws = numpy.random.default_rng(1).integers(len(trainings), size=(4000, len(trainings)))
+    """{rule: {"alarms", "lead", "leads", and of NUMBERS [value, low, high, low for all rules together]}}"""
+    rules = sorted({rule for training in trainings for rule in training.marks})
+    resampled = numpy.random.default_rng(1).multinomial(len(trainings), [1 / len(trainings)] * len(trainings), 4000)
+    ends = [0.025, 0.975, 0.025 / max(1, len(rules) - len(PLAIN))]
+    out = {}
     for rule in rules:
-        each, leads = zip(*(training.sums(rule, horizon) for training in trainings))
-        each, leads = numpy.array(each), [lead for some in leads for lead in some]
-        drawn = shares(each[draws].sum(axis=1))
-        tail = 0.025 / (len(rules) - len(PLAIN) or 1)
-        cells = []
-        for k, value in enumerate(shares(each.sum(axis=0))):
-            enough = (each[:, 1 if k == 0 else 0] > 0).sum() >= FEWEST
-            low, high = numpy.nanquantile(drawn[k], [tail if k == 2 else 0.025, 0.975]) if enough else (numpy.nan,) * 2
-            cells.append(f"{100 * value:.0f} [{100 * low:.0f}, {100 * high:.0f}]")
-        lead = f"{numpy.median(leads):.0f}" if leads else "–"
-        print(f"| {rule} | {each[:, 1].sum():.0f} | {cells[0]} | {cells[1]} | {lead} | {cells[2]} |")
+        sums, leads = zip(*(training.sums(rule, horizon) for training in trainings))
+        sums, leads = numpy.array(sums), numpy.concatenate(leads)
+        out[rule] = {"alarms": int(sums[:, 1].sum()), "lead": numpy.median(leads) if leads.size else numpy.nan}
+        for name, value, drawn in zip(NUMBERS, numbers(sums.sum(axis=0)), numbers(resampled @ sums)):
+            enough = (sums[:, 1 if name == "false" else 0] > 0).sum() >= FEWEST
+            out[rule][name] = [value, *(numpy.nanquantile(drawn, ends) if enough else [numpy.nan] * 3)]
+    best = numpy.nanmin([1, *(out[rule]["false"][0] for rule in PLAIN)])
+    for rule, of in out.items():
+        least = of["ahead of chance"][3]
+        known = rule not in PLAIN and not numpy.isnan(least)
+        of["leads"] = ("yes" if least > 0 and of["false"][0] <= best else "no") if known else "–"
+    return out
+
+
+def row(rule, of):
+    def cell(value, low, high, _):
+        interval = "" if numpy.isnan(low) else f" [{round(100 * low)}, {round(100 * high)}]"
+        return "–" if numpy.isnan(value) else f"{round(100 * value)}{interval}"
+
+    false, warned, *others = (cell(*of[name]) for name in NUMBERS)
+    lead = "–" if numpy.isnan(of["lead"]) else f"{of['lead']:.0f}"
+    return "| " + " | ".join([rule, str(of["alarms"]), false, warned, lead, *others, of["leads"]]) + " |"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=pathlib.Path)
+    parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--horizon", type=int, default=50, help="steps before a spike in which an alarm warns of it")
     options = parser.parse_args()
-    groups = {
-        folder.name: [Training(run.parent) for run in sorted(folder.rglob("run.sqlite")) if run.parent.name != "study"]
-        for folder in options.folders
-    }
-    groups["all trainings"] = [training for trainings in groups.values() for training in trainings]
-    for name, trainings in groups.items():
-        with_spikes = sum(bool(training.spikes) for training in trainings)
-        print(f"\n## {name}\n\n{len(trainings)} trainings, {with_spikes} with a spike.\n")
-        print("| rule | alarms | false, % | warned of less chance, % | lead, steps | ahead of the plain rules less chance, % |")
-        print("|---|--:|--:|--:|--:|--:|")
-        judge(trainings, options.horizon)
+    groups = []
+    try:
+        for folder in options.folders:
+            runs = [kappascope.read(found.parent) for found in sorted(folder.rglob("run.sqlite"))]
+            runs = [run for run in runs if run.facts.get("kind") != "study" and not run.facts.get("archived")]
+            if not runs:
+                parser.error(f"{folder} holds no runs" if folder.is_dir() else f"there is no folder {folder}")
+            groups.append((folder.resolve().name, [read(run) for run in runs]))
+    except kappascope.Error as error:
+        parser.error(str(error))
+    if len(groups) > 1:
+        groups.append(("all trainings", [training for _, trainings in groups for training in trainings]))
+    for name, trainings in groups:
+        steps, counts = sum(one.steps for one in trainings), [len(one.begins) for one in trainings]
+        print(HEAD.format(name, len(trainings), steps, sum(count > 0 for count in counts), sum(counts)))
+        for rule, of in judge(trainings, options.horizon).items():
+            print(row(rule, of))
 
 
 if __name__ == "__main__":
