@@ -30,8 +30,8 @@ std::string cause_of(const Arm& arm, const LayerBias& layer) {
   using Named = std::pair<const char*, std::string>;
   for (const auto& [words, name] :
        {Named("κ(Σ+μμᵀ)", id::kKappaSecondMoment), Named("κ(Σ)", id::kKappaSigma)}) {
-    const auto* point = arm.last(name, layer.layer);
-    if (point == nullptr) return fmt::format("{} was not measured", words);
+    const auto point = arm.last(name, layer.layer);
+    if (!point) return fmt::format("{} was not measured", words);
     if (!is_resolved(point->scalar)) {
       return fmt::format("{} is {} ({} effective rows)",
                          words,
@@ -127,7 +127,7 @@ Advice advice(const std::filesystem::path& run) {
   Advice out{.diagnosis = found.all()};
   for (const auto& bias : found.bias.layers) {
     LayerAdvice layer{bias};
-    if (const auto* steps = arm.newest(block_steps(arm, bias.layer), bias.layer))
+    if (const auto steps = arm.newest(block_steps(arm, bias.layer), bias.layer))
       layer.steps = steps->scalar;
     layer.variance_at_minus_mean = variance_at(arm, bias.layer, id::kVarianceBiasMinusMean);
     layer.variance_at_best = variance_at(arm, bias.layer, id::kVarianceBiasMinimiser);

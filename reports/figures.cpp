@@ -127,6 +127,14 @@ void add_notes(Figure& figure) {
   if (missing > 0) figure.caption += fmt::format(" Gaps: no value ({}).", missing);
 }
 
+/// Sets one place of a list that is as long as what was set last.
+template <typename T>
+void set_at(std::vector<T>& list, std::size_t place, std::optional<T> value, const T& missing) {
+  if (!value) return;
+  list.resize(place, missing);
+  list.push_back(std::move(*value));
+}
+
 std::string hover_of(const store::Scalar& scalar) {
   std::string text;
   if (scalar.n) text += fmt::format("n {:.6g}", *scalar.n);
@@ -143,30 +151,25 @@ std::optional<Series> series_of(const std::vector<Arm>& arms,
                                 const std::string& name,
                                 const std::string& layer,
                                 const std::string& quantity) {
-  const Arm::Points& points = arms[arm].series(name, layer);
+  const Points& points = arms[arm].series(name, layer);
   if (points.empty()) return std::nullopt;
   Series series{.arm = arm, .layer = layer, .quantity = quantity};
-  for (auto* values : {&series.x, &series.y, &series.lower, &series.upper})
-    values->reserve(points.size());
+  series.x.assign(points.steps().begin(), points.steps().end());
+  series.y = points.values();
   series.hollow.reserve(points.size());
-  series.hover.reserve(points.size());
   bool any_band = false;
-  bool any_hover = false;
   for (const auto& [step, scalar] : points) {
-    series.x.push_back(static_cast<double>(step));
-    series.y.push_back(scalar.value);
-    series.lower.push_back(scalar.lower.value_or(kNan));
-    series.upper.push_back(scalar.upper.value_or(kNan));
+    const std::size_t place = series.hollow.size();
+    set_at(series.lower, place, scalar.lower, kNan);
+    set_at(series.upper, place, scalar.upper, kNan);
     series.hollow.push_back(is_resolved(scalar) ? 0 : 1);
-    series.hover.push_back(hover_of(scalar));
+    auto hover = hover_of(scalar);
+    if (!hover.empty()) set_at(series.hover, place, std::optional(std::move(hover)), {});
     any_band = any_band || (scalar.lower && scalar.upper);
-    any_hover = any_hover || !series.hover.back().empty();
   }
-  if (!any_band) {
-    series.lower.clear();
-    series.upper.clear();
-  }
-  if (!any_hover) series.hover.clear();
+  for (auto* bound : {&series.lower, &series.upper})
+    any_band ? bound->resize(points.size(), kNan) : bound->clear();
+  if (!series.hover.empty()) series.hover.resize(points.size());
   return series;
 }
 

@@ -44,13 +44,13 @@ std::string state_of(const Arm& arm) {
 }
 
 Headline of_one(const Arm& arm) {
-  const auto* loss = arm.last(id::kLossTest);
+  auto loss = arm.last(id::kLossTest);
   const char* kind = "Test loss";
-  if (loss == nullptr) {
+  if (!loss) {
     loss = arm.last(id::kLossTrain);
     kind = "Training loss";
   }
-  if (loss == nullptr) {
+  if (!loss) {
     return arm.last_step < 0 ? Headline{"Nothing has been stored yet.", ""}
                              : Headline{"No loss was stored.", ""};
   }
@@ -80,7 +80,7 @@ std::string lengths_of(const Arm& a, const Arm& b) {
 std::string without_test_loss(const std::vector<Arm>& arms) {
   std::vector<std::string> labels;
   for (const Arm& arm : arms)
-    if (arm.last(id::kLossTest) == nullptr) labels.push_back(arm.label);
+    if (!arm.last(id::kLossTest)) labels.push_back(arm.label);
   if (labels.size() == arms.size()) return "none has a test loss";
   return labels.size() == 1 ? fmt::format("{} has no test loss", labels.front())
                             : fmt::format("{} of them have no test loss", labels.size());
@@ -93,17 +93,16 @@ Headline of_several(const std::vector<Arm>& arms) {
               "Their losses are not compared."};
     }
   }
-  const auto* base = arms.front().last(id::kLossTest);
+  const auto base = arms.front().last(id::kLossTest);
   const Arm* best = nullptr;
-  const store::StepValue* least = nullptr;
+  std::optional<store::StepValue> least;
   for (std::size_t a = 1; a < arms.size(); ++a) {
-    const auto* loss = arms[a].last(id::kLossTest);
-    if (loss == nullptr || (least != nullptr && !(loss->scalar.value < least->scalar.value)))
-      continue;
+    const auto loss = arms[a].last(id::kLossTest);
+    if (!loss || (least && !(loss->scalar.value < least->scalar.value))) continue;
     best = &arms[a];
     least = loss;
   }
-  if (base == nullptr || best == nullptr)
+  if (!base || best == nullptr)
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const auto told = as_difference(least->scalar.value, base->scalar.value);
   const bool medians = arms.front().seeds > 1 && best->seeds > 1;

@@ -13,20 +13,20 @@ BatchDiagnosis diagnose_batch(const Arm& arm) {
   BatchDiagnosis out;
   out.question = Question::kBatchSize;
   for (const auto& layer : layers_of(arm, id::kCriticalBatch)) {
-    const auto* point = arm.last(id::kCriticalBatch, layer);
-    if (point == nullptr || !point->scalar.lower || !(point->scalar.n > 0)) continue;
+    const auto point = arm.last(id::kCriticalBatch, layer);
+    if (!point || !point->scalar.lower || !(point->scalar.n > 0)) continue;
     if (is_of_the_start(arm, point->step)) {
-      if (out.point == nullptr) out.verdict = Verdict::kTooEarly;
+      if (!out.point) out.verdict = Verdict::kTooEarly;
       continue;
     }
     const double upper = point->scalar.upper.value_or(std::numeric_limits<double>::infinity());
     out.upper = std::max(out.upper.value_or(0), upper);
-    if (out.point == nullptr || *point->scalar.lower > *out.lower) {
+    if (!out.point || *point->scalar.lower > *out.lower) {
       out.point = point;
       out.lower = point->scalar.lower;
     }
   }
-  if (out.point == nullptr) return out;
+  if (!out.point) return out;
   const store::Scalar& most = out.point->scalar;
   out.value = most.value;
   out.evidence = {{id::kCriticalBatch, most.layer, out.point->step}};

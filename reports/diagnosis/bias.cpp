@@ -25,11 +25,11 @@ Verdict verdict_of(const Arm& arm, const LayerBias& layer) {
 }
 
 LayerBias layer_of(const Arm& arm, std::size_t place, const std::string& name, bool in_steps) {
-  const auto* point =
+  const auto point =
       in_steps ? arm.newest(block_steps(arm, name), name) : arm.last(id::kKappaSecondMoment, name);
   LayerBias out{.arm = place,
                 .layer = name,
-                .step = point == nullptr ? 0 : point->step,
+                .step = !point ? 0 : point->step,
                 .has_bias = has_bias(arm, name),
                 .in_steps = in_steps,
                 .mean_costs = in_steps ? steps_mean_costs(arm, name) : mean_costs(arm, name),

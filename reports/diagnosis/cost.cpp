@@ -13,13 +13,13 @@ bool is_unlimited(const ProbeCost& cost) {
 }
 
 std::optional<Costs> costs_of(const Arm& arm) {
-  const auto* total = arm.last(id::kCostTotal);
-  if (total == nullptr) return std::nullopt;
+  const auto total = arm.last(id::kCostTotal);
+  if (!total) return std::nullopt;
   Costs costs{.total = total->scalar.value};
   for (const auto& [key, points] : arm.scalars) {
     if (!id::kCost.contains(key.name) || key.name == id::kCostTotal) continue;
-    const auto* point = arm.last(key.name, key.layer);
-    if (point == nullptr) continue;
+    const auto point = arm.last(key.name, key.layer);
+    if (!point) continue;
     ProbeCost cost{.probe = key.name.substr(id::kCost.prefix().size()),
                    .share = point->scalar.value};
     const auto budget = point->scalar.attributes.find(attribute::kBudget);

@@ -13,7 +13,7 @@ Diagnosis diagnose_feature_scale(const Arm& arm) {
   }
   std::optional<Ratio> most;
   for (const auto& layer : layers_of(arm, id::kKappas)) {
-    const auto* plain = arm.last(id::kKappaWithBias, layer);
+    const auto plain = arm.last(id::kKappaWithBias, layer);
     const auto ratio = ratio_of(plain, arm.last(id::kKappaWithBiasScaled, layer));
     if (!ratio || !ratio->lower) continue;
     if (is_of_the_start(arm, plain->step)) {

@@ -12,8 +12,8 @@ Diagnosis counted_in(const Arm& arm,
   Diagnosis out{.question = question, .threshold = 0};
   for (const auto series : all) {
     for (const auto& layer : layers_of(arm, series)) {
-      const auto* point = arm.last(series, layer);
-      if (point == nullptr) continue;
+      const auto point = arm.last(series, layer);
+      if (!point) continue;
       out.value = out.value.value_or(0) + point->scalar.value;
       out.verdict = Verdict::kFine, out.grade = Grade::kGood;
       if (point->scalar.value > 0) out.evidence.push_back({series, layer, point->step});

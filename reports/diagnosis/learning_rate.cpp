@@ -35,8 +35,8 @@ RateDiagnosis rate_of(const Arm& run) {
   out.run = &run;
   out.diverged = diverged_at(run);
   const auto& losses = run.series(id::kLossTrain);
-  out.losses = static_cast<std::size_t>(std::ranges::count_if(
-      losses, [](const auto& loss) { return std::isfinite(loss.scalar.value); }));
+  out.losses = static_cast<std::size_t>(
+      std::ranges::count_if(losses.values(), [](double loss) { return std::isfinite(loss); }));
   out.all_spikes = loss_spikes(run).size();
   out.spikes = telling_spikes(run);
   out.stability = stability_of(run);
@@ -44,17 +44,17 @@ RateDiagnosis rate_of(const Arm& run) {
   if (out.diverged) out.evidence.push_back({id::kLossTrain, "", *out.diverged});
   if (out.stability.holds && out.verdict != Verdict::kDiverged) {
     const auto& most = out.stability.most();
-    out.value = most.lambda->value;
-    out.lower = most.lambda->lower;
-    out.upper = most.lambda->upper;
+    out.value = most.lambda.value;
+    out.lower = most.lambda.lower;
+    out.upper = most.lambda.upper;
     out.threshold = most.limit;
-    out.evidence.push_back({most.lambda->name, "", most.step});
+    out.evidence.push_back({most.lambda.name, "", most.step});
   }
   for (const auto& spike : out.spikes)
-    out.evidence.push_back({id::kLossTrain, "", losses[spike.begin].step});
+    out.evidence.push_back({id::kLossTrain, "", losses.steps()[spike.begin]});
   if (out.grade < Grade::kWatch) return out;
   const bool early = !out.diverged && !out.spikes.empty() &&
-                     is_of_the_start(run, losses[out.spikes.front().begin].step);
+                     is_of_the_start(run, losses.steps()[out.spikes.front().begin]);
   out.action = early ? Action::kWarmUp : Action::kLowerRate;
   return out;
 }
@@ -63,8 +63,8 @@ RateDiagnosis rate_of(const Arm& run) {
 
 double rate_at(const Arm& run, std::int64_t step) {
   const auto& rates = run.series(id::kLearningRate);
-  const auto after = std::ranges::upper_bound(rates, step, {}, &store::StepValue::step);
-  return after == rates.begin() ? 0 : std::prev(after)->scalar.value;
+  const auto after = std::ranges::upper_bound(rates.steps(), step) - rates.steps().begin();
+  return after == 0 ? 0 : rates.values()[static_cast<std::size_t>(after) - 1];
 }
 
 std::optional<std::int64_t> diverged_at(const Arm& run) {
@@ -93,7 +93,7 @@ Stability descent_stability_of(const Arm& run) {
   for (const auto& [step, scalar] : run.series(id::kHessianLambda.at(1))) {
     const double rate = rate_at(run, step);
     if (rate > 0 && is_resolved(scalar) && std::isfinite(scalar.value))
-      out.readings.push_back({step, &scalar, 2 / rate});
+      out.readings.push_back({step, scalar, 2 / rate});
   }
   out.holds = !out.readings.empty() && run.fact("optimizer") == "sgd";
   return out;
@@ -103,10 +103,10 @@ Stability stability_of(const Arm& run) {
   Stability out{.own = true, .holds = true};
   const auto& limits = run.series(id::kStabilityLimit);
   for (const auto& [step, scalar] : run.series(id::kPreconditionedLambda)) {
-    const auto limit = std::ranges::lower_bound(limits, step, {}, &store::StepValue::step);
-    if (limit == limits.end() || limit->step != step || !(limit->scalar.value > 0)) continue;
+    const auto limit = limits.number_at(step);
+    if (!limit || !(limit->scalar.value > 0)) continue;
     if (is_resolved(scalar) && std::isfinite(scalar.value))
-      out.readings.push_back({step, &scalar, limit->scalar.value});
+      out.readings.push_back({step, scalar, limit->scalar.value});
   }
   return out.readings.empty() ? descent_stability_of(run) : out;
 }

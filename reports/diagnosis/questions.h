@@ -23,9 +23,8 @@ double steps_of(const Arm& arm);
 bool is_of_the_start(const Arm& arm, std::int64_t step);
 
 struct WorstLayer : Diagnosis {
-  const store::StepValue* point =
-      nullptr;            ///< its last measurement; nothing where no layer has one
-  bool in_steps = false;  ///< `point` is of steps to learn 90 %, else of κ
+  std::optional<store::StepValue> point{};  ///< its last measurement, where a layer has one
+  bool in_steps = false;                    ///< `point` is of steps to learn 90 %, else of κ
 };
 /// What it is: its number where that is resolved or a singular matrix's, else its lower end,
 /// else 1.
@@ -41,11 +40,11 @@ WorstLayer worst_layer_of(const Arm& arm);
 struct Stability {
   struct Reading {
     std::int64_t step = 0;
-    const store::Scalar* lambda = nullptr;
+    store::Scalar lambda{};
     double limit = 0;
 
-    [[nodiscard]] double share() const { return lambda->value / limit; }
-    [[nodiscard]] Side side() const { return side_of(*lambda, limit); }
+    [[nodiscard]] double share() const { return lambda.value / limit; }
+    [[nodiscard]] Side side() const { return side_of(lambda, limit); }
   };
   /// By step, where λ1 is resolved and has a limit.
   std::vector<Reading> readings{};
@@ -89,7 +88,7 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms);
 /// `point` is the critical batch of the layer whose lower end is the largest; its n the rows of a
 /// step.
 struct BatchDiagnosis : Diagnosis {
-  const store::StepValue* point = nullptr;
+  std::optional<store::StepValue> point{};
 };
 BatchDiagnosis diagnose_batch(const Arm& arm);
 

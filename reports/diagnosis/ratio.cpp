@@ -9,14 +9,6 @@
 namespace kappascope::reports {
 namespace {
 
-/// The point of that step, if it has a number.
-const store::StepValue* at_step(const Arm::Points& points, std::int64_t step) {
-  const auto found = std::ranges::lower_bound(points, step, {}, &store::StepValue::step);
-  const bool there =
-      found != points.end() && found->step == step && !std::isnan(found->scalar.value);
-  return there ? &*found : nullptr;
-}
-
 /// The median of the runs that have it.
 template <typename Of>
 std::optional<Ratio> over_seeds(const Arm& arm, const Of& of) {
@@ -41,11 +33,12 @@ std::optional<Ratio> newest_ratio(const Arm& arm,
                                   const std::string& below) {
   if (!arm.runs.empty())
     return over_seeds(arm, [&](const Arm& run) { return newest_ratio(run, layer, above, below); });
-  const auto& points = arm.series(above, layer);
-  for (auto point = points.rbegin(); point != points.rend(); ++point) {
-    const auto* other = at_step(arm.series(below, layer), point->step);
-    if (other == nullptr || std::isnan(point->scalar.value)) continue;
-    auto ratio = ratio_of(&*point, other);
+  const Points& points = arm.series(above, layer);
+  const Points& others = arm.series(below, layer);
+  for (std::size_t place = points.size(); place-- > 0;) {
+    const auto other = others.number_at(points.steps()[place]);
+    if (!other || std::isnan(points.values()[place])) continue;
+    auto ratio = ratio_of(points[place], other);
     if (ratio) ratio->layer = layer;
     return ratio;
   }
@@ -61,9 +54,8 @@ std::optional<Ratio> paired(const Arm& arm,
     return over_seeds(arm,
                       [&](const Arm& run) { return paired(run, layer, measured, above, below); });
   auto ratio = newest_ratio(arm, layer, above, below);
-  const auto* point = ratio ? at_step(arm.series(measured, layer), ratio->step) : nullptr;
-  if (point == nullptr || !std::isfinite(point->scalar.value) || !point->scalar.lower ||
-      !point->scalar.upper)
+  const auto point = ratio ? arm.series(measured, layer).number_at(ratio->step) : std::nullopt;
+  if (!point || !std::isfinite(point->scalar.value) || !point->scalar.lower || !point->scalar.upper)
     return ratio;
   ratio->value = point->scalar.value;
   ratio->lower = point->scalar.lower;
@@ -76,8 +68,8 @@ std::optional<Ratio> paired(const Arm& arm,
 std::optional<Ratio> measured(const Arm& arm, const std::string& layer, const std::string& name) {
   if (!arm.runs.empty())
     return over_seeds(arm, [&](const Arm& run) { return measured(run, layer, name); });
-  const auto* point = arm.last(name, layer);
-  if (point == nullptr || !std::isfinite(point->scalar.value)) return std::nullopt;
+  const auto point = arm.last(name, layer);
+  if (!point || !std::isfinite(point->scalar.value)) return std::nullopt;
   return Ratio{.value = point->scalar.value,
                .lower = point->scalar.lower,
                .upper = point->scalar.upper,
@@ -112,8 +104,9 @@ std::optional<Ratio> largest_of(const Arm& arm,
   return largest;
 }
 
-std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below) {
-  if (above == nullptr || below == nullptr) return std::nullopt;
+std::optional<Ratio> ratio_of(const std::optional<store::StepValue>& above,
+                              const std::optional<store::StepValue>& below) {
+  if (!above || !below) return std::nullopt;
   const store::Scalar& a = above->scalar;
   const store::Scalar& b = below->scalar;
   if (!is_resolved(a) || !is_resolved(b) || !(b.value > 0) || !std::isfinite(a.value)) {
@@ -176,8 +169,8 @@ std::optional<Absorbed> absorbed(const Arm& arm, const std::string& layer) {
     if (!shares.empty()) any = Absorbed{median(shares), true, any->step};
     return any;
   }
-  const auto* residual = arm.last(id::kBiasResidual, layer);
-  if (residual == nullptr) return std::nullopt;
+  const auto residual = arm.last(id::kBiasResidual, layer);
+  if (!residual) return std::nullopt;
   const store::Scalar& s = residual->scalar;
   const bool open = s.lower && s.upper && !(*s.lower > 0) && !(*s.upper < 1);
   return Absorbed{1 - s.value, is_resolved(s) && !open, residual->step};

@@ -25,7 +25,8 @@ std::optional<Ratio> largest_of(const Arm& arm,
                                 std::optional<Ratio> (*of)(const Arm&, const std::string&));
 
 /// Nothing where one of them is missing, not resolved, or the quotient is no number.
-std::optional<Ratio> ratio_of(const store::StepValue* above, const store::StepValue* below);
+std::optional<Ratio> ratio_of(const std::optional<store::StepValue>& above,
+                              const std::optional<store::StepValue>& below);
 
 // The quotients that a report and an advice state of a layer, each of the newest step that has both
 // sides. Nothing as ratio_of() says.

@@ -29,9 +29,9 @@ TrustDiagnosis diagnose_trust(std::span<const Arm> arms) {
     for (const auto& [key, points] : arm.scalars) {
       if (out.by_steps ? !is_steps(key.name) : !is_kappa(key.name)) continue;
       // A learning time that is not known has no number, and counts all the same.
-      const auto* point =
+      const auto point =
           out.by_steps ? arm.newest(key.name, key.layer) : arm.last(key.name, key.layer);
-      if (point == nullptr) continue;
+      if (!point) continue;
       ++out.all;
       out.resolved += is_resolved(point->scalar) ? 1U : 0U;
     }

@@ -16,11 +16,11 @@ constexpr double kKappaAStep = 2;
 /// A run of so many times a layer's steps to learn 90 %, or to shrink by e, is long enough.
 constexpr double kTimesOver = 3, kTimesOverShrunk = 10;
 
-WorstLayer judged(const Arm& arm, const store::StepValue* point, bool in_steps) {
+WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, bool in_steps) {
   WorstLayer out;
   out.question = Question::kWorstLayer;
   out.in_steps = in_steps;
-  if (point == nullptr) return out;
+  if (!point) return out;
   const store::Scalar& s = point->scalar;
   const bool resolved = is_resolved(s);
   const double limit = steps_of(arm) * (in_steps ? 1 : kKappaAStep);
@@ -58,28 +58,28 @@ double least_of(const store::Scalar& scalar) {
 }
 
 WorstLayer slowest_layer_of(const Arm& arm) {
-  const store::StepValue* worst = nullptr;
+  std::optional<store::StepValue> worst;
   for (const auto& layer : layers_of(arm, id::kLearning)) {
-    const auto* point = arm.newest(block_steps(arm, layer), layer);
-    if (point == nullptr) continue;
-    if (worst == nullptr || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
+    const auto point = arm.newest(block_steps(arm, layer), layer);
+    if (!point) continue;
+    if (!worst || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
   }
   return judged(arm, worst, true);
 }
 
 WorstLayer worst_conditioned_of(const Arm& arm) {
-  const store::StepValue* worst = nullptr;
+  std::optional<store::StepValue> worst;
   for (const auto& layer : layers_of(arm, id::kKappas)) {
-    const auto* point = arm.last(block_kappa(arm, layer), layer);
-    if (point == nullptr) continue;
-    if (worst == nullptr || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
+    const auto point = arm.last(block_kappa(arm, layer), layer);
+    if (!point) continue;
+    if (!worst || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
   }
   return judged(arm, worst, false);
 }
 
 WorstLayer worst_layer_of(const Arm& arm) {
   auto slowest = slowest_layer_of(arm);
-  return slowest.point != nullptr ? slowest : worst_conditioned_of(arm);
+  return slowest.point ? slowest : worst_conditioned_of(arm);
 }
 
 std::vector<std::pair<std::size_t, WorstLayer>> worst_layers_of(const std::vector<Arm>& arms) {

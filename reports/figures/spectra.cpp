@@ -81,19 +81,19 @@ void add_sampled(Figure& figure,
   };
   const auto table = newest_table(arm, spectrum.key(part::kBatches), 10);
   if (spectrum.same_ranks(table, arm.newest(spectrum.key(part::kBatchesFromLargest)))) {
-    const auto* count = arm.newest(spectrum.key(part::kBatchesCount));
+    const auto count = arm.newest(spectrum.key(part::kBatchesCount));
     for (std::size_t i = 0; i < table[0].size(); ++i) {
       add(spectrum.rank(i),
           table[6][i],
           table[7][i],
           table[8][i],
           fmt::format("{} batches read {} in the mean; overlap of the vectors of two {}",
-                      count == nullptr ? "several" : words(count->scalar.value),
+                      !count ? "several" : words(count->scalar.value),
                       words(table[0][i]),
                       words(table[9][i])));
     }
   }
-  if (const auto* leading = arm.newest(spectrum.key(part::kLeading))) {
+  if (const auto leading = arm.newest(spectrum.key(part::kLeading))) {
     const auto& s = leading->scalar;
     add("λ1", s.value, s.lower.value_or(s.value), s.upper.value_or(s.value), kGrown);
     const std::string told =
@@ -234,10 +234,10 @@ Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms
       "below a ten-millionth of the peak are off the axis.";
   for (const auto& spectrum : group.spectra) {
     const Arm& arm = arms[spectrum.arm];
-    const auto* count = arm.newest(spectrum.key(part::kOutlierCount));
-    const auto* error = arm.newest(spectrum.key(part::kOutlierCountStderr));
-    const auto* negative = arm.newest(spectrum.key(part::kNegativeMass));
-    if (count == nullptr || error == nullptr || negative == nullptr) continue;
+    const auto count = arm.newest(spectrum.key(part::kOutlierCount));
+    const auto error = arm.newest(spectrum.key(part::kOutlierCountStderr));
+    const auto negative = arm.newest(spectrum.key(part::kNegativeMass));
+    if (!count || !error || !negative) continue;
     figure.notes.push_back(
         fmt::format("{}: {} ± {} of the {} eigenvalues lie outside the bulk (standard error), and "
                     "{} of all are negative ({}).",
@@ -247,7 +247,7 @@ Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms
                     grouped(spectrum.parameters),
                     percent(negative->scalar.value),
                     percent_interval(negative->scalar)));
-    if (const auto* trace = arm.newest(spectrum.key(part::kTrace)))
+    if (const auto trace = arm.newest(spectrum.key(part::kTrace)))
       figure.notes.back() += fmt::format(" Their sum, the trace, is {} ({}).",
                                          words(trace->scalar.value),
                                          interval(trace->scalar));

@@ -13,13 +13,13 @@ namespace kappascope::reports {
 namespace {
 
 double number(const Arm& arm, const std::string& name) {
-  const auto* point = arm.newest(name);
-  return point == nullptr ? std::nan("") : point->scalar.value;
+  const auto point = arm.newest(name);
+  return !point ? std::nan("") : point->scalar.value;
 }
 
 std::string text(const Arm& arm, const std::string& name) {
-  const auto* point = arm.newest(name);
-  if (point == nullptr) return "";
+  const auto point = arm.newest(name);
+  if (!point) return "";
   const auto found = point->scalar.attributes.find(attribute::kText);
   return found == point->scalar.attributes.end() ? "" : found->second;
 }
@@ -71,16 +71,15 @@ std::string products_in_words(const StoredSpectrum& spectrum, const Arm& arm) {
 /// What other rows would have given: the batch's own error bars cannot tell.
 std::string sampling(const StoredSpectrum& spectrum, const Arm& arm) {
   std::string out;
-  const auto* leading = arm.newest(spectrum.key(part::kLeading));
-  if (leading != nullptr && !std::isnan(leading->scalar.value)) {
+  const auto leading = arm.newest(spectrum.key(part::kLeading));
+  if (leading && !std::isnan(leading->scalar.value)) {
     out += fmt::format(" Over the distribution of the data λ1 = {} ({}).",
                        words(leading->scalar.value),
                        interval(leading->scalar));
   }
   const auto batches = newest_table(arm, spectrum.key(part::kBatches), 10);
-  const auto* from_above = arm.newest(spectrum.key(part::kBatchesFromLargest));
-  if (!batches.empty() && !batches[0].empty() && from_above != nullptr &&
-      from_above->scalar.value > 0) {
+  const auto from_above = arm.newest(spectrum.key(part::kBatchesFromLargest));
+  if (!batches.empty() && !batches[0].empty() && from_above && from_above->scalar.value > 0) {
     out += fmt::format(
         " Over {} independent batches of {} rows λ1 reads {} in the mean, of which {} is the "
         "bias of so small a batch; without it {} (95 %: {} to {}).",
@@ -119,8 +118,8 @@ std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
 
 /// The extreme Ritz value at the end that was not asked for, where it is the larger one.
 std::string other_end(const StoredSpectrum& spectrum, const Arm& arm) {
-  const auto* other = arm.newest(spectrum.key(part::kOtherEnd));
-  if (other == nullptr || spectrum.values.empty()) return "";
+  const auto other = arm.newest(spectrum.key(part::kOtherEnd));
+  if (!other || spectrum.values.empty()) return "";
   if (!(std::abs(other->scalar.value) > std::abs(spectrum.values.front()))) return "";
   return fmt::format(
       " The other end of the spectrum, at {} or beyond, has the larger magnitude; measure it with "

@@ -153,7 +153,7 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
         details.push_back(
             fmt::format("with b the mean is {}× as long in {}", words(1 - taken->share), layer));
       }
-      if (const auto* cosine = arm.last(id::kBiasCos, layer)) {
+      if (const auto cosine = arm.last(id::kBiasCos, layer)) {
         std::string detail =
             fmt::format("cos(b, −μ) = {} in {}", words(cosine->scalar.value), layer);
         const std::string bounds = interval(cosine->scalar);

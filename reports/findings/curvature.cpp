@@ -31,11 +31,11 @@ bool is_unknown(const store::Scalar& scalar) {
 
 /// What the top eigenvalues carry of the trace, where both were measured at the same step.
 void add_share_of_trace(const Arm& arm, Finding& finding) {
-  const auto* trace = arm.last(id::kHessianTrace);
-  if (trace == nullptr || !(trace->scalar.value > 0)) return;
+  const auto trace = arm.last(id::kHessianTrace);
+  if (!trace || !(trace->scalar.value > 0)) return;
   double sum = 0;
   int count = 0;
-  while (const auto* point = arm.last(id::kHessianLambda.at(count + 1))) {
+  while (const auto point = arm.last(id::kHessianLambda.at(count + 1))) {
     if (point->step != trace->step) return;
     sum += point->scalar.value;
     ++count;
@@ -76,8 +76,8 @@ std::string most_of(const Stability& stability, std::int64_t last) {
 void find_curvature(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
-    const auto* last = arm.last(id::kHessianLambda.at(1));
-    if (last == nullptr) continue;
+    const auto last = arm.last(id::kHessianLambda.at(1));
+    if (!last) continue;
     const double rate = rate_at(arm, last->step);
     Finding finding{"sharpness", "", bound_of(last->scalar), !is_resolved(last->scalar)};
     if (is_unknown(last->scalar)) {
@@ -130,15 +130,14 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
 void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
-    const store::StepValue* worst =
-        nullptr;  // measured, where the published formula is furthest off
+    std::optional<store::StepValue> worst;  // measured, where the published formula is furthest off
     double worst_gap = -1;
     std::size_t inside = 0;
     std::size_t compared = 0;
     for (const auto& layer : layers_of(arm, id::kVarianceMeasured)) {
-      const auto* measured = arm.last(id::kVarianceMeasured, layer);
-      const auto* published = arm.last(id::kVariancePublished, layer);
-      if (measured == nullptr || published == nullptr) continue;
+      const auto measured = arm.last(id::kVarianceMeasured, layer);
+      const auto published = arm.last(id::kVariancePublished, layer);
+      if (!measured || !published) continue;
       const store::Scalar& m = measured->scalar;
       const double p = published->scalar.value;
       ++compared;
@@ -148,7 +147,7 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
       worst_gap = gap;
       worst = measured;
     }
-    if (worst == nullptr) continue;
+    if (!worst) continue;
     const store::Scalar& m = worst->scalar;
     const double published = arm.last(id::kVariancePublished, m.layer)->scalar.value;
     Finding finding{"gradient_variance", "", "", false};
@@ -157,8 +156,8 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
                     arm.label,
                     percent(published / m.value),
                     m.layer);
-    const auto* derived = arm.last(id::kVarianceDerived, m.layer);
-    if (derived != nullptr) {
+    const auto derived = arm.last(id::kVarianceDerived, m.layer);
+    if (derived) {
       finding.text += fmt::format(", the formula derived for the dropout that ran gives {}",
                                   percent(derived->scalar.value / m.value));
     }
@@ -172,9 +171,9 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
           inside,
           compared);
     }
-    const auto* independence = arm.last(id::kVarianceIndependence, m.layer);
-    const auto* zero_mean = arm.last(id::kVarianceZeroMean, m.layer);
-    if (independence != nullptr && zero_mean != nullptr) {
+    const auto independence = arm.last(id::kVarianceIndependence, m.layer);
+    const auto zero_mean = arm.last(id::kVarianceZeroMean, m.layer);
+    if (independence && zero_mean) {
       finding.certainty += fmt::format(
           " As shares of the measurement, assuming independence costs {} and assuming a zero mean "
           "{}.",
@@ -214,8 +213,8 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
         listed(parts));
     if (least)
       text += fmt::format(" In {} it is {}× at b = −E φ.", least->layer, words(least->value));
-    const auto* reference = arm.last(id::kVarianceBiasZero, most->layer);
-    const std::string bounds = reference == nullptr ? "" : interval(reference->scalar);
+    const auto reference = arm.last(id::kVarianceBiasZero, most->layer);
+    const std::string bounds = !reference ? "" : interval(reference->scalar);
     out.push_back({"bias_choice",
                    std::move(text),
                    "Same masks, everything else frozen" +

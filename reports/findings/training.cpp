@@ -23,11 +23,11 @@ std::string kappa_before(const Arm& arm, std::int64_t step) {
   std::vector<std::string> parts;
   std::int64_t at = -1;
   for (const auto& layer : layers_of(arm, id::kKappas)) {
-    const store::StepValue* before = nullptr;
+    std::optional<store::StepValue> before;
     for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {
-      if (point.step <= step && !std::isnan(point.scalar.value)) before = &point;
+      if (point.step <= step && !std::isnan(point.scalar.value)) before = point;
     }
-    if (before == nullptr) continue;
+    if (!before) continue;
     at = std::max(at, before->step);
     parts.push_back(words(before->scalar.value) + " in " + layer);
   }
@@ -39,14 +39,14 @@ std::string kappa_before(const Arm& arm, std::int64_t step) {
 std::string kappa_across(const Arm& arm, std::int64_t begin, std::int64_t end) {
   std::vector<std::string> parts;
   for (const auto& layer : layers_of(arm, id::kKappas)) {
-    const store::StepValue* before = nullptr;
-    const store::StepValue* after = nullptr;
+    std::optional<store::StepValue> before;
+    std::optional<store::StepValue> after;
     for (const auto& point : arm.series(block_kappa(arm, layer), layer)) {
       if (!is_resolved(point.scalar)) continue;
-      if (point.step < begin) before = &point;
-      if (point.step >= end && after == nullptr) after = &point;
+      if (point.step < begin) before = point;
+      if (point.step >= end && !after) after = point;
     }
-    if (before == nullptr || after == nullptr) continue;
+    if (!before || !after) continue;
     parts.push_back(fmt::format("{} to {} in {} (steps {} and {})",
                                 words(before->scalar.value),
                                 words(after->scalar.value),
@@ -60,13 +60,10 @@ std::string kappa_across(const Arm& arm, std::int64_t begin, std::int64_t end) {
 
 /// How far the last few test losses of an arm lie apart: a yardstick for a difference.
 double recent_spread(const Arm& arm) {
-  const auto& points = arm.series(id::kLossTest);
-  if (points.size() < 5) return std::numeric_limits<double>::quiet_NaN();
-  const auto [low, high] =
-      std::minmax_element(points.end() - 5, points.end(), [](const auto& a, const auto& b) {
-        return a.scalar.value < b.scalar.value;
-      });
-  return high->scalar.value - low->scalar.value;
+  const auto& losses = arm.series(id::kLossTest).values();
+  if (losses.size() < 5) return std::numeric_limits<double>::quiet_NaN();
+  const auto [low, high] = std::minmax_element(losses.end() - 5, losses.end());
+  return *high - *low;
 }
 
 /// How sure a difference of the last test losses of two arms is.
@@ -158,8 +155,8 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
 void find_loss(const std::vector<Arm>& arms, Findings& out) {
   std::map<std::string, const Arm*> bases;  // the first arm of each condition
   for (const Arm& arm : arms) {
-    const auto* point = arm.last(id::kLossTest);
-    if (point == nullptr) continue;
+    const auto point = arm.last(id::kLossTest);
+    if (!point) continue;
     const Arm*& base = bases[arm.fact("condition")];
     if (base == nullptr) {
       base = &arm;
@@ -184,7 +181,7 @@ void find_loss(const std::vector<Arm>& arms, Findings& out) {
                      false});
       continue;
     }
-    const auto* reference = base->last(id::kLossTest);
+    const auto reference = base->last(id::kLossTest);
     const auto told = as_difference(point->scalar.value, reference->scalar.value);
     Finding finding{"test_loss", "", certainty_of({base, &arm}, *reference, *point), false};
     finding.text =

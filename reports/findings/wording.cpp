@@ -37,7 +37,7 @@ std::string step_in_words(std::int64_t step) {
 }  // namespace
 
 Compared in_words(const Stability::Reading& reading) {
-  return as_share(reading.lambda->value, reading.limit);
+  return as_share(reading.lambda.value, reading.limit);
 }
 
 std::string in_words(const Absorbed& absorbed) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "core/require.h"
 #include "kappascope/core/surges.h"
@@ -30,31 +31,10 @@ std::string folder_name(const std::filesystem::path& dir) {
   return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
 }
 
-std::int64_t step_of(const store::StepValue& point) {
-  return point.step;
-}
-std::int64_t step_of(const std::pair<std::int64_t, store::Array>& entry) {
-  return entry.first;
-}
-
-/// The last point may have been replaced by one of the same step.
-template <typename Points, typename Read>
-void append_to(Points& points, const Read& read) {
-  const auto from = points.empty() ? store::RunReader::kFirstStep : step_of(points.back());
-  auto found = read(from);
-  if (!found.empty() && !points.empty()) points.pop_back();
-  if (points.empty()) {
-    points = std::move(found);
-  } else {
-    std::ranges::move(found, std::back_inserter(points));
-  }
-}
-
-std::vector<double> values_of(const Arm::Points& points) {
-  std::vector<double> values;
-  values.reserve(points.size());
-  for (const auto& point : points) values.push_back(point.scalar.value);
-  return values;
+void append_to(Arm::Arrays& arrays, const store::RunReader& run, const store::SeriesKey& key) {
+  auto found = run.arrays(key, arrays.empty() ? store::RunReader::kFirstStep : arrays.back().first);
+  if (!found.empty() && !arrays.empty()) arrays.pop_back();
+  std::ranges::move(found, std::back_inserter(arrays));
 }
 
 }  // namespace
@@ -82,16 +62,24 @@ void label_arms(std::vector<Arm>& arms) {
   }
 }
 
+void read_on(const store::RunReader& run, const store::SeriesKey& key, Arm& arm) {
+  Points& points = arm.scalars[key];
+  bool again = !points.empty();
+  const auto from = again ? points.steps().back() : store::RunReader::kFirstStep;
+  run.visit_scalars(key, from, [&](store::StepValue point) {
+    if (std::exchange(again, false)) points.pop_back();
+    points.push_back(std::move(point));
+  });
+}
+
 void read_on(const store::RunReader& run, Arm& arm) {
   arm.dir = run.dir();
   arm.state = run.state();
   arm.last_step = run.last_step();
   arm.last_written = run.last_written();
   arm.facts = run.facts();
-  for (const auto& key : run.series())
-    append_to(arm.scalars[key], [&](std::int64_t from) { return run.scalars(key, from); });
-  for (const auto& key : run.array_series())
-    append_to(arm.arrays[key], [&](std::int64_t from) { return run.arrays(key, from); });
+  for (const auto& key : run.series()) read_on(run, key, arm);
+  for (const auto& key : run.array_series()) append_to(arm.arrays[key], run, key);
   arm.events = run.events();
   arm.verdicts = run.verdicts();
   // Rows of an earlier reading are not looked at again.
@@ -121,23 +109,21 @@ bool natural_less(const std::string& a, const std::string& b) {
   return a < b;  // "x1" and "x01" are different layers
 }
 
-const Arm::Points& Arm::series(const std::string& name, const std::string& layer) const {
+const Points& Arm::series(const std::string& name, const std::string& layer) const {
   static const Points none;
   const auto found = scalars.find({name, layer});
   return found == scalars.end() ? none : found->second;
 }
 
-const store::StepValue* Arm::last(const std::string& name, const std::string& layer) const {
-  const Points& points = series(name, layer);
-  const auto found = std::find_if(points.rbegin(), points.rend(), [](const store::StepValue& p) {
-    return !std::isnan(p.scalar.value);
-  });
-  return found == points.rend() ? nullptr : &*found;
+std::optional<store::StepValue> Arm::last(const std::string& name, const std::string& layer) const {
+  return series(name, layer).last_number();
 }
 
-const store::StepValue* Arm::newest(const std::string& name, const std::string& layer) const {
+std::optional<store::StepValue> Arm::newest(const std::string& name,
+                                            const std::string& layer) const {
   const Points& points = series(name, layer);
-  return points.empty() ? nullptr : &points.back();
+  if (points.empty()) return std::nullopt;
+  return points.back();
 }
 
 std::string Arm::fact(const std::string& key) const {
@@ -163,13 +149,13 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
 }
 
 std::vector<Spike> loss_spikes(const Arm& arm) {
-  auto spikes = find_spikes(values_of(arm.series(id::kLossTrain)));
+  auto spikes = find_spikes(arm.series(id::kLossTrain).values());
   std::erase_if(spikes, [](const Spike& spike) { return !std::isfinite(spike.peak); });
   return spikes;
 }
 
 std::vector<Spike> telling_spikes(const Arm& arm) {
-  const auto losses = values_of(arm.series(id::kLossTrain));
+  const auto& losses = arm.series(id::kLossTrain).values();
   auto spikes = loss_spikes(arm);
   if (std::ranges::any_of(losses, [](double loss) { return loss <= 0; })) return spikes;
   constexpr double kFactor = 1.1;  // a tenth more loss is of consequence

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "core/spikes.h"
 #include "kappascope/store/run.h"
+#include "reports/runs/points.h"
 
 namespace kappascope::reports {
 
@@ -26,7 +28,6 @@ inline constexpr const char* kSeedsRange = "range";
 
 /// One of what a report compares, read once: a run, or the median over the seeds of a study's arm.
 struct Arm {
-  using Points = std::vector<store::StepValue>;
   using Arrays = std::vector<std::pair<std::int64_t, store::Array>>;
 
   std::string label;  ///< unique among the arms of one report
@@ -49,12 +50,12 @@ struct Arm {
 
   /// The points of a series by step; empty when the run has none.
   [[nodiscard]] const Points& series(const std::string& name, const std::string& layer = "") const;
-  /// The last point with a number in it (infinity counts), or nullptr.
-  [[nodiscard]] const store::StepValue* last(const std::string& name,
-                                             const std::string& layer = "") const;
-  /// The last point, also one without a number, or nullptr.
-  [[nodiscard]] const store::StepValue* newest(const std::string& name,
-                                               const std::string& layer = "") const;
+  /// The last point with a number in it (infinity counts).
+  [[nodiscard]] std::optional<store::StepValue> last(const std::string& name,
+                                                     const std::string& layer = "") const;
+  /// The last point, also one without a number.
+  [[nodiscard]] std::optional<store::StepValue> newest(const std::string& name,
+                                                       const std::string& layer = "") const;
   [[nodiscard]] std::string fact(const std::string& key) const;
   /// Does any series begin with `prefix`?
   [[nodiscard]] bool has(const std::string& prefix) const;
@@ -67,6 +68,9 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs);
 
 /// Names the arms as read_arms() does.
 void label_arms(std::vector<Arm>& arms);
+
+/// Reads the points of one series since the arm's last one, which may have been replaced.
+void read_on(const store::RunReader& run, const store::SeriesKey& key, Arm& arm);
 
 /// Reads what the run has stored since: the points of every series from the arm's last one on. An
 /// arm without a point gets all. What was removed meanwhile stays; the label stays as it is.

@@ -42,8 +42,8 @@ double trained_seconds(const store::RunReader& run) {
   return seconds;
 }
 
-double value_of(const store::StepValue* point) {
-  return point == nullptr ? std::numeric_limits<double>::quiet_NaN() : point->scalar.value;
+double value_of(const std::optional<store::StepValue>& point) {
+  return !point ? std::numeric_limits<double>::quiet_NaN() : point->scalar.value;
 }
 
 }  // namespace
@@ -59,8 +59,7 @@ RunSummary summary_of(const std::filesystem::path& path) {
                                 id::kLearningSecondMoment,
                                 id::kLearningWithBias};
   for (const auto& key : run.series()) {
-    if (std::ranges::find(wanted, key.name) != std::end(wanted))
-      arm.scalars[key] = run.scalars(key);
+    if (std::ranges::find(wanted, key.name) != std::end(wanted)) read_on(run, key, arm);
   }
   RunSummary out{.label = run.fact("label"),
                  .state = run.state(),
@@ -70,7 +69,7 @@ RunSummary summary_of(const std::filesystem::path& path) {
                  .loss = value_of(arm.last(id::kLossTrain)),
                  .test_loss = value_of(arm.last(id::kLossTest))};
   const auto keep = [](const WorstLayer& worst, RunSummary::Worst& to) {
-    if (worst.point != nullptr) to = {worst.point->scalar.layer, worst.point->scalar};
+    if (worst.point) to = {worst.point->scalar.layer, worst.point->scalar};
   };
   keep(slowest_layer_of(arm), out.slowest);
   keep(worst_conditioned_of(arm), out.worst_kappa);

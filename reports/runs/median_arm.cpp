@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace kappascope::reports {
 namespace {
@@ -24,16 +25,21 @@ double middle(std::vector<double> values) {
   return lower == upper ? upper : lower + (upper - lower) / 2;
 }
 
+struct Value {
+  double value = 0;
+  bool resolved = false;
+};
+
 /// One step of one series in all runs.
 store::Scalar median_point(const store::SeriesKey& key,
-                           const std::vector<const store::Scalar*>& points,
+                           const std::vector<Value>& points,
                            std::size_t runs) {
   std::vector<double> values;
   std::size_t unresolved = 0;
-  for (const auto* point : points) {
-    if (std::isnan(point->value)) continue;
-    values.push_back(point->value);
-    unresolved += is_resolved(*point) ? 0U : 1U;
+  for (const auto& [value, resolved] : points) {
+    if (std::isnan(value)) continue;
+    values.push_back(value);
+    unresolved += resolved ? 0U : 1U;
   }
   store::Scalar out{.name = key.name, .layer = key.layer, .value = middle(values)};
   if (values.size() < runs || unresolved > 0) {
@@ -51,23 +57,25 @@ store::Scalar median_point(const store::SeriesKey& key,
   return out;
 }
 
-Arm::Points median_series(const store::SeriesKey& key, const std::vector<Arm::Points>& runs) {
-  std::map<std::int64_t, std::vector<const store::Scalar*>> steps;
+Points median_series(const store::SeriesKey& key, const std::vector<Points>& runs) {
+  std::map<std::int64_t, std::vector<Value>> steps;
   for (const auto& points : runs) {
-    for (const auto& [step, scalar] : points) steps[step].push_back(&scalar);
-  }
-  Arm::Points out;
-  bool any_band = false;
-  for (const auto& [step, points] : steps) {
-    out.push_back({step, median_point(key, points, runs.size())});
-    const auto& scalar = out.back().scalar;
-    any_band = any_band || (scalar.lower && *scalar.lower < *scalar.upper);
+    for (const auto& [step, scalar] : points)
+      steps[step].push_back({scalar.value, is_resolved(scalar)});
   }
   // What is equal in all, such as the learning rate, is no estimate.
-  for (auto& point : out) {
-    if (any_band) continue;
-    point.scalar.lower = point.scalar.upper = std::nullopt;
-    point.scalar.attributes.erase(kSeedsRange);
+  const bool any_band = std::ranges::any_of(steps, [](const auto& at) {
+    const auto [low, high] = std::ranges::minmax(at.second, {}, &Value::value);
+    return low.value < high.value;
+  });
+  Points out;
+  for (const auto& [step, values] : steps) {
+    store::StepValue point{step, median_point(key, values, runs.size())};
+    if (!any_band) {
+      point.scalar.lower = point.scalar.upper = std::nullopt;
+      point.scalar.attributes.erase(kSeedsRange);
+    }
+    out.push_back(std::move(point));
   }
   return out;
 }
@@ -78,16 +86,18 @@ bool is_of_checkpoint(const store::SeriesKey& key) {
 
 }  // namespace
 
-Arm::Points running_median(const Arm::Points& points, std::size_t window) {
-  Arm::Points out = points;
+Points running_median(const Points& points, std::size_t window) {
+  const auto& all = points.values();
+  Points out;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (std::isnan(points[i].scalar.value)) continue;
+    auto point = points[i];
     const std::size_t reach = std::min({window / 2, i, points.size() - 1 - i});
     std::vector<double> values;
     for (std::size_t j = i - reach; j <= i + reach; ++j) {
-      if (!std::isnan(points[j].scalar.value)) values.push_back(points[j].scalar.value);
+      if (!std::isnan(all[j])) values.push_back(all[j]);
     }
-    out[i].scalar.value = middle(std::move(values));
+    if (!std::isnan(all[i])) point.scalar.value = middle(std::move(values));
+    out.push_back(std::move(point));
   }
   return out;
 }
@@ -101,7 +111,7 @@ Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, st
   out.label = label;
   out.seeds = runs.size();
   if (runs.empty()) return out;
-  std::map<store::SeriesKey, std::vector<Arm::Points>> series;
+  std::map<store::SeriesKey, std::vector<Points>> series;
   for (const Arm* run : runs) {
     for (const auto& [key, points] : run->scalars) {
       if (!is_of_checkpoint(key)) series[key];

@@ -19,7 +19,7 @@ Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size
 
 /// The medians of `window` (odd) points about each; towards the ends of as many as there are on
 /// the shorter side, so that a falling series stays as it is. NaN stays where it is.
-Arm::Points running_median(const Arm::Points& points, std::size_t window);
+Points running_median(const Points& points, std::size_t window);
 
 /// The window that smooths a loss of so many points: a thirtieth of them, 1 for a short one.
 std::size_t smoothing_window(std::size_t points);

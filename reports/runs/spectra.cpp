@@ -26,13 +26,13 @@ std::size_t order_of(const std::string& kind) {
 }
 
 double number(const Arm& arm, const std::string& name) {
-  const auto* point = arm.newest(name);
-  return point == nullptr || std::isnan(point->scalar.value) ? 0 : point->scalar.value;
+  const auto point = arm.newest(name);
+  return !point || std::isnan(point->scalar.value) ? 0 : point->scalar.value;
 }
 
 bool was_asked(const Arm& arm, const std::string& name) {
-  const auto* point = arm.newest(name);
-  return point != nullptr && !(point->scalar.status == store::Status::kNotAsked);
+  const auto point = arm.newest(name);
+  return point && !(point->scalar.status == store::Status::kNotAsked);
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ std::size_t StoredSpectrum::from_largest() const {
 }
 
 bool StoredSpectrum::same_ranks(const std::vector<std::vector<double>>& batches,
-                                const store::StepValue* from_above) const {
-  return !batches.empty() && batches[0].size() == values.size() && from_above != nullptr &&
+                                const std::optional<store::StepValue>& from_above) const {
+  return !batches.empty() && batches[0].size() == values.size() && from_above &&
          from_above->scalar.value == static_cast<double>(from_largest());
 }
 
@@ -103,8 +103,8 @@ std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
         for (std::size_t i = 0; i < one.values.size(); ++i)
           one.certified.push_back(reach[0][i] <= reach[1][i] ? 1 : 0);
       }
-      const auto* status = arms[a].newest(one.key(part::kStatus));
-      one.status = status == nullptr ? store::Status::kNotRecorded : status->scalar.status;
+      const auto status = arms[a].newest(one.key(part::kStatus));
+      one.status = !status ? store::Status::kNotRecorded : status->scalar.status;
       one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key(part::kCheckpoint)));
       one.top = static_cast<std::size_t>(number(arms[a], one.key(part::kTop)));
       one.has_largest = was_asked(arms[a], one.key(part::kLambda));

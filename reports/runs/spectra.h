@@ -35,7 +35,7 @@ struct StoredSpectrum {
   [[nodiscard]] std::size_t from_largest() const;
   /// Whether a table over batches, which may have been measured at another time, has these ranks.
   [[nodiscard]] bool same_ranks(const std::vector<std::vector<double>>& batches,
-                                const store::StepValue* from_largest) const;
+                                const std::optional<store::StepValue>& from_largest) const;
   /// Whether the value stands for what it says: the residual is as small as was asked for, the
   /// bound leaves its sign, and it is certified to be that of its rank.
   [[nodiscard]] bool resolved(std::size_t i) const;

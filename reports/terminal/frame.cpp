@@ -32,7 +32,7 @@ std::string right_aligned(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, size), ' ') + text;
 }
 
-std::string value_of(const store::StepValue* point) {
+std::string value_of(const std::optional<store::StepValue>& point) {
   return words(point->scalar.value) + (is_resolved(point->scalar) ? "" : " (not resolved)");
 }
 
@@ -40,13 +40,13 @@ std::string value_of(const store::StepValue* point) {
 /// out.
 std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   std::vector<std::string> parts;
-  const auto add = [&](const char* name, const store::StepValue* point) {
-    if (point != nullptr) parts.push_back(name + value_of(point));
+  const auto add = [&](const char* name, const std::optional<store::StepValue>& point) {
+    if (point) parts.push_back(name + value_of(point));
   };
   add("loss ", arm.last(id::kLossTrain));
   add("test ", arm.last(id::kLossTest));
   add("λ1 ", arm.last(id::kHessianLambda.at(1)));
-  if (const auto worst = worst_layer_of(arm); worst.point != nullptr) {
+  if (const auto worst = worst_layer_of(arm); worst.point) {
     const auto where = printable(short_name(worst.point->scalar.layer));
     parts.push_back(
         worst.in_steps

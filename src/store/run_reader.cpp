@@ -187,7 +187,15 @@ std::vector<SeriesKey> RunReader::array_series() const {
 }
 
 std::vector<StepValue> RunReader::scalars(const SeriesKey& key, std::int64_t from) const {
-  return impl_->read([&](SQLite::Database& sql) {
+  std::vector<StepValue> values;
+  visit_scalars(key, from, [&](StepValue value) { values.push_back(std::move(value)); });
+  return values;
+}
+
+void RunReader::visit_scalars(const SeriesKey& key,
+                              std::int64_t from,
+                              const std::function<void(StepValue)>& visit) const {
+  impl_->read([&](SQLite::Database& sql) {
     const bool old = Database::version(sql) == 1;
     RowQuery rows(sql,
                   kScalars,
@@ -198,20 +206,19 @@ std::vector<StepValue> RunReader::scalars(const SeriesKey& key, std::int64_t fro
                   key.layer,
                   from,
                   impl_->damaged);
-    std::vector<StepValue> values;
     while (rows.next()) {
-      values.push_back({rows[0].getInt64(),
-                        {key.name,
-                         key.layer,
-                         number(rows[1]).value_or(std::numeric_limits<double>::quiet_NaN()),
-                         number(rows[2]),
-                         number(rows[3]),
-                         number(rows[4]),
-                         number(rows[5])}});
-      read_status(rows[6], rows[7], values.back().scalar);
+      StepValue found{rows[0].getInt64(),
+                      {key.name,
+                       key.layer,
+                       number(rows[1]).value_or(std::numeric_limits<double>::quiet_NaN()),
+                       number(rows[2]),
+                       number(rows[3]),
+                       number(rows[4]),
+                       number(rows[5])}};
+      read_status(rows[6], rows[7], found.scalar);
+      visit(std::move(found));
     }
     if (from == kFirstStep) rows.require_all();
-    return values;
   });
 }
 

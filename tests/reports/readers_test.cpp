@@ -87,12 +87,17 @@ std::vector<Arm> whole_arms(const TemporaryFolder& folder) {
     }
   }
   // What is only told where something is amiss.
-  const auto last = [&](store::SpectrumPart part) -> store::Scalar& {
-    return arms[0].scalars.at({store::spectrum_series("hessian", "*", part), ""}).back().scalar;
+  const auto change_last = [&](store::SpectrumPart part, auto change) {
+    Points& points = arms[0].scalars.at({store::spectrum_series("hessian", "*", part), ""});
+    auto last = points.back();
+    change(last.scalar);
+    points.pop_back();
+    points.push_back(last);
   };
-  last(part::kStatus).status = store::Status::kMaxProducts;
-  last(part::kProductReason).attributes["text"] = "no second derivative";
-  last(part::kOtherEnd).value = -1e9;  // of the larger magnitude
+  change_last(part::kStatus, [](auto& last) { last.status = store::Status::kMaxProducts; });
+  change_last(part::kProductReason,
+              [](auto& last) { last.attributes["text"] = "no second derivative"; });
+  change_last(part::kOtherEnd, [](auto& last) { last.value = -1e9; });  // of the larger magnitude
   // The second of six values is not certified.
   const auto key = [](store::SpectrumPart part) {
     return store::SeriesKey{store::spectrum_series("hessian", "*", part), ""};

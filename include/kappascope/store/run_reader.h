@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -55,6 +56,10 @@ class RunReader {
   /// By step, those of step `from` and later. Cost: a search, and what is returned.
   [[nodiscard]] std::vector<StepValue> scalars(const SeriesKey& key,
                                                std::int64_t from = kFirstStep) const;
+  /// The same one by one: a series of 10^7 points takes 2 GB at once.
+  void visit_scalars(const SeriesKey& key,
+                     std::int64_t from,
+                     const std::function<void(StepValue)>& visit) const;
   [[nodiscard]] std::vector<std::pair<std::int64_t, Array>> arrays(
       const SeriesKey& key, std::int64_t from = kFirstStep) const;
   [[nodiscard]] std::vector<SeriesKey> array_series() const;

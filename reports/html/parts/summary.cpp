@@ -91,8 +91,8 @@ std::string sort_value(double value) {
 }
 
 /// κ of the W_d block, or the steps to learn 90 %.
-std::string layer_cell(const store::StepValue* point, bool in_steps, const std::string& where) {
-  if (point == nullptr) return "<td class=\"number\">not measured</td>";
+std::string layer_cell(const std::optional<store::StepValue>& point, bool in_steps, const std::string& where) {
+  if (!point) return "<td class=\"number\">not measured</td>";
   const store::Scalar& s = point->scalar;
   const std::string bounds = interval(s);
   const std::string value = in_steps         ? steps_in_words(s)
@@ -106,8 +106,8 @@ std::string layer_cell(const store::StepValue* point, bool in_steps, const std::
                      bounds.empty() ? "" : "<small>" + escape_html(bounds) + "</small>");
 }
 
-std::string number_cell(const store::StepValue* point, bool share) {
-  if (point == nullptr) return "<td class=\"number\">not measured</td>";
+std::string number_cell(const std::optional<store::StepValue>& point, bool share) {
+  if (!point) return "<td class=\"number\">not measured</td>";
   const auto& s = point->scalar;
   return fmt::format("<td class=\"number{}\" data-value=\"{}\">{}</td>",
                      is_resolved(s) ? "" : " unresolved",
@@ -147,12 +147,12 @@ std::string arms_html(const std::vector<const Arm*>& arms) {
   const bool in_steps = std::ranges::any_of(worst, &WorstLayer::in_steps);
   for (std::size_t a = 0; a < arms.size(); ++a) {
     const Arm& arm = *arms[a];
-    const auto* point = worst[a].in_steps == in_steps ? worst[a].point : nullptr;
+    const auto point = worst[a].in_steps == in_steps ? worst[a].point : std::nullopt;
     rows += "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" +
             table_cell(arm.state, " class=\"name\"") +
             table_cell(grouped(static_cast<double>(arm.last_step + 1)), " class=\"number\"") +
             number_cell(arm.last(id::kLossTest), false) +
-            layer_cell(point, in_steps, point == nullptr ? "" : point->scalar.layer) +
+            layer_cell(point, in_steps, !point ? "" : point->scalar.layer) +
             table_cell(absorbed_cell(arm), " class=\"number\"") +
             number_cell(arm.last(id::kHessianLambda.at(1)), false) +
             number_cell(arm.last(id::kCostTotal), true) + "</tr>";

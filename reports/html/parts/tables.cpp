@@ -21,18 +21,18 @@ struct Kind {
 };
 
 std::string estimate_row(const Arm& arm, const std::string& layer, const Kind& kind) {
-  const auto* point = arm.last(kind.name, layer);
-  if (point == nullptr) point = arm.newest(kind.name, layer);
-  if (point == nullptr) return "";
+  auto point = arm.last(kind.name, layer);
+  if (!point) point = arm.newest(kind.name, layer);
+  if (!point) return "";
   const store::Scalar& s = point->scalar;
-  const auto* shrunk = kind.shrunk ? arm.last(*kind.shrunk, layer) : nullptr;
+  const auto shrunk = kind.shrunk ? arm.last(*kind.shrunk, layer) : std::nullopt;
   const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };
   std::string bounds = interval(s);
   if (bounds.empty()) bounds = "none";
   return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" + table_cell(layer) +
          table_cell(kind.label) + table_cell(words(s.value), " class=\"number\"") +
          table_cell(bounds, " class=\"number\"") +
-         table_cell(shrunk == nullptr ? "" : words(shrunk->scalar.value), " class=\"number\"") +
+         table_cell(!shrunk ? "" : words(shrunk->scalar.value), " class=\"number\"") +
          table_cell(number(s.n), " class=\"number\"") +
          table_cell(number(s.n_effective), " class=\"number\"") + table_cell(status_text(s)) +
          table_cell(std::to_string(point->step), " class=\"number\"") + "</tr>";

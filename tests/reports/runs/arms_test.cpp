@@ -62,9 +62,9 @@ TEST_CASE("the last point skips what is not a number but keeps infinity", "[arms
     run.write(snapshot);
   }
   const auto arms = read_arms({folder / "a"});
-  REQUIRE(arms[0].last("kappa/sigma", "x") != nullptr);
+  REQUIRE(arms[0].last("kappa/sigma", "x"));
   CHECK(arms[0].last("kappa/sigma", "x")->step == 1);
-  CHECK(arms[0].last("kappa/sigma", "y") == nullptr);
+  CHECK_FALSE(arms[0].last("kappa/sigma", "y"));
   CHECK(arms[0].series("kappa/sigma", "x").size() == 3);
 }
 
