@@ -242,7 +242,7 @@ TEST_CASE("a disk that takes no more is one clear error, and what was written st
   const Workplace work;
   // A limit on the size of any file stands for the disk; XFSZ ignored, a write fails with EFBIG.
   const auto got =
-      work.run(Workplace::train("--train.steps 4000 --train.checkpoint-every 4000 --out run"),
+      work.run(Workplace::train("--train.steps 600 --train.checkpoint-every 4000 --out run"),
                "trap '' XFSZ; ulimit -f 400;");
   CHECK(got.status == 1);
   CHECK_THAT(got.err, Contains("kappascope: error: ") && Contains("run"));
