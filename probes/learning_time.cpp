@@ -37,6 +37,11 @@ int64_t LearningTime::capacity_for(int64_t dimension) {
   return std::clamp(2 * dimension, kNarrow, kWide);
 }
 
+double LearningTime::presumed_memory(int64_t features, int64_t rows, int bytes) const {
+  return static_cast<double>(std::min(rows, capacity_for(features))) *
+         static_cast<double>(features) * bytes;
+}
+
 void LearningTime::observe(const session::StepView& view) {
   for (const auto& layer : *view.layers)
     observe_layer(layers_, failures_, layer.name, [&] { add_pass(layer); });
