@@ -8,10 +8,8 @@
 
 #include "core/require.h"
 #include "kappascope/tensor/learning.h"
-#include "probes/layer_states.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
-#include "probes/shared_layers.h"
 
 namespace kappascope::probes {
 namespace {

@@ -17,7 +17,6 @@
 #include "kappascope/core/error.h"
 #include "kappascope/probes/standard.h"
 #include "kappascope/store/run_reader.h"
-#include "probes/shared_layers.h"
 #include "session/passes.h"
 #include "support/catch.h"
 #include "support/thread_group.h"
