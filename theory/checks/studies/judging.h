@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "lab/study/comparison.h"
-#include "lab/study/family.h"
 #include "theory/checks/studies/contrasts.h"
 
 /// What the checks of contrasts share: the comparisons of one verdict, and its numbers and words.

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "lab/study/comparison.h"
 #include "lab/study/definition.h"
-#include "lab/study/family.h"
 #include "lab/study/run_ends.h"
 #include "lab/study/verdict.h"
 
