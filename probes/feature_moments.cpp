@@ -12,10 +12,8 @@
 #include "core/require.h"
 #include "kappascope/tensor/kappa.h"
 #include "linalg/features/isotropy.h"
-#include "probes/layer_states.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
-#include "probes/shared_layers.h"
 #include "tensor/convert.h"
 
 namespace kappascope::probes {

@@ -14,10 +14,8 @@
 
 #include "core/require.h"
 #include "kappascope/core/statistics.h"
-#include "probes/layer_states.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
-#include "probes/shared_layers.h"
 #include "tensor/autocast.h"
 #include "tensor/full_float.h"
 

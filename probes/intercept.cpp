@@ -8,10 +8,8 @@
 #include <limits>
 
 #include "kappascope/core/statistics.h"
-#include "probes/layer_states.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
-#include "probes/shared_layers.h"
 #include "tensor/convert.h"
 
 namespace kappascope::probes {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probes/layer_probes.h"
 
+#include <algorithm>
 #include <array>
 
+#include "core/require.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "probes/feature_moments.h"
 #include "probes/gradient_variance.h"
 #include "probes/intercept.h"
@@ -10,6 +13,11 @@
 
 namespace kappascope::probes {
 namespace {
+
+struct Maker {
+  std::string_view name;
+  std::unique_ptr<session::Probe> (*make)(const ProbeOptions& options);
+};
 
 template <typename Probe>
 std::unique_ptr<session::Probe> make(const ProbeOptions& /*options*/) {
@@ -23,33 +31,21 @@ std::unique_ptr<session::Probe> make<FeatureMoments>(const ProbeOptions& options
   return std::make_unique<FeatureMoments>(moments);
 }
 
+constexpr std::array<Maker, 4> kMakers = {{{"learning", make<LearningTime>},
+                                           {"features", make<FeatureMoments>},
+                                           {"intercept", make<Intercept>},
+                                           {"gradient_variance", make<GradientVarianceProbe>}}};
+
 }  // namespace
 
-std::span<const LayerProbe> layer_probes() {
-  // Learning times are what a report answers first, and what wide layers resolve.
-  constexpr double kOfLearning = 0.75;
-  static constexpr std::array<LayerProbe, 4> kProbes = {
-      {{"learning",
-        "how many steps of gradient descent a layer needs to learn",
-        &ProbeOptions::learning,
-        kOfLearning,
-        make<LearningTime>},
-       {"features",
-        "feature moments and condition numbers",
-        &ProbeOptions::features,
-        0,
-        make<FeatureMoments>},
-       {"intercept",
-        "how far the post-gating bias cancels the mean",
-        &ProbeOptions::intercept,
-        0,
-        make<Intercept>},
-       {"gradient_variance",
-        "the gradient variance, beside what Lemma 2 gives",
-        &ProbeOptions::gradient_variance,
-        0,
-        make<GradientVarianceProbe>}}};
-  return kProbes;
+std::unique_ptr<session::Probe> make_layer_probe(std::string_view name,
+                                                 const ProbeOptions& options) {
+  const auto& row = store::layer_probe(name);
+  const auto found = std::ranges::find(kMakers, row.name, &Maker::name);
+  require(found != kMakers.end() && kMakers.size() == store::layer_probes().size(),
+          "probes/layer_probes.cpp does not make the probe {}, or makes one that is not listed",
+          row.name);
+  return found->make(options);
 }
 
 }  // namespace kappascope::probes

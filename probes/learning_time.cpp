@@ -8,10 +8,8 @@
 
 #include "core/require.h"
 #include "kappascope/tensor/learning.h"
-#include "probes/layer_states.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
-#include "probes/shared_layers.h"
 
 namespace kappascope::probes {
 namespace {
@@ -35,6 +33,11 @@ void add_steps(store::Snapshot& out,
 int64_t LearningTime::capacity_for(int64_t dimension) {
   constexpr int64_t kNarrow = 1024, kWide = 8192;
   return std::clamp(2 * dimension, kNarrow, kWide);
+}
+
+double LearningTime::presumed_memory(int64_t features, int64_t rows, int bytes) const {
+  return static_cast<double>(std::min(rows, capacity_for(features))) *
+         static_cast<double>(features) * bytes;
 }
 
 void LearningTime::observe(const session::StepView& view) {

@@ -20,6 +20,7 @@ class LearningTime final : public session::Probe {
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
   /// benchmarks/learning/cost.cpp on two cores of 2024: 0.05 s for 512 features, 1 s for 3,072.
   [[nodiscard]] double presumed_cost() const override { return 1.2e-7; }
+  [[nodiscard]] double presumed_memory(int64_t features, int64_t rows, int bytes) const override;
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;

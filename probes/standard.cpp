@@ -14,6 +14,7 @@
 #include "core/require.h"
 #include "core/time.h"
 #include "core/version.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "probes/layer_probes.h"
 
 namespace kappascope::probes {
@@ -56,6 +57,18 @@ void share_out(std::vector<session::ScheduledProbe>& probes, const std::vector<d
 
 }  // namespace
 
+ProbeSwitches::ProbeSwitches() {
+  for (const auto& probe : store::layer_probes()) on_.emplace(probe.name, probe.by_default);
+}
+
+void ProbeSwitches::set(std::string_view name, bool on) {
+  on_.find(store::layer_probe(name).name)->second = on;
+}
+
+bool ProbeSwitches::operator[](std::string_view name) const {
+  return on_.find(store::layer_probe(name).name)->second;
+}
+
 std::vector<session::ScheduledProbe> standard_probes(
     const std::function<curvature::NamedParameters()>& parameters, const ProbeOptions& options) {
   if (options.every < 1 || options.window < 1 || options.window > options.every) {
@@ -72,9 +85,9 @@ std::vector<session::ScheduledProbe> standard_probes(
   std::vector<session::ScheduledProbe> probes;
   std::vector<double> fixed;
   const bool spectra = options.hessian && (options.curvature_loss || options.curvature_operator);
-  for (const auto& kind : layer_probes()) {
-    if (!(options.*kind.on)) continue;
-    probes.push_back({kind.make(options),
+  for (const auto& kind : store::layer_probes()) {
+    if (!options.layer_probes[kind.name]) continue;
+    probes.push_back({make_layer_probe(kind.name, options),
                       {options.every, options.window, options.last_step, options.budget},
                       kBudget});
     fixed.push_back(kind.budget_part);

@@ -18,7 +18,7 @@
 #include "core/require.h"
 #include "kappascope/probes/standard.h"
 #include "kappascope/store/run_reader.h"
-#include "probes/layer_probes.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "python/evaluate.h"
 #include "python/operator.h"
 #include "python/rows.h"
@@ -61,8 +61,11 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
       {"density", flag(options.spectrum.density)},
       {"rows", integer(session.rows)},
   };
-  for (const auto& probe : probes::layer_probes())
-    known.emplace(probe.name, flag(options.*probe.on));
+  for (const auto& probe : store::layer_probes()) {
+    known.emplace(probe.name, [&options, &probe](double value) {
+      options.layer_probes.set(probe.name, value != 0);
+    });
+  }
   for (const auto& item : numbers) {
     const auto found = known.find(item.key());
     require(found != known.end(), "a session has no option {}", item.key());
@@ -264,7 +267,7 @@ class PythonSession final : public torch::CustomClassHolder {
 TORCH_LIBRARY_FRAGMENT(kappascope, library) {
   library.def("layer_probes() -> str[]", [] {
     std::vector<std::string> names;
-    for (const auto& probe : kappascope::probes::layer_probes()) names.emplace_back(probe.name);
+    for (const auto& probe : kappascope::store::layer_probes()) names.emplace_back(probe.name);
     return names;
   });
   using Session = kappascope::PythonSession;

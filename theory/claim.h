@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/study/family.h"
+#include "lab/study/comparison.h"
 #include "lab/study/regime.h"
 #include "lab/study/run_ends.h"
 #include "lab/study/verdict.h"

@@ -125,4 +125,17 @@ Verdict measure(const Claim& claim, const StudyRuns& study) {
   return verdict;
 }
 
+study::ClaimVerdict claim_verdict(const Claim& claim, const Verdict& verdict) {
+  return {.claim = claim.id,
+          .source = claim.source,
+          .statement = claim.statement,
+          .assumptions = claim.assumptions,
+          .derivation = claim.derivation,
+          .verdict = verdict};
+}
+
+std::string verdict_json(const Claim& claim, const Verdict& verdict) {
+  return study::verdict_json(claim_verdict(claim, verdict));
+}
+
 }  // namespace kappascope::theory

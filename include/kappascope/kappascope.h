@@ -34,6 +34,7 @@
 #include "kappascope/store/run.h"
 #include "kappascope/store/run_reader.h"
 #include "kappascope/store/run_writer.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "kappascope/store/schema/schema.h"
 #include "kappascope/store/schema/series.h"
 #include "kappascope/store/schema/status.h"

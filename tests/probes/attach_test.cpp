@@ -196,7 +196,7 @@ TEST_CASE("a probe that the saved session did not have begins with the next wind
   Training training;
   {
     auto options = training.options;
-    options.gradient_variance = false;
+    options.layer_probes.set("gradient_variance", false);
     auto session = probes::attach(*training.model, folder.path() / "run", options);
     training.run(*session, 2);  // within the window of steps 0 to 2
     session->save(folder / "session");

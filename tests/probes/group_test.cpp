@@ -186,7 +186,8 @@ TEST_CASE("a curvature loss that fails in one process becomes an event, and trai
     const auto dir = folder / std::to_string(broken);
     testing::in_threads(2, [&](const auto& group) {
       auto options = options_of();
-      options.features = options.intercept = options.gradient_variance = false;
+      for (const auto* off : {"features", "intercept", "gradient_variance"})
+        options.layer_probes.set(off, false);
       auto w = torch::ones({3}, torch::kDouble).requires_grad_();
       options.curvature_loss = [&] {
         return w.square().sum() *

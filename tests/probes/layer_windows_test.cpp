@@ -17,7 +17,6 @@
 #include "kappascope/core/error.h"
 #include "kappascope/probes/standard.h"
 #include "kappascope/store/run_reader.h"
-#include "probes/shared_layers.h"
 #include "session/passes.h"
 #include "support/catch.h"
 #include "support/thread_group.h"
@@ -140,7 +139,8 @@ TEST_CASE("a layer for which there is no memory costs its own windows, whoever h
           options.every = options.window = 1;
           options.budget = 0;
           options.sample_rows = 2;
-          options.gradient_variance = options.intercept = false;
+          for (const auto* off : {"gradient_variance", "intercept"})
+            options.layer_probes.set(off, false);
           session::SessionOptions with;
           with.group = group;
           session::Session session(

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "kappascope/core/error.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "kappascope/store/schema/series.h"
 #include "session/alarms/watch.h"
 #include "support/catch.h"

@@ -3,6 +3,7 @@
 // each other.
 #include <utility>
 
+#include "kappascope/store/schema/layer_probes.h"
 #include "theory/checks/asger/gate.h"
 #include "theory/checks/asger/gradient.h"
 #include "theory/checks/asger/layer.h"

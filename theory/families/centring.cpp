@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kappascope/store/schema/series.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "theory/checks/centring/second_moments.h"
 #include "theory/checks/centring/silu.h"
 #include "theory/checks/studies/contrasts.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "kappascope/core/statistics.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "theory/checks/studies/contrasts.h"
 #include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kappascope/core/statistics.h"
-#include "kappascope/store/schema/series.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "theory/checks/lemma2/draws.h"
 #include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/store/schema/series.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "theory/checks/measured_run.h"
 #include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kappascope/curvature/operators.h"
@@ -21,6 +23,19 @@ enum class ExistingRun {
   kNewName,  ///< writes DIR-2, or the next number that is free
 };
 
+/// Which of store::layer_probes() run: those that do by default, but for what is set.
+class ProbeSwitches {
+ public:
+  ProbeSwitches();
+  /// Throws UsageError where no probe has that name, with the one that is closest.
+  void set(std::string_view name, bool on);
+  /// Whether it runs. Throws as set() does.
+  [[nodiscard]] bool operator[](std::string_view name) const;
+
+ private:
+  std::map<std::string, bool, std::less<>> on_;
+};
+
 /// Which probes run, and when, within a share of the training time. Within a budget a layer probe
 /// begins once training has paid for what it is presumed to cost, with one layer or with all; from
 /// then on the layers take turns, as many at a time as the budget pays for. What the budget changes
@@ -28,10 +43,7 @@ enum class ExistingRun {
 /// are cut to its budget, or its window is put off. A window that fails is an event, and never ends
 /// training.
 struct ProbeOptions {
-  bool learning = true;           ///< steps of gradient descent until a layer has learned
-  bool features = true;           ///< moments and condition numbers
-  bool intercept = true;          ///< what the post-gating bias has absorbed
-  bool gradient_variance = true;  ///< Lemma 2
+  ProbeSwitches layer_probes;
   bool hessian = true;        ///< top eigenvalues and density; needs one of the curvatures below
   int64_t every = 200;        ///< steps between emissions
   int64_t window = 4;         ///< steps observed for each

@@ -69,6 +69,13 @@ class Probe {
   /// Seconds that a window is presumed to take for a layer of one feature, before one was timed; it
   /// grows as the square of their number. -1: nothing is known.
   [[nodiscard]] virtual double presumed_cost() const { return -1; }
+  /// Bytes that a window of so many rows is presumed to hold of a layer of so many features, each
+  /// of `bytes`, beside the rows of a step that it needs.
+  [[nodiscard]] virtual double presumed_memory(std::int64_t /*features*/,
+                                               std::int64_t /*rows*/,
+                                               int /*bytes*/) const {
+    return 0;
+  }
   /// The accumulators, so that a resumed run gives the same bits as an uninterrupted one.
   [[nodiscard]] virtual tensor::State state() const = 0;
   /// Takes them over. Throws Error where the state is not one of such a probe, and may then be left

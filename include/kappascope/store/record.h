@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -79,7 +80,16 @@ struct Snapshot {
 };
 
 /// Moves what one snapshot holds to the end of another; the step stays behind.
-void append(Snapshot&& from, Snapshot& to);
+inline void append(Snapshot&& from, Snapshot& to) {
+  const auto move = [](auto& source, auto& target) {
+    target.insert(target.end(),
+                  std::make_move_iterator(source.begin()),
+                  std::make_move_iterator(source.end()));
+  };
+  move(from.scalars, to.scalars);
+  move(from.arrays, to.arrays);
+  move(from.events, to.events);
+}
 
 /// The verdict of one claim, as the run store and programs see it.
 struct VerdictRow {

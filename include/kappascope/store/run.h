@@ -5,4 +5,5 @@
 #include "kappascope/store/record.h"
 #include "kappascope/store/run_reader.h"
 #include "kappascope/store/run_writer.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "kappascope/store/schema/schema.h"

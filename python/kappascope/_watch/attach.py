@@ -71,10 +71,8 @@ def attach(
         each update.
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() tells what was found.
-    probes: one or several of "learning" (steps of gradient descent until a layer has learned),
-        "features" (moments and condition numbers), "intercept" (what a
-        post-gating bias has taken up), "gradient_variance" (Lemma 2) and "hessian" (needs
-        curvature=).
+    probes: one or several of the names in the default above: those of a layer, which
+        `kappascope train --help probes` explains, and "hessian" (needs curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives. Of parameters that are sharded
         over processes (fully_shard) it is taken by differences of gradients. For Adam, AdamW,

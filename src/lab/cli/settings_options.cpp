@@ -5,8 +5,6 @@
 #include <string>
 #include <type_traits>
 
-#include "probes/layer_probes.h"
-
 namespace kappascope::cli {
 namespace {
 
@@ -246,11 +244,14 @@ OptionGroup attack_group(train::TrainConfig& t) {
 OptionGroup probes_group(Settings& s) {
   auto& p = s.probes;
   auto made = group("probes", "what is measured, how often, and at what cost");
-  for (const auto& probe : probes::layer_probes()) {
-    std::string name = "probes." + std::string(probe.name);
-    std::ranges::replace(name, '_', '-');
+  for (const auto& probe : store::layer_probes()) {
+    const bool on = p.layer_probes[probe.name];
+    auto* value = po::value<bool>()
+                      ->default_value(on, on ? "true" : "false")
+                      ->value_name("BOOL")
+                      ->notifier([&p, &probe](bool set) { p.layer_probes.set(probe.name, set); });
     made.options.add_options()(
-        name.c_str(), flag(p.*probe.on), ("measure " + std::string(probe.help)).c_str());
+        setting_of(probe).c_str(), value, ("measure " + std::string(probe.help)).c_str());
   }
   made.options.add_options()(
       "probes.hessian", flag(p.hessian), "compute top eigenvalues and density of the Hessian")(
@@ -301,6 +302,12 @@ std::vector<OptionGroup> settings_groups(Settings& s) {
   groups.push_back(vae_group(t.transformer));
   groups.push_back(run_group(s));
   return groups;
+}
+
+std::string setting_of(const store::LayerProbe& probe) {
+  std::string name = "probes." + std::string(probe.name);
+  std::ranges::replace(name, '_', '-');
+  return name;
 }
 
 std::vector<std::string> common_settings() {

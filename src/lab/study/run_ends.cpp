@@ -12,7 +12,7 @@
 #include "core/spikes.h"
 #include "kappascope/core/statistics.h"
 #include "kappascope/store/run_reader.h"
-#include "kappascope/store/schema/schema.h"
+#include "kappascope/store/schema/layer_probes.h"
 
 namespace kappascope::study {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kappascope/store/run_writer.h"
+#include "lab/study/comparison.h"
 #include "lab/study/definition.h"
-#include "lab/study/family.h"
 #include "lab/study/plan.h"
 #include "lab/study/result.h"
 

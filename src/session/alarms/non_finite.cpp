@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/require.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "session/alarms/rules.h"
 
 namespace kappascope::session {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/require.h"
+#include "kappascope/store/schema/layer_probes.h"
 
 namespace kappascope::session {
 namespace {

@@ -72,20 +72,14 @@ void require_short(const Record& record) {
           (record.name + " of " + record.layer).substr(0, 40));
 }
 
-std::string_view text_of(Emitter emitter) {
-  switch (emitter) {
+std::string emitter_of(const SeriesInfo& info) {
+  switch (info.emitter) {
     case Emitter::kTraining:
       return "training";
     case Emitter::kClassification:
       return "classification";
-    case Emitter::kFeatures:
-      return "probe features";
-    case Emitter::kLearning:
-      return "probe learning";
-    case Emitter::kIntercept:
-      return "probe intercept";
-    case Emitter::kGradientVariance:
-      return "probe gradient_variance";
+    case Emitter::kLayerProbe:
+      return fmt::format("probe {}", info.probe);
     case Emitter::kHessian:
       return "probe hessian";
     case Emitter::kSpectrum:
@@ -194,7 +188,7 @@ std::string schema_markdown() {
         info.meaning,
         info.array ? "array" : fmt::format("{}", fmt::join(texts_of(info.statuses), ", ")),
         info.attribute,
-        text_of(info.emitter),
+        emitter_of(info),
         readers_of(info));
   }
   return text;

@@ -11,6 +11,7 @@
 #include "core/temporary_folder.h"
 #include "fixture.h"
 #include "kappascope/core/error.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "lab/train/batch_pass.h"
 #include "support/catch.h"
 #include "tensor/allocations.h"
@@ -122,6 +123,36 @@ TEST_CASE("no part of a classifier's memory is less than nothing, whatever its s
                               memory.probes})
       CHECK(part >= 0);
   }
+}
+
+TEST_CASE("a plan counts what a window holds for the probes that run") {
+  const TemporaryFolder folder;
+  auto config = testing::language_config(testing::write_text(folder));
+  const auto held = [&](const std::vector<std::string>& on) {
+    auto options = on_device();
+    for (const auto& probe : store::layer_probes())
+      options.probes.layer_probes.set(probe.name, false);
+    for (const auto& name : on) options.probes.layer_probes.set(name, true);
+    return train::make_plan(config, options).memory.probes;
+  };
+  config.micro_batch = config.batch / 2;
+  CHECK(held({}) == 0);
+  // The rows of a step, all of which are features of every layer, in float.
+  const double rows = static_cast<double>(config.batch * config.context), hidden = 24, width = 16;
+  const double blocks = static_cast<double>(config.blocks);
+  REQUIRE(config.hidden == hidden);
+  REQUIRE(config.width == width);
+  const double features = 4 * blocks * rows * hidden;
+  const double sample = 4 * blocks * std::min(4 * rows, 1024.0) * hidden;
+  const double moments = 8 * blocks * hidden * hidden, gradients = 4 * blocks * rows * width;
+  CHECK(held({"intercept"}) == features);
+  CHECK(held({"learning"}) == features + sample);
+  CHECK(held({"features"}) == features + moments);
+  CHECK(held({"gradient_variance"}) == features + gradients);
+  CHECK(held({"learning", "features", "intercept", "gradient_variance"}) ==
+        features + sample + moments + gradients);
+  config.micro_batch = 0;
+  CHECK(held({"intercept"}) == 0);
 }
 
 TEST_CASE("a plan counts operations, steps and bytes as the model has them") {

@@ -21,9 +21,10 @@ std::string slurp(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The texts of all constants of one type in schema/series.h.
+/// The texts of all constants of one type in the headers that name series.
 std::set<std::string> constants_of(const std::string& type) {
-  const std::string header = slurp(KAPPASCOPE_SERIES_HEADER);
+  const std::string folder = KAPPASCOPE_SCHEMA_HEADERS;
+  const std::string header = slurp(folder + "/series.h") + slurp(folder + "/layer_probes.h");
   const std::regex constant("constexpr " + type + " k\\w+\\{\"([^\"]+)\"\\}");
   std::set<std::string> found;
   for (std::sregex_iterator at(header.begin(), header.end(), constant), end; at != end; ++at)
@@ -62,6 +63,30 @@ TEST_CASE("every row says what it is, what it may be and who reads it") {
     CHECK(any == !info.array);
     CHECK_FALSE(info.statuses.contains(Status::kOther));
   }
+}
+
+TEST_CASE("a layer probe is listed once, by a name of its own, and says what it writes") {
+  std::set<std::string_view> names;
+  double parts = 0;
+  for (const auto& probe : layer_probes()) {
+    INFO(probe.name);
+    CHECK(names.insert(probe.name).second);
+    CHECK(&layer_probe(probe.name) == &probe);
+    CHECK_FALSE(probe.help.empty());
+    CHECK_FALSE(probe.series.empty());
+    for (const auto& row : probe.series) {
+      const auto* info = find_series(row.name, row.array);
+      REQUIRE(info != nullptr);
+      CHECK(info->emitter == Emitter::kLayerProbe);
+      CHECK(info->probe == probe.name);
+      CHECK(info->scope == Scope::kLayer);
+    }
+    parts += probe.budget_part;
+  }
+  CHECK(parts < 1);
+  CHECK(find_series("loss/test")->probe.empty());
+  CHECK_THROWS_WITH(layer_probe("featurs"), Contains("did you mean 'features'?"));
+  CHECK_THROWS_WITH(layer_probe("x"), Contains("there is no layer probe 'x'; there are learning"));
 }
 
 TEST_CASE("a series is found by its name or by its family") {

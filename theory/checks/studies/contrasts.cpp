@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "theory/checks/studies/judging.h"
-#include "theory/checks/studies/pairs.h"
 
 namespace kappascope::theory {
 namespace {

@@ -5,11 +5,21 @@
 #include <vector>
 
 #include "lab/study/comparison.h"
-#include "lab/study/family.h"
 #include "theory/checks/studies/contrasts.h"
 
 /// What the checks of contrasts share: the comparisons of one verdict, and its numbers and words.
 namespace kappascope::theory {
+
+/// What a study holds of a contrast: a comparison a condition, or what it lacks.
+struct ArmPairs {
+  std::vector<study::Comparison> comparisons;
+  std::string lacking;
+};
+
+ArmPairs compare_arms(const StudyRuns& study, const Contrast& contrast);
+
+/// One comparison as a sentence: who against whom, by how much, with interval, pairs and p.
+std::string describe(const study::Comparison& comparison);
 
 /// One contrast under one condition.
 struct ContrastResult {

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "theory/checks/studies/judging.h"
-#include "theory/checks/studies/pairs.h"
 
 namespace kappascope::theory {
 namespace {

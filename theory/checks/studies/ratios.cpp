@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kappascope/core/statistics.h"
-#include "theory/checks/studies/pairs.h"
+#include "theory/checks/studies/judging.h"
 
 namespace kappascope::theory {
 namespace {

@@ -3,6 +3,7 @@
 // nothing here decides: each says what would.
 #include <utility>
 
+#include "kappascope/store/schema/layer_probes.h"
 #include "kappascope/store/schema/series.h"
 #include "theory/checks/studies/contrasts.h"
 #include "theory/families/families.h"

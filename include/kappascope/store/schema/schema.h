@@ -20,14 +20,11 @@ enum class Scope : std::uint8_t {
 
 /// Who writes it.
 enum class Emitter : std::uint8_t {
-  kTraining,          ///< the trainer and its session, in every run
-  kClassification,    ///< a problem with classes, and its attacks
-  kFeatures,          ///< the probe of the features' moments
-  kLearning,          ///< the probe of learning times
-  kIntercept,         ///< the probe of the post-gating bias
-  kGradientVariance,  ///< the probe of the gradient variance
-  kHessian,           ///< the probe of the Hessian
-  kSpectrum,          ///< `kappascope spectrum`
+  kTraining,        ///< the trainer and its session, in every run
+  kClassification,  ///< a problem with classes, and its attacks
+  kLayerProbe,      ///< a probe of schema/layer_probes.h
+  kHessian,         ///< the probe of the Hessian
+  kSpectrum,        ///< `kappascope spectrum`
 };
 
 /// Who reads it. What none of these reads is only stored, for a reason that its row gives.
@@ -46,6 +43,7 @@ struct SeriesInfo {
                      ///< "spectrum/OPERATOR/BLOCK/lambda_1"
   std::string_view unit, meaning;
   Emitter emitter = Emitter::kTraining;
+  std::string_view probe{};  ///< of Emitter::kLayerProbe: its name
   Scope scope = Scope::kModel;
   StatusSet statuses{};           ///< none for an array
   std::string_view attribute{};   ///< the key of the attribute it may have; empty: none

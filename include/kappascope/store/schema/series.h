@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of every series that Kappascope writes, each spelt once. What they mean, their units,
-// statuses and readers stand beside them in schema/schema.h and, for people, in the table of
-// src/store/README.md, which is printed from it.
+// The names of every series that Kappascope writes, each spelt once; those of the layer probes are
+// in schema/layer_probes.h. What they mean, their units, statuses and readers stand beside them in
+// schema/schema.h and, for people, in the table of src/store/README.md, which is printed from it.
 #pragma once
 
 #include <cstdint>
@@ -88,66 +88,6 @@ inline constexpr SeriesId kMemoryTraining{"memory/training"};
 inline constexpr SeriesFamily kMemory{"memory/"};
 inline constexpr SeriesId kCostTotal{"cost/total"};
 inline constexpr SeriesFamily kCost{"cost/"};
-
-inline constexpr SeriesId kKappaSigma{"kappa/sigma"};
-inline constexpr SeriesId kKappaSecondMoment{"kappa/second_moment"};
-inline constexpr SeriesId kKappaWithBias{"kappa/with_bias"};
-inline constexpr SeriesId kKappaSigmaScaled{"kappa/sigma_scaled"};
-inline constexpr SeriesId kKappaSecondMomentScaled{"kappa/second_moment_scaled"};
-inline constexpr SeriesId kKappaWithBiasScaled{"kappa/with_bias_scaled"};
-inline constexpr SeriesId kKappaSigmaShrunk{"kappa/sigma_shrunk"};
-inline constexpr SeriesId kKappaSecondMomentShrunk{"kappa/second_moment_shrunk"};
-inline constexpr SeriesId kKappaWithBiasShrunk{"kappa/with_bias_shrunk"};
-inline constexpr SeriesId kKappaMeanCosts{"kappa/mean_costs"};
-inline constexpr SeriesId kKappaBiasLeaves{"kappa/bias_leaves"};
-inline constexpr SeriesFamily kKappas{"kappa/"};
-
-inline constexpr SeriesId kLearningSigma{"learning/sigma"};
-inline constexpr SeriesId kLearningSecondMoment{"learning/second_moment"};
-inline constexpr SeriesId kLearningWithBias{"learning/with_bias"};
-inline constexpr SeriesId kLearningSigmaHalf{"learning/sigma_half"};
-inline constexpr SeriesId kLearningSecondMomentHalf{"learning/second_moment_half"};
-inline constexpr SeriesId kLearningWithBiasHalf{"learning/with_bias_half"};
-inline constexpr SeriesId kLearningMeanCosts{"learning/mean_costs"};
-inline constexpr SeriesId kLearningBiasLeaves{"learning/bias_leaves"};
-inline constexpr SeriesId kLearningBiasChanges{"learning/bias_changes"};
-inline constexpr SeriesFamily kLearning{"learning/"};
-
-inline constexpr SeriesId kEffectiveRank{"features/effective_rank"};
-inline constexpr SeriesId kStableRank{"features/stable_rank"};
-inline constexpr SeriesId kIsotropy{"features/isotropy"};
-inline constexpr SeriesId kMeanCosine{"features/mean_cosine"};
-inline constexpr SeriesId kMeanLeverage{"features/mean_leverage"};
-inline constexpr SeriesId kVarianceAlongMean{"features/variance_along_mean"};
-inline constexpr SeriesId kAverageVariance{"features/average_variance"};
-inline constexpr SeriesId kMeanSquared{"features/mean_squared"};
-inline constexpr SeriesId kLargestVariance{"features/largest_variance"};
-inline constexpr SeriesId kOutputIsotropy{"features/output_isotropy"};
-inline constexpr SeriesId kBranchIsotropy{"features/branch_isotropy"};
-inline constexpr SeriesId kBranchMeanCosine{"features/branch_mean_cosine"};
-inline constexpr SeriesId kWeightKappa{"weight/kappa"};
-inline constexpr SeriesId kConstantFeatures{"features/constant"};
-inline constexpr SeriesId kDeadFeatures{"features/dead"};
-inline constexpr SeriesId kNonfiniteRows{"features/nonfinite_rows"};
-inline constexpr SeriesId kOutsideBfloat16{"features/outside_bfloat16"};
-inline constexpr SeriesId kFeatureProducts{"features/products"};
-
-inline constexpr SeriesId kBiasCos{"bias/cos"};
-inline constexpr SeriesId kBiasResidual{"bias/residual"};
-inline constexpr SeriesId kBiasNorm{"bias/norm"};
-inline constexpr SeriesFamily kBias{"bias/"};
-
-inline constexpr SeriesId kVarianceMeasured{"gradvar/measured"};
-inline constexpr SeriesId kVariancePublished{"gradvar/published"};
-inline constexpr SeriesId kVarianceDerived{"gradvar/derived"};
-inline constexpr SeriesId kVarianceIndependence{"gradvar/independence"};
-inline constexpr SeriesId kVarianceZeroMean{"gradvar/zero_mean"};
-inline constexpr SeriesId kVarianceBiasZero{"gradvar/b_zero"};
-inline constexpr SeriesId kVarianceBiasLearned{"gradvar/b_learned"};
-inline constexpr SeriesId kVarianceBiasMinusMean{"gradvar/b_minus_mean"};
-inline constexpr SeriesId kVarianceBiasMinimiser{"gradvar/b_minimiser"};
-inline constexpr SeriesFamily kVarianceAtBias{"gradvar/b_"};
-inline constexpr SeriesId kCriticalBatch{"gradvar/critical_batch"};
 
 inline constexpr SeriesFamily kHessianLambda{"hessian/lambda_"};
 inline constexpr SeriesFamily kHessianLambdaMin{"hessian/lambda_min_"};

@@ -13,7 +13,6 @@
 #include "core/notice.h"
 #include "kappascope/core/error.h"
 #include "lab/cli/commands/commands.h"
-#include "lab/cli/study/claims.h"
 #include "lab/cli/study/metrics.h"
 #include "lab/cli/study/plan.h"
 #include "lab/cli/study/runs.h"
@@ -22,6 +21,7 @@
 #include "lab/study/study.h"
 #include "lab/train/problems/problem.h"
 #include "store/database/writer_lock.h"
+#include "theory/claim.h"
 
 namespace kappascope::cli {
 namespace {
@@ -56,6 +56,45 @@ void print_list(const std::vector<study::StudyRun>& runs, const std::string& stu
       list.back()["parameters"] = train::language_model_parameters(train);
   }
   if (as_json) print_json(list);
+}
+
+/// Throws UsageError when a claim of the study does not exist, or is not measured by a study of its
+/// name.
+void check_claims(const study::StudyDefinition& definition) {
+  for (const auto& id : definition.claims) {
+    const auto* claim = theory::find_claim(id);
+    if (claim == nullptr) {
+      throw UsageError(fmt::format(
+          "{}: no claim is called {}; kappascope verify --list shows them", definition.name, id));
+    }
+    const auto& studies = claim->studies;
+    if (std::ranges::find(studies, definition.name) == studies.end()) {
+      throw UsageError(fmt::format(
+          "{}: {} is not decided by a study of this name, but by {}; remove it from "
+          "study.claims",
+          definition.name,
+          id,
+          studies.empty() ? "kappascope verify" : fmt::format("{}", fmt::join(studies, ", "))));
+    }
+  }
+}
+
+/// The claims of a study, each decided on these runs (study::DecideClaims).
+std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
+                                               const std::vector<study::RunEnd>& runs,
+                                               study::Family& family) {
+  const auto decide = [&] {
+    std::vector<study::ClaimVerdict> verdicts;
+    for (const auto& id : definition.claims) {
+      const auto* claim = theory::find_claim(id);
+      const theory::StudyRuns of_claim{
+          definition.name, runs, &family, study::regimes_of(definition, id)};
+      verdicts.push_back(theory::claim_verdict(*claim, theory::measure(*claim, of_claim)));
+    }
+    return verdicts;
+  };
+  decide();  // what every claim compares joins the family before any is judged
+  return decide();
 }
 
 /// The command line that repeats the study, with its data by name.

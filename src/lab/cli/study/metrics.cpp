@@ -8,7 +8,8 @@
 
 #include "core/notice.h"
 #include "kappascope/core/error.h"
-#include "kappascope/store/schema/schema.h"
+#include "kappascope/store/schema/layer_probes.h"
+#include "lab/cli/settings_options.h"
 #include "lab/cli/study/runs.h"
 
 namespace kappascope::cli {
@@ -16,40 +17,40 @@ namespace {
 
 using store::Emitter;
 
-/// Who writes what the metric rests on.
-Emitter emitter_of(const std::string& metric) {
-  if (metric == "spikes/kappa" || metric == "spikes/effective_rank") return Emitter::kFeatures;
-  if (metric.starts_with("edge/")) return Emitter::kHessian;
-  const auto* info = store::find_series(metric.substr(0, metric.find('@')));
-  return info == nullptr ? Emitter::kTraining : info->emitter;
+/// The series that the metric rests on; nullptr: one of the user's own.
+const store::SeriesInfo* basis_of(const std::string& metric) {
+  if (metric == "spikes/kappa") return store::find_series(store::id::kKappaSecondMoment.name());
+  if (metric == "spikes/effective_rank")
+    return store::find_series(store::id::kEffectiveRank.name());
+  if (metric.starts_with("edge/")) return store::find_series(store::id::kHessianLambda.at(1));
+  return store::find_series(metric.substr(0, metric.find('@')));
+}
+
+std::string off(bool on, const std::string& setting) {
+  return on ? "" : setting + " is false";
 }
 
 /// Which setting keeps a run from recording the metric; empty where none does.
 std::string why_not_recorded(const std::string& metric, const Settings& settings) {
-  const auto& bias = settings.train.bias;
-  const auto off = [](bool on, const char* probe) {
-    return on ? std::string() : fmt::format("probes.{} is false", probe);
-  };
-  switch (emitter_of(metric)) {
+  const auto* basis = basis_of(metric);
+  if (basis == nullptr) return "";
+  switch (basis->emitter) {
     case Emitter::kTraining:
       return "";
     case Emitter::kClassification:
       if (settings.train.kind != "mlp") return "model.kind is " + settings.train.kind;
-      return store::id::kAccuracyTest == metric.substr(0, metric.find('@')) ||
-                     settings.train.attack_rows > 0
+      return store::id::kAccuracyTest == basis->name || settings.train.attack_rows > 0
                  ? ""
                  : "attack.rows is 0";
-    case Emitter::kFeatures:
-      return off(settings.probes.features, "features");
-    case Emitter::kLearning:
-      return off(settings.probes.learning, "learning");
-    case Emitter::kIntercept:
-      if (bias != "post-gating" && bias != "both") return "model.bias is " + bias;
-      return off(settings.probes.intercept, "intercept");
-    case Emitter::kGradientVariance:
-      return off(settings.probes.gradient_variance, "gradient-variance");
+    case Emitter::kLayerProbe: {
+      const auto& probe = store::layer_probe(basis->probe);
+      const auto& bias = settings.train.bias;
+      if (probe.of_the_bias && bias != "post-gating" && bias != "both")
+        return "model.bias is " + bias;
+      return off(settings.probes.layer_probes[probe.name], setting_of(probe));
+    }
     case Emitter::kHessian:
-      return off(settings.probes.hessian, "hessian");
+      return off(settings.probes.hessian, "probes.hessian");
     case Emitter::kSpectrum:
       return "only `kappascope spectrum` records it";
   }

@@ -17,9 +17,8 @@ train::Plan plan_of(const Settings& settings, const PlanRequest& request) {
   options.device = request.device;
   options.devices = request.devices;
   options.rows = request.rows;
-  options.moments = settings.probes.features;
+  options.probes = settings.probes;
   options.kept_rows = settings.kept_rows;
-  options.gradients = settings.probes.gradient_variance;
   options.hessian_rows = settings.probes.hessian ? curvature_rows_of(settings) : 0;
   options.hessian_products = probes::HessianSpectrum::kFewestProducts;
   options.hessian_budget = settings.probes.budget / 2;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/probes/standard.h"
 #include "lab/train/config.h"
 
 namespace kappascope::train {
@@ -15,12 +16,11 @@ namespace kappascope::train {
 double device_memory(const std::string& name);
 
 struct PlanOptions {
-  std::string device;     ///< as device_memory takes it; empty: this machine, timed by three passes
-  int devices = 1;        ///< of that kind, each with a part of the batch
-  int64_t rows = 0;       ///< training rows, where the data are not here
-  bool moments = true;    ///< probes sum the moments of features
-  bool gradients = true;  ///< and keep features and gradients of a step
-  int64_t kept_rows = 0;  ///< of features, a layer and step (session::SessionOptions::rows)
+  std::string device;  ///< as device_memory takes it; empty: this machine, timed by three passes
+  int devices = 1;     ///< of that kind, each with a part of the batch
+  int64_t rows = 0;    ///< training rows, where the data are not here
+  probes::ProbeOptions probes;  ///< those of a layer count, and their window
+  int64_t kept_rows = 0;        ///< of features, a layer and step (session::SessionOptions::rows)
   int64_t hessian_rows = 0;     ///< of the Hessian's windows; 0: there are none
   int64_t hessian_vectors = 0;  ///< that one holds at most, of the parameters' size
   int hessian_products = 0;     ///< that one takes at least

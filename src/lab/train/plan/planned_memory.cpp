@@ -2,21 +2,40 @@
 #include "lab/train/plan/planned_memory.h"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
+#include "kappascope/session/probe.h"
+#include "kappascope/store/schema/layer_probes.h"
 #include "lab/train/optimizer.h"
 #include "lab/train/precision.h"
+#include "probes/layer_probes.h"
 
 namespace kappascope::train {
 namespace {
 
-/// In a window of the probes: sums of squares in double, and features and gradients of the passes
-/// of a step. Those of one pass are among its activations already.
+std::vector<std::unique_ptr<session::Probe>> probes_of(const probes::ProbeOptions& options) {
+  std::vector<std::unique_ptr<session::Probe>> made;
+  for (const auto& row : store::layer_probes()) {
+    if (options.layer_probes[row.name]) made.push_back(probes::make_layer_probe(row.name, options));
+  }
+  return made;
+}
+
+/// In a window of the probes: what they hold, and features and gradients of the passes of a step.
+/// Those of one pass are among its activations already.
 double probe_bytes(const ModelCost& cost,
                    const TrainConfig& config,
                    const PlanOptions& options,
                    double share) {
+  const auto probes = probes_of(options.probes);
+  session::Needs needs;
+  for (const auto& probe : probes) {
+    needs.features = needs.features || probe->needs().features;
+    needs.output_gradients = needs.output_gradients || probe->needs().output_gradients;
+  }
   double bytes = 0;
-  const double number = low_precision(config.precision) ? 2 : 4;
+  const int number = low_precision(config.precision) ? 2 : 4;
   const auto rows = static_cast<double>(config.batch) * share;
   for (const auto& layer : cost.layers) {
     const auto features = static_cast<double>(layer.features),
@@ -25,10 +44,11 @@ double probe_bytes(const ModelCost& cost,
     double seen = rows * static_cast<double>(layer.rows);
     if (options.kept_rows > 0)
       seen = std::min(seen, a_pass + static_cast<double>(options.kept_rows));
-    if (options.moments) bytes += 8 * features * features;
-    if (config.micro_batch > 0 && (options.moments || options.gradients))
-      bytes += number * seen * features;
-    if (options.gradients) bytes += number * seen * outputs;
+    const auto of_window = static_cast<int64_t>(seen * static_cast<double>(options.probes.window));
+    for (const auto& probe : probes)
+      bytes += probe->presumed_memory(layer.features, of_window, number);
+    if (config.micro_batch > 0 && needs.features) bytes += number * seen * features;
+    if (needs.output_gradients) bytes += number * seen * outputs;
   }
   return bytes;
 }

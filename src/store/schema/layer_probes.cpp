@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kappascope/store/schema/layer_probes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/closest.h"
+#include "kappascope/core/error.h"
+#include "store/schema/rows.h"
+
+namespace kappascope::store {
+namespace {
+
+constexpr StatusSet kKappa{
+    Status::kResolved, Status::kBiased, Status::kNotResolvable, Status::kDegenerate};
+
+LayerProbe learning() {
+  LayerProbe probe{
+      .name = "learning",
+      .help = "how many steps of gradient descent a layer needs to learn",
+      // A report answers first with learning times, and they are what wide layers resolve.
+      .budget_part = 0.75};
+  add({.statuses = kKappa},
+      {{id::kLearningSigma,
+        "steps",
+        "of gradient descent until 90 % is learned, with Σ: the mean absorbed",
+        kFigure | kTable | kStudy},
+       {id::kLearningSecondMoment,
+        "steps",
+        "the same with Σ+μμᵀ: the W_d block without a bias",
+        kFigure | kTable | kStudy},
+       {id::kLearningWithBias,
+        "steps",
+        "the same with Σ+(μ+b)(μ+b)ᵀ: the W_d block at the bias b of this moment",
+        kFigure | kTable | kStudy},
+       {id::kLearningSigmaHalf, "steps", "until half is learned, with Σ", kTable},
+       {id::kLearningSecondMomentHalf, "steps", "the same with Σ+μμᵀ", kTable},
+       {id::kLearningWithBiasHalf, "steps", "the same with Σ+(μ+b)(μ+b)ᵀ", kTable}},
+      probe.series);
+  add({.statuses = kNumber},
+      {{id::kLearningMeanCosts,
+        "1",
+        "steps to 90 % with Σ+μμᵀ over those with Σ, 95 % in pairs of rows",
+        kFindings | kStudy},
+       {id::kLearningBiasLeaves, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", kFindings | kStudy},
+       {id::kLearningBiasChanges,
+        "1",
+        "steps to 90 % with Σ+(μ+b)(μ+b)ᵀ over those with Σ+μμᵀ, the same",
+        kFindings | kStudy}},
+      probe.series);
+  return probe;
+}
+
+LayerProbe features() {
+  constexpr const char* kScaledOnly =
+      "for those who train with Adam, which preconditions diagonally; no figure shows it yet";
+  LayerProbe probe{.name = "features", .help = "feature moments and condition numbers"};
+  add({.statuses = kKappa},
+      {{id::kKappaSigma,
+        "1",
+        "κ(Σ): of the centred features",
+        kFigure | kFindings | kTable | kStudy | kClaim},
+       {id::kKappaSecondMoment,
+        "1",
+        "κ(Σ+μμᵀ): of the W_d block without a bias",
+        kFigure | kFindings | kTable | kClaim},
+       {id::kKappaWithBias,
+        "1",
+        "κ(Σ+(μ+b)(μ+b)ᵀ): of the W_d block at the bias b of this moment",
+        kFigure | kFindings | kTable},
+       {id::kKappaSigmaScaled, "1", "κ(Σ) after scaling to unit diagonal", 0, kScaledOnly},
+       {id::kKappaSecondMomentScaled, "1", "the same of Σ+μμᵀ", 0, kScaledOnly},
+       {id::kKappaWithBiasScaled, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", 0, kScaledOnly}},
+      probe.series);
+  // Runs of earlier versions have them as plain numbers.
+  add({.statuses = kKappa | kNumber},
+      {{id::kEffectiveRank, "features", "exp of the entropy of Σ's spectrum", kStudy},
+       {id::kStableRank, "features", "tr Σ / λmax", 0, "a number beside the effective rank"},
+       {id::kIsotropy, "1", "(tr Σ)² / (d tr Σ²), 1 when isotropic", kStudy},
+       {id::kOutputIsotropy, "1", "isotropy of the layer's output, of W_d Σ W_dᵀ", kStudy},
+       {id::kBranchIsotropy, "1", "isotropy of the features of a branch alone", kStudy}},
+      probe.series);
+  add({.statuses = kNumber},
+      {{id::kKappaSigmaShrunk, "1", "κ of Σ after Ledoit-Wolf shrinkage", kTable},
+       {id::kKappaSecondMomentShrunk, "1", "the same of Σ+μμᵀ", kTable},
+       {id::kKappaWithBiasShrunk, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", kTable},
+       {id::kKappaMeanCosts, "1", "κ(Σ+μμᵀ) / κ(Σ), 95 % in pairs of rows", kFindings},
+       {id::kKappaBiasLeaves, "1", "κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), the same", kFindings},
+       {id::kMeanCosine, "1", "mean cosine of two tokens' features", kStudy},
+       {id::kMeanLeverage,
+        "share",
+        "of a constant that the features make without a bias",
+        0,
+        "a study may name it as a metric"},
+       {id::kVarianceAlongMean, "φ²", "variance along μ", kClaim},
+       {id::kAverageVariance, "φ²", "tr Σ / d, variance along an average direction", kClaim},
+       {id::kMeanSquared, "φ²", "‖μ‖², the eigenvalue of μμᵀ", kClaim},
+       {id::kLargestVariance, "φ²", "λmax(Σ)", kClaim},
+       {id::kBranchMeanCosine, "1", "mean cosine of two tokens' features of it", kStudy},
+       {id::kWeightKappa, "1", "κ(W_d): largest over smallest singular value", kStudy},
+       {id::kConstantFeatures, "features", "with variance exactly zero", kFindings},
+       {id::kDeadFeatures, "features", "identically zero", kFindings},
+       {id::kNonfiniteRows, "rows", "left out: a number in them is not finite", kFindings},
+       {id::kOutsideBfloat16,
+        "features",
+        "whose largest magnitude bfloat16 cannot hold",
+        0,
+        "an alarm reads it"},
+       {id::kFeatureProducts,
+        "products",
+        "with Σ or its inverse, 0 for the route decomposition; route: decomposition, factorisation",
+        0,
+        "tells what the wide route cost"}},
+      probe.series);
+  probe.series.back().attribute = attribute::kRoute;
+  return probe;
+}
+
+LayerProbe intercept() {
+  LayerProbe probe{.name = "intercept",
+                   .help = "how far the post-gating bias cancels the mean",
+                   .of_the_bias = true};
+  add({.statuses = kNumber | StatusSet{Status::kUndefined}},
+      {{id::kBiasCos, "1", "cos(b, −μ): 1 where b points against the mean", kFigure | kFindings},
+       {id::kBiasResidual, "1", "‖μ+b‖/‖μ‖: what the bias leaves of the mean", kFigure | kFindings},
+       {id::kBiasNorm, "φ", "‖b‖", 0, "follows from the two ratios and the mean"}},
+      probe.series);
+  return probe;
+}
+
+LayerProbe gradient_variance() {
+  constexpr unsigned kDrawn = kFigure | kFindings;
+  LayerProbe probe{.name = "gradient_variance",
+                   .help = "the gradient variance, beside what Lemma 2 gives"};
+  add({.statuses = kNumber},
+      {{id::kVarianceMeasured,
+        "gradient²",
+        "variance of one token's gradient for W_d, as measured",
+        kDrawn | kStudy | kClaim},
+       {id::kVariancePublished, "gradient²", "as Lemma 2 prints it", kDrawn | kClaim},
+       {id::kVarianceDerived, "gradient²", "derived for the dropout that ran", kDrawn | kClaim},
+       {id::kVarianceIndependence,
+        "gradient²",
+        "Cov(y², r²), which the lemma takes for 0",
+        kFindings | kClaim},
+       {id::kVarianceZeroMean,
+        "gradient²",
+        "(E[yr])², which the lemma takes for 0",
+        kFindings | kClaim},
+       {id::kVarianceBiasZero, "gradient²", "the variance at b = 0, all else frozen", kDrawn},
+       {id::kVarianceBiasLearned, "gradient²", "the same at the learned b", kDrawn},
+       {id::kVarianceBiasMinusMean, "gradient²", "the same at b = −E φ", kDrawn},
+       {id::kVarianceBiasMinimiser, "gradient²", "the same at the b that minimises it", kDrawn},
+       {id::kCriticalBatch,
+        "rows",
+        "at which the gradient's noise is as large as its mean; n: rows of a step",
+        0,
+        "an alarm and `kappascope advise` read it"}},
+      probe.series);
+  return probe;
+}
+
+std::vector<LayerProbe> all_probes() {
+  std::vector<LayerProbe> probes{learning(), features(), intercept(), gradient_variance()};
+  for (auto& probe : probes) {
+    for (auto& row : probe.series) {
+      row.emitter = Emitter::kLayerProbe;
+      row.probe = probe.name;
+      row.scope = Scope::kLayer;
+    }
+  }
+  return probes;
+}
+
+}  // namespace
+
+const std::vector<LayerProbe>& layer_probes() {
+  static const std::vector<LayerProbe> probes = all_probes();
+  return probes;
+}
+
+const LayerProbe& layer_probe(std::string_view name) {
+  const auto& probes = layer_probes();
+  const auto found = std::ranges::find(probes, name, &LayerProbe::name);
+  if (found != probes.end()) return *found;
+  std::vector<std::string> names;
+  for (const auto& probe : probes) names.emplace_back(probe.name);
+  const auto near = closest(std::string(name), names);
+  throw UsageError(fmt::format("there is no layer probe '{}'{}; there are {}",
+                               name,
+                               near.empty() ? "" : fmt::format(": did you mean '{}'?", near),
+                               fmt::join(names, ", ")));
+}
+
+}  // namespace kappascope::store
