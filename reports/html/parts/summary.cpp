@@ -91,7 +91,9 @@ std::string sort_value(double value) {
 }
 
 /// κ of the W_d block, or the steps to learn 90 %.
-std::string layer_cell(const std::optional<store::StepValue>& point, bool in_steps, const std::string& where) {
+std::string layer_cell(const std::optional<store::StepValue>& point,
+                       bool in_steps,
+                       const std::string& where) {
   if (!point) return "<td class=\"number\">not measured</td>";
   const store::Scalar& s = point->scalar;
   const std::string bounds = interval(s);
