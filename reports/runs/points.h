@@ -44,8 +44,8 @@ class Points {
 
  private:
   struct Rest {
-    std::size_t first;     ///< place of the first point that has it
-    store::Scalar scalar;  ///< without the value
+    std::size_t first = 0;   ///< place of the first point that has it
+    store::Scalar scalar{};  ///< without the value
   };
 
   std::vector<std::int64_t> steps_;
@@ -60,10 +60,11 @@ class Points::Iterator {
   using value_type = store::StepValue;
   using difference_type = std::ptrdiff_t;
   using reference = store::StepValue;
-  struct pointer {
-    store::StepValue value;
+  struct Arrow {
+    store::StepValue value{};
     const store::StepValue* operator->() const { return &value; }
   };
+  using pointer = Arrow;
 
   Iterator() = default;
   Iterator(const Points& points, std::size_t place)

@@ -186,6 +186,7 @@ const LayerProbe& layer_probe(std::string_view name) {
   const auto found = std::ranges::find(probes, name, &LayerProbe::name);
   if (found != probes.end()) return *found;
   std::vector<std::string> names;
+  names.reserve(probes.size());
   for (const auto& probe : probes) names.emplace_back(probe.name);
   const auto near = closest(std::string(name), names);
   throw UsageError(fmt::format("there is no layer probe '{}'{}; there are {}",
