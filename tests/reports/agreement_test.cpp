@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "reports/advice.h"
 #include "reports/drawn_run.h"
@@ -43,6 +44,23 @@ TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "
       CAPTURE(card.id, card.answer);
       CHECK(answers.at(card.id)["grade"] == to_string(card.grade));
     }
+    // The layer that the bias surely changes most.
+    const auto sure = [](const nlohmann::json& ratio) {
+      if (!ratio.is_object() || ratio["lower"].is_null()) return 1.0;
+      return std::max({1.0, double(ratio["lower"]), 1 / double(ratio["upper"])});
+    };
+    static const std::regex kChanged("most in (layer\\d): to");
+    std::smatch named;
+    const auto& readings = cards[2].readings;
+    if (!readings.empty() && std::regex_search(readings.front().number, named, kChanged)) {
+      double most = 0, its = -1;
+      for (const auto& layer : advised["layers"]) {
+        most = std::max(most, sure(layer["bias_changes"]));
+        if (layer["layer"] == named[1].str()) its = sure(layer["bias_changes"]);
+      }
+      CHECK(its == most);
+      ++seen["bias most"];
+    }
     // The worst layer, wherever it is named.
     const std::string worst = answers.at("worst_layer")["evidence"][0]["layer"];
     CHECK(cards.front().answer == worst);
@@ -77,6 +95,7 @@ TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "
                            "worst_layer fine",
                            "bias helps_in_part",
                            "bias worth_a_trial",
+                           "bias most",
                            "trust unresolved",
                            "cost fine",
                            "cost costly"}) {
