@@ -70,7 +70,7 @@ def attach(
         Of one that takes no hooks (written by hand; None too) the loop calls scope.step() before
         each update.
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
-        scope.describe() tells what was found.
+        scope.describe() lists what was found.
     probes: one or several of the names in the default above: those of a layer, which
         `kappascope train --help probes` explains, and "hessian" (needs curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,

@@ -27,7 +27,7 @@ class Hook:
         # there is an optimiser, it is there.
         self._unseen = torch.compiler.disable(  # type: ignore[no-untyped-call]
             self._call,
-            reason="kappascope.attach() looks at a layer here: compile without fullgraph=True",
+            reason="kappascope.attach() measures a layer here: compile without fullgraph=True",
         )
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:

@@ -134,7 +134,7 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
                 *shape,
                 dropped,
                 block_of(module),
-                _is_frozen(module),
+                is_frozen(module),
             )
 
     if patterns is not None:
@@ -153,7 +153,8 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
     return list(found.values())
 
 
-def _is_frozen(module: nn.Module) -> bool:
+def is_frozen(module: nn.Module) -> bool:
+    """Whether it has parameters of its own and none is trained."""
     own = list(module.parameters())
     return bool(own) and not any(parameter.requires_grad for parameter in own)
 

@@ -14,7 +14,7 @@ _NO_BACKWARD = "no backward pass came to its output"
 
 
 class Measured:
-    """Told of each pass, it says what is left after the first window."""
+    """Notified of each pass; reports what was not measured after the first window."""
 
     def __init__(self, layers: list[Layer], banks: list[Bank]) -> None:
         self._layers = layers

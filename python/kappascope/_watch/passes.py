@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .hooks import Hook
-from .layers import Layer
+from .layers import Layer, is_frozen
 from .._library import Error, one_line
 from .measured import Measured
 from .products import Part, Products
@@ -80,7 +80,16 @@ class Passes:
             return
         name = layer.name if block is None else block.name(layer.name)
         dropped = layer.share_dropped(training=True) or 0.0
-        self._pass(layer.name, name, features, output, _whole, of_block(bias, block), dropped)
+        self._pass(
+            layer.name,
+            name,
+            features,
+            output,
+            _whole,
+            of_block(bias, block),
+            dropped,
+            trained=not is_frozen(module),
+        )
 
     def _see_product(self, name: str, features: Tensor, output: Any, part: Part) -> None:
         if self.are_seen():
@@ -95,8 +104,10 @@ class Passes:
         part: Part,
         bias: Tensor | None = None,
         dropout: float = 0.0,
+        trained: bool = True,
     ) -> None:
-        """found: what it was found as; name: what is measured of it."""
+        """found: what it was found as; name: what is measured of it; trained: whether its weights
+        have a gradient of interest."""
         if torch._C._current_graph_task_id() >= 0 and self._seen.get(name, 0) > 0:
             # Activation checkpointing runs the forward pass again within the backward pass. The
             # reentrant kind ran it without gradients before, and nothing was seen then.
@@ -115,7 +126,7 @@ class Passes:
             return
         session, wanted, scaler, measured = (
             self._session,
-            self._gradients,
+            self._gradients and trained,
             self._scaler,
             self.measured,
         )

@@ -287,7 +287,7 @@ class Scope:
         self._call("fact", "loss", source)
         if source == "unknown":
             self._say(
-                "the loss is unknown: backward() was not called on one number; tell it with "
+                "the loss is unknown: backward() was not called on one number; pass it to "
                 "scope.loss(loss) before optimizer.step()",
                 aloud=True,
             )

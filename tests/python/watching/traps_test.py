@@ -225,6 +225,17 @@ class Traps(Attached):
         self.assertEqual(run.series("gradvar/measured", "layers.0.down_proj"), [])
         self.assertEqual(len(run.series("gradvar/measured", "layers.1.down_proj")), 1)
 
+    def test_the_gradient_of_frozen_weights_is_not_measured_on_its_way_to_others(self) -> None:
+        model = Model()  # as under LoRA: what comes before the frozen layer is trained
+        model.layers[1].down_proj.requires_grad_(False)
+        scope, optimizer = self.attach(model)
+        step(model, optimizer, scope, batches(1)[0])
+        scope.close()
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(len(run.series("gradvar/measured", "layers.0.down_proj")), 1)
+        self.assertEqual(run.series("gradvar/measured", "layers.1.down_proj"), [])
+        self.assertEqual(len(run.series("kappa/sigma", "layers.1.down_proj")), 1)
+
 
 if __name__ == "__main__":
     unittest.main()
