@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <torch/types.h>
+#include <turbojpeg.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -178,6 +179,24 @@ TEST_CASE("a JPEG file that uses a table which it has not, or whose codes do not
                               std::string(1, '\x58') + std::string(13, '\0') +
                               std::string(598, '\1');
   refused("\xff\xd8" + table + huffman + frame + scan + end);
+}
+
+TEST_CASE("a JPEG file in the colours of printing is refused by name") {
+  const std::unique_ptr<void, int (*)(tjhandle)> encoder(tjInitCompress(), tjDestroy);
+  const std::vector<unsigned char> pixels(16 * 16 * 4, 90);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  REQUIRE(
+      tjCompress2(
+          encoder.get(), pixels.data(), 16, 0, 16, TJPF_CMYK, &bytes, &size, TJSAMP_444, 95, 0) ==
+      0);
+  const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owner(bytes, tjFree);
+  const TemporaryFolder folder;
+  testing::write_bytes(folder.path() / "a.jpg",
+                       std::string(reinterpret_cast<const char*>(bytes), size));
+  const auto set = data::open_images(folder.path(), data::Split::kTrain, {.size = 16});
+  CHECK_THROWS_WITH(set->images(torch::tensor({0})),
+                    Contains("cannot decode") && Contains("a.jpg"));
 }
 
 TEST_CASE("bytes behind the pixels of a JPEG file cost nothing, and a missing end is refused") {
