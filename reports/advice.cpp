@@ -73,7 +73,7 @@ std::string sentence_of(const Arm& arm, const LayerBias& layer) {
                  ? "Not decided: the interval holds both no cost and one of 10 % and more. A "
                    "longer window would narrow it."
                  : "Not decided: " + cause_of(arm, layer) +
-                       ". More rows a window, or a longer window, would tell.";
+                       ". More rows per window, or a longer window, would resolve it.";
   }
 }
 

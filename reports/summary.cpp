@@ -108,7 +108,7 @@ Headline of_several(const std::vector<Arm>& arms) {
   const bool medians = arms.front().seeds > 1 && best->seeds > 1;
   return {fmt::format(
               "{}: {} {} {}, {} {} {} ({}).",
-              medians ? "Medians over seeds" : "One run an arm, so perhaps luck",
+              medians ? "Medians over seeds" : "One run per arm (differences may be chance)",
               best->label,
               arms.size() > 2 ? "has the lowest test loss of the other arms," : "ends at test loss",
               told.a,

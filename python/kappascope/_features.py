@@ -65,7 +65,7 @@ class SpectralEstimate:
     """A number that sums up the spectrum of the population's Σ, as an estimate."""
 
     value: float
-    """Corrected for what a sample's spectrum adds (not the stable rank's); NaN where not told."""
+    """Corrected for what a sample's spectrum adds (not the stable rank's); NaN where not resolved."""
     lower: float
     upper: float
     status: str

@@ -20,10 +20,10 @@ class Steps:
     """A number of steps of gradient descent, at least one, as an estimate."""
 
     value: float
-    """NaN where the rows do not tell; `lower` is then what is known."""
+    """NaN where the rows do not resolve it; `lower` is then what is known."""
     lower: float
     upper: float
-    """inf where the rows do not tell."""
+    """inf where the rows do not resolve it."""
     status: str
     """As of Kappa."""
     reason: str

@@ -14,7 +14,7 @@ import torch
 
 
 class Watcher:
-    """Is told of each product. Ctrl-C once ends the call there; a second time at once."""
+    """Called after each product. Ctrl-C once ends the call there; a second time at once."""
 
     def __init__(self, show: bool, total: int) -> None:
         self.interrupted = False

@@ -232,7 +232,7 @@ class Trace(Shown):
     """95 %, Student's t."""
     upper: float
     vectors: int
-    """Random ones that the value is of; others told how many were needed."""
+    """Random vectors behind the value; others determined how many were needed."""
     status: str
     """"converged": the error was reached; "max_products": it was not; "non_finite": no numbers."""
     products: int

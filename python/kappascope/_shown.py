@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Shown:
-    """A result: a dataclass whose table() is what people look at."""
+    """A result: a dataclass whose table() is what is printed."""
 
     def table(self) -> list[dict[str, Any]]:
         """Its numbers as the rows of a table."""

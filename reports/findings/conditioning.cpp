@@ -164,7 +164,7 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
     if (shares.empty() && open.empty()) continue;
     std::string text = arm.label + ": of the mean's length the bias has absorbed ";
     if (!shares.empty()) text += over_layers(shares) + (open.empty() ? "" : "; ");
-    if (!open.empty()) text += "what cannot be told in " + first_of(open);
+    if (!open.empty()) text += "a share that is not resolved in " + first_of(open);
     out.push_back({"absorption", text + ".", details.empty() ? "" : listed(details) + ".", false});
   }
 }

@@ -71,7 +71,7 @@ std::string certainty_of(const std::array<const Arm*, 2>& arms,
                          const store::StepValue& a,
                          const store::StepValue& b) {
   if (arms[0]->seeds < 2 || arms[1]->seeds < 2)
-    return "One seed per arm: this cannot tell the arm from luck.";
+    return "One seed per arm: the difference may be chance.";
   return fmt::format("Medians; {} in {} and {} in {}. {}.",
                      interval(a.scalar),
                      arms[0]->label,

@@ -148,8 +148,8 @@ std::string how_to_be_surer(const std::vector<Arm>& arms) {
   if (std::ranges::all_of(arms, [](const Arm& arm) { return arm.runs.size() > 1; }))
     return kComparePairs;
   if (std::ranges::any_of(runs_of(arms), [](const Arm* run) { return is_of_study(*run); }))
-    return "more `seeds` in the study's file tell an arm from luck, and `kappascope compare` tests "
-           "it";
+    return "more `seeds` in the study's file separate an arm from chance, and `kappascope compare` "
+           "tests it";
   return "`kappascope sweep` runs several seeds";
 }
 

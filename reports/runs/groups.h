@@ -33,7 +33,7 @@ std::vector<const Arm*> runs_of(const Arm& arm);
 inline constexpr const char* kComparePairs =
     "`kappascope compare` tests differences by pairs of seeds";
 
-/// What would tell a difference between the arms from luck: "`kappascope sweep` runs several
+/// What would separate a difference between the arms from chance: "`kappascope sweep` runs several
 /// seeds". Where they are of a study, or have several seeds, what to do about those.
 std::string how_to_be_surer(const std::vector<Arm>& arms);
 

@@ -36,9 +36,9 @@ Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
   return effect;
 }
 
-/// "of 6 layers 4 lower and 2 not told apart"
+/// "of 6 layers 4 lower and 2 not significant"
 std::string layers_text(const Effect& effect, std::size_t all) {
-  constexpr std::array kWhat = {"lower", "higher", "not told apart", "not resolved"};
+  constexpr std::array kWhat = {"lower", "higher", "not significant", "not resolved"};
   if (effect.layers[2] == all)
     return fmt::format("none of {} beyond its interval", counted(all, "layer"));
   std::vector<std::string> parts;
@@ -134,7 +134,7 @@ Answer bias(const std::vector<Arm>& arms) {
   out.why = fmt::format(
       "Within a run: {} of the W_d block with the learned bias over {} without it, on the same "
       "features; lower in {} of {} layers. The loss need not follow, and a difference between "
-      "arms may be luck of their seeds.",
+      "arms may be chance of their seeds.",
       in_steps ? "steps to learn 90 %" : "κ",
       in_steps ? "those" : "κ",
       better,

@@ -15,8 +15,8 @@ Answer trust(const std::vector<Arm>& arms) {
              .question = "How far to trust this",
              .answer = found.all == 0                 ? "nothing measured yet"
                        : found.grade == Grade::kGood  ? "as far as the intervals say"
-                       : found.grade == Grade::kWatch ? "some numbers not at all"
-                                                      : "most numbers not at all",
+                       : found.grade == Grade::kWatch ? "some estimates unresolved"
+                                                      : "most estimates unresolved",
              .grade = found.grade,
              .figure = "estimates"};
   if (found.all > 0) {
@@ -36,7 +36,7 @@ Answer trust(const std::vector<Arm>& arms) {
   } else {
     out.why += fmt::format(
         "Differences between arms: {}; {}.",
-        seeds ? "not by their medians alone" : "not at all, as one run an arm may be luck",
+        seeds ? "not by their medians alone" : "one run per arm cannot separate them from chance",
         how_to_be_surer(arms));
   }
   return out;

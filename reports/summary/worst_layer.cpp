@@ -22,7 +22,8 @@ std::string explained(const Arm& arm, const WorstLayer& worst) {
         steps_in_words(s),
         grouped(steps_of(arm)));
     if (worst.verdict != Verdict::kUndecided) return text;
-    return text + " More sequences a window would tell: raise probes.window (window= in Python).";
+    return text +
+           " More sequences per window would resolve it: raise probes.window (window= in Python).";
   }
   if (worst.verdict == Verdict::kUndecided)
     return "The rows of a window do not resolve it: raise probes.window (window= in Python).";

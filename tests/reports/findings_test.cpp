@@ -243,7 +243,7 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
         "Reliability: unresolved\nReliability: unresolved\n"
         "Reliability: broken_features\nReliability: broken_features\n"
         "Cost: cost\nCost: cost\n");
-  CHECK(text_of(found, "test_loss").find("One seed per arm: this cannot tell the arm from luck.") !=
+  CHECK(text_of(found, "test_loss").find("One seed per arm: the difference may be chance.") !=
         std::string::npos);
   CHECK(text_of(found, "gradient_variance").find("42 % of the measured gradient variance") !=
         std::string::npos);

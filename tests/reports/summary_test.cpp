@@ -138,7 +138,8 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
       folder / "c", {.scalars = {sample::plain("loss/test", "", 0.5)}, .facts = {{"data", "x"}}});
   CHECK_THAT(summarise(read_arms({a, b})).headline, Contains("different problems"));
   CHECK(summarise(read_arms({a, c})).headline ==
-        "One run an arm, so perhaps luck: c ends at test loss 0.5, 50 % lower than a (1).");
+        "One run per arm (differences may be chance): c ends at test loss 0.5, 50 % lower than a "
+        "(1).");
   CHECK_THAT(summarise(read_arms({a, c})).certainty, Contains("several seeds"));
   const auto longer =
       write(folder / "longer", {.scalars = {loss}, .facts = {{"data", "x"}}, .steps = 2000});
@@ -149,7 +150,8 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
       write(folder / "d",
             {.scalars = {sample::plain("loss/test", "", 0.9987)}, .facts = {{"data", "x"}}});
   CHECK(summarise(read_arms({a, d})).headline ==
-        "One run an arm, so perhaps luck: d ends at test loss 0.9987, 0.13 % lower than a "
+        "One run per arm (differences may be chance): d ends at test loss 0.9987, 0.13 % lower "
+        "than a "
         "(1.000).");
 }
 

@@ -144,7 +144,8 @@ TEST_CASE("a batch that is small against the critical one is told by the lower b
                                             .lower = kInfinite,
                                             .n = 100}}));
   REQUIRE(raised.size() == 1);
-  CHECK_THAT(raised[0].message, Contains("not told from zero in the step's 100 rows"));
+  CHECK_THAT(raised[0].message,
+             Contains("not differ significantly from zero in the step's 100 rows"));
 }
 
 TEST_CASE("dead units and what bfloat16 cannot hold are told when they grow") {

@@ -152,8 +152,8 @@ std::string certificate(const ExtremeEigenvalues& found, const OptionNames& name
 /// `start`, [n, s]: start vectors; empty: a random one. The sum of the last snapshot's eigenvectors
 /// is good: a single vector gets a random part as long as the root of the tolerance, for `reach`,
 /// which wants another seed than the snapshot had. Several take a product each before anything goes
-/// on from them, and tell no reach unless it is asked to `certify`: pass several only where they
-/// are the answer already.
+/// on from them, and have no reach without `certify`. Pass several vectors only if they are nearly
+/// converged; otherwise pass their sum.
 ///
 ///     const auto found = lanczos(dense_operator(matrix), {.top = 3, .tolerance = 1e-10});
 ///     std::puts(certificate(found).c_str());

@@ -40,8 +40,8 @@ struct HessianSpectrumOptions {
 /// hessian/stability_limit, and the array hessian/density ([4, points]: grid, density, lower,
 /// upper). The interval of λ_1 and λ_min_1 holds what may have been missed beyond it (95 %), and
 /// further values that are not certified to be those of their rank have the status "uncertified".
-/// Each measurement starts from the vectors of the last. Looks at no training step: it evaluates
-/// its own loss, which must not be random, when it emits; one that fails becomes the event
+/// Each measurement starts from the vectors of the last. Evaluates its own loss, which must be
+/// deterministic, when a window ends, and ignores training steps; a failure becomes the event
 /// "hessian_failed". Cost: its products, each about two gradients of that loss; memory of one kept
 /// graph, and of up to 80 vectors of the parameters' size while it measures, one in between. Within
 /// a budget the set-up ends where its time does, and then one product is timed: where fewer than

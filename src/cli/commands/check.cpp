@@ -69,7 +69,7 @@ int run_check(const Arguments& arguments) {
       "it, go on without and end with status 1. Exit status 1 where anything is damaged.\n\n"
       "example: kappascope check runs/pgb";
   usage.options.add_options()("help,h", "show this text")(
-      "run", po::value(&runs)->required(), "runs to look at")(
+      "run", po::value(&runs)->required(), "runs to check")(
       "json", po::bool_switch(), "print one JSON object per run and line");
   usage.positional = "run";
   usage.positional_count = -1;

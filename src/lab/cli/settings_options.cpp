@@ -261,7 +261,7 @@ OptionGroup probes_group(Settings& s) {
       number(p.budget),
       "time limit of all probes together, as a fraction of training time, and at most twice that "
       "over any 200 steps, half of it for spectra (0: none); layers take turns where one window "
-      "cannot look at all")(
+      "cannot measure all")(
       "probes.rows",
       number(s.kept_rows),
       "rows of a step that are kept of each layer: later micro-batches are counted alone, so that "

@@ -64,7 +64,7 @@ std::string span_of(const std::vector<double>& values) {
   return decimals(low) == decimals(high) ? decimals(low) : decimals(low) + " to " + decimals(high);
 }
 
-/// Why these comparisons tell nothing apart, and what they would have told.
+/// Why these comparisons are not significant, and what would have been.
 std::string why_alike(const std::vector<const Comparison*>& comparisons) {
   std::size_t few = 0;
   std::size_t same = 0;
@@ -88,7 +88,7 @@ std::string why_alike(const std::vector<const Comparison*>& comparisons) {
   if (few > 0)
     parts.push_back(fmt::format("{} of fewer than two pairs of seeds", counted(few, "comparison")));
   if (same > 0)
-    parts.push_back(fmt::format("{} with the same difference in every pair, which tells no error",
+    parts.push_back(fmt::format("{} with the same difference in every pair, which gives no error",
                                 counted(same, "comparison")));
   if (equal > 0) parts.push_back(counted(equal, "comparison") + " equal in every pair");
   return listed(parts) + ".";
@@ -111,13 +111,13 @@ std::string how_sure(const Comparison& c) {
   return text + ".";
 }
 
-/// An arm that is told apart under one condition at least.
+/// An arm that differs significantly under one condition at least.
 Finding separated(const Group& group, const StudyView& study) {
   const Comparison& most = *group.largest();
   const auto& side = most.difference.mean < 0 ? group.lower : group.higher;
   const auto& other = most.difference.mean < 0 ? group.higher : group.lower;
   const std::size_t all = side.size() + other.size() + group.alike.size();
-  Finding finding{"told_apart", "", how_sure(most), false, "Told apart"};
+  Finding finding{"told_apart", "", how_sure(most), false, "Significant"};
   finding.text = fmt::format("{}: {} {} than {}",
                              group.arm,
                              most.difference.mean < 0 ? "lower" : "higher",
@@ -136,7 +136,7 @@ Finding separated(const Group& group, const StudyView& study) {
         fmt::format(" {} under {}.", most.difference.mean < 0 ? "Higher" : "Lower", other.size());
   if (!group.alike.empty())
     finding.certainty +=
-        fmt::format(" Not told apart under {}. {}", group.alike.size(), why_alike(group.alike));
+        fmt::format(" Not significant under {}. {}", group.alike.size(), why_alike(group.alike));
   return finding;
 }
 
@@ -145,10 +145,10 @@ Finding separated(const Group& group, const StudyView& study) {
 void find_differences(const StudyView& study, std::vector<Finding>& out) {
   if (std::ranges::all_of(study.comparisons, too_few)) {
     out.push_back({"too_few_pairs",
-                   "Nothing can be told apart: no comparison has two pairs of seeds.",
-                   "What differs below may be luck.",
+                   "No difference can be tested: no comparison has two pairs of seeds.",
+                   "What differs below may be chance.",
                    true,
-                   "Not told apart"});
+                   "Not significant"});
     return;
   }
   auto groups = groups_of(study);
@@ -164,10 +164,10 @@ void find_differences(const StudyView& study, std::vector<Finding>& out) {
   if (apart.size() > kMost) {
     out.push_back(
         {"told_apart_more",
-         fmt::format("{} more are told apart, with smaller effects.", apart.size() - kMost),
+         fmt::format("{} more are significant, with smaller effects.", apart.size() - kMost),
          "All are in the table of comparisons below.",
          false,
-         "Told apart"});
+         "Significant"});
   }
   for (const auto& metric : study.metrics) {
     std::vector<std::string> arms;
@@ -178,13 +178,13 @@ void find_differences(const StudyView& study, std::vector<Finding>& out) {
       all.insert(all.end(), group.alike.begin(), group.alike.end());
     }
     if (arms.empty()) continue;
-    std::string text = fmt::format("{}: {} {} not told apart from {}",
+    std::string text = fmt::format("{}: {} {} not significantly different from {}",
                                    metric,
                                    listed(arms),
                                    arms.size() == 1 ? "is" : "are",
                                    study.control);
     if (study.conditions.size() > 1) text += " under any condition";
-    out.push_back({"not_told_apart", text + ".", why_alike(all), false, "Not told apart"});
+    out.push_back({"not_told_apart", text + ".", why_alike(all), false, "Not significant"});
   }
 }
 

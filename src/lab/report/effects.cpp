@@ -104,7 +104,7 @@ Figure effects(const StudyView& study) {
   const std::size_t others = study.arms.size() - 1;
   const std::size_t places = grid ? study.conditions.size() : others;
   Figure figure{.id = "effects", .title = "Differences to " + study.control};
-  figure.hollow = "not told apart from " + study.control;
+  figure.hollow = "not significantly different from " + study.control;
   figure.columns = places <= kNarrow && study.metrics.size() > 1 ? 2 : 1;
   figure.x.categories = true;
   const std::size_t width = std::max<std::size_t>(4, kLetters / figure.columns / places);
@@ -141,7 +141,8 @@ Figure effects(const StudyView& study) {
   }
   figure.caption = fmt::format(
       "Mean of the differences to {} between runs of one seed, with its 95 % interval; above the "
-      "dashed line the arm has the higher value. Filled where the two are told apart: p < {}, "
+      "dashed line the arm has the higher value. Filled where the difference is significant: p < "
+      "{}, "
       "corrected for all tests made at once (Holm).",
       study.control,
       study::kLevel);

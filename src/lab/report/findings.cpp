@@ -109,7 +109,7 @@ void find_extent(const StudyView& study, Findings& out) {
     text += " All under " + only + ".";
   out.push_back({"extent",
                  text,
-                 fmt::format("{} made; {} told apart, {} not; all are in the table below.",
+                 fmt::format("{} made; {} significant, {} not; all are in the table below.",
                              counted(study.comparisons.size(), "comparison"),
                              apart,
                              study.comparisons.size() - apart),

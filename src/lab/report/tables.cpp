@@ -123,7 +123,7 @@ std::string comparisons_html(const StudyView& study) {
   }
   const std::string caption = fmt::format(
       "Difference: the mean over pairs of runs of one seed, arm minus {}, with its interval by "
-      "Student's t; bold where the two are told apart (p below {}, corrected for all tests "
+      "Student's t; bold where it is significant (p below {}, corrected for all tests "
       "made at once). Left out: pairs with a run that diverged or a value that is not to be used; "
       "unpaired: runs without a partner. Would find: the smallest difference that as many pairs of "
       "this spread find in four of five studies.",

@@ -11,8 +11,8 @@
 
 namespace kappascope::study {
 
-/// The level at which two arms are told apart, over all comparisons made at once; that of the 95 %
-/// intervals of PairedDifference.
+/// The level of significance of a difference between two arms, over all comparisons made at once;
+/// that of the 95 % intervals of PairedDifference.
 inline constexpr double kLevel = 0.05;
 
 /// One arm against the control under one condition.
@@ -23,7 +23,7 @@ struct Comparison {
   PairedDifference difference;  ///< arm - control, paired by seed
   double corrected_p = 0;       ///< over all comparisons made at once (Holm); NaN where p is
 
-  /// Are the arms told apart at kLevel? Never where corrected_p is NaN.
+  /// Is the difference significant at kLevel? Never where corrected_p is NaN.
   [[nodiscard]] bool is_significant() const { return corrected_p < kLevel; }
 };
 

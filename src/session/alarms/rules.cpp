@@ -113,9 +113,9 @@ class GradientNoiseRule final : public Rule {
                                *scalar.lower,
                                ratio,
                                *scalar.n)
-                 : fmt::format("the mean of the gradient of W_d is not told from zero in the "
-                               "step's {:.3g} rows: a larger batch, or a lower rate, averages the "
-                               "noise out",
+                 : fmt::format("the mean of the gradient of W_d does not differ significantly "
+                               "from zero in the step's {:.3g} rows: a larger batch, or a lower "
+                               "rate, averages the noise out",
                                *scalar.n)});
       }
       raised.front() = noisy ? 1 : 0;

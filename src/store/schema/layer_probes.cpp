@@ -112,7 +112,7 @@ LayerProbe features() {
         "products",
         "with Σ or its inverse, 0 for the route decomposition; route: decomposition, factorisation",
         0,
-        "tells what the wide route cost"}},
+        "cost of the wide route"}},
       probe.series);
   probe.series.back().attribute = attribute::kRoute;
   return probe;

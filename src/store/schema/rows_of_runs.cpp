@@ -61,7 +61,7 @@ void add_hessian(std::vector<SeriesInfo>& out) {
         kCurvature,
         "what that eigenvalue must stay below at the learning rate of the step",
         kFigure | kFindings},
-       {id::kHessianProducts, "products", "of the eigenvalues", 0, "tells what they cost"},
+       {id::kHessianProducts, "products", "of the eigenvalues", 0, "cost of the eigenvalues"},
        {id::kHessianTrace, kCurvature, "sum of all eigenvalues", kFindings},
        {id::kHessianNegativeMass,
         "share",

@@ -10,7 +10,7 @@ constexpr StatusSet kIteration{
 constexpr StatusSet kSampling{
     Status::kReached, Status::kDataEnded, Status::kBudget, Status::kNonFinite};
 constexpr std::string_view kEigenvalue = "eigenvalue";
-constexpr std::string_view kCost = "tells what the part cost";
+constexpr std::string_view kCost = "cost of the part";
 constexpr std::string_view kOwnStatus = "the part's numbers carry it too";
 constexpr std::string_view kBesideFigure = "the figure shows what it was made for";
 

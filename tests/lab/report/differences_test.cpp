@@ -48,14 +48,14 @@ TEST_CASE("a difference is told with its medians, interval and pairs", "[study]"
   CHECK(says(told[0].certainty, "(Holm)"));
 }
 
-TEST_CASE("where nothing is told apart the page says what would have been found", "[study]") {
+TEST_CASE("where nothing is significant the page says what would have been found", "[study]") {
   const TemporaryFolder folder;
   write_study(folder / "s", 0, 0.1);
   const auto found = found_in(folder / "s");
   CHECK(of_kind(found, "told_apart").empty());
   const auto alike = of_kind(found, "not_told_apart");
   REQUIRE(alike.size() == 1);
-  CHECK(alike[0].text == "loss/test: biased is not told apart from control.");
+  CHECK(alike[0].text == "loss/test: biased is not significantly different from control.");
   CHECK(alike[0].certainty == "Would have found a difference of 0.24.");
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("conditions are summed up, the largest difference first", "[study]") {
              "biased: higher loss/test than control under 2 of 4 conditions, by up to 0.5"));
   CHECK(says(told[0].text, ", noise 1)."));
   CHECK(says(told[0].certainty, "There 95 %: 0.482 to 0.518"));
-  CHECK(says(told[0].certainty, "Lower under 1. Not told apart under 1. Would have found"));
+  CHECK(says(told[0].certainty, "Lower under 1. Not significant under 1. Would have found"));
 }
 
 TEST_CASE("at most eight are told, the largest effects first", "[study]") {
@@ -93,8 +93,8 @@ TEST_CASE("at most eight are told, the largest effects first", "[study]") {
   CHECK(says(told[0].text, "user/9"));
   CHECK(says(told[7].text, "user/2"));
   REQUIRE(of_kind(found, "told_apart_more").size() == 1);
-  CHECK(says(of_kind(found, "told_apart_more")[0].text, "2 more are told apart"));
-  CHECK(says(of_kind(found, "extent")[0].certainty, "10 comparisons made; 10 told apart, 0 not"));
+  CHECK(says(of_kind(found, "told_apart_more")[0].text, "2 more are significant"));
+  CHECK(says(of_kind(found, "extent")[0].certainty, "10 comparisons made; 10 significant, 0 not"));
 }
 
 TEST_CASE("one seed tells nothing apart, and that is a warning", "[study]") {

@@ -59,7 +59,8 @@ TEST_CASE("the effects are what compare_runs finds, filled where it tells apart"
   CHECK(figure.lines[1].y == 0);
   CHECK(figure.x.title == "noise");
   CHECK(figure.x.ticks[1].label == "1");
-  CHECK(figure.caption.find("Hollow: not told apart from control (2)") != std::string::npos);
+  CHECK(figure.caption.find("Hollow: not significantly different from control (2)") !=
+        std::string::npos);
 }
 
 TEST_CASE("an interval much wider than the difference is drawn whole", "[study]") {

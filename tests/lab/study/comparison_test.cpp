@@ -89,7 +89,7 @@ TEST_CASE("what is called detectable is found at the level that comparisons are 
   CHECK(beyond_5_percent > 10);  // at 5 % alone it would not hold
 }
 
-TEST_CASE("arms are told apart below the level, never without a p-value") {
+TEST_CASE("a difference is significant below the level, never without a p-value") {
   Comparison c;
   c.corrected_p = 0.99 * kLevel;
   CHECK(c.is_significant());

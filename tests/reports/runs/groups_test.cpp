@@ -123,7 +123,7 @@ TEST_CASE("arms with seeds are told as medians, and nobody is sent to sweep what
              Contains("Medians over seeds: b · 3 seeds ends at test loss") &&
                  Contains("3 seeds: 1.1–1.3") && Contains("kappascope compare") &&
                  !Contains("kappascope sweep") && !Contains("One seed"));
-  CHECK_THAT(page_of_seeds(1), Contains("One run an arm") && Contains("kappascope sweep"));
+  CHECK_THAT(page_of_seeds(1), Contains("One run per arm") && Contains("kappascope sweep"));
 }
 
 TEST_CASE("the runs of a study with one seed are not sent to sweep either", "[groups]") {

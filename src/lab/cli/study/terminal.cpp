@@ -29,7 +29,7 @@ std::string conclusion(const Comparison& c) {
   if (std::isnan(c.corrected_p)) return "the same difference in every pair: no error estimate";
   if (d.is_same_in_all()) return "equal in every pair";
   if (c.is_significant()) return d.mean > 0 ? "higher" : "lower";
-  return fmt::format("not told apart (detectable: {:.2g})", d.detectable);
+  return fmt::format("not significant (detectable: {:.2g})", d.detectable);
 }
 
 std::vector<std::string> row_of(const Comparison& c) {
