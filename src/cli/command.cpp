@@ -8,6 +8,7 @@
 #include <cctype>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "cli/help.h"
@@ -46,6 +47,8 @@ po::options_description all_options(const Usage& usage) {
       near.empty() ? "; --help lists them" : fmt::format(": did you mean '{}'?", near)));
 }
 
+constexpr std::array<std::string_view, 4> kNotInFiles = {"out", "save", "resume", "force"};
+
 void parse_config(const std::string& file,
                   const po::options_description& options,
                   po::variables_map& values) {
@@ -61,6 +64,10 @@ void parse_config(const std::string& file,
   }
   for (const auto& [name, value] : settings) {
     if (std::ranges::find(known, name) == known.end()) unknown(name, " in " + file, options);
+    // A file from elsewhere does not say where something is written, or what is replaced.
+    if (std::ranges::find(kNotInFiles, name) != kNotInFiles.end())
+      throw UsageError(fmt::format(
+          "{0} in {1} has no effect there: pass --{0} on the command line", name, file));
   }
   try {
     po::store(as_parsed(settings, options), values);

@@ -164,6 +164,22 @@ TEST_CASE("an unknown option in a configuration file is named with its file and 
   CHECK(work.run("train --data data --config broken.ini").status == 2);
 }
 
+TEST_CASE("a configuration file does not say where something is written, or what is replaced") {
+  const Workplace work;
+  for (const std::string setting :
+       {"save = notes.txt", "out = elsewhere", "force = true", "resume = elsewhere"}) {
+    CAPTURE(setting);
+    kappascope::testing::write_bytes(work.path() / "notes.txt", "mine");
+    kappascope::testing::write_bytes(work.path() / "given.ini", setting + "\n");
+    const auto got = work.run(Workplace::train("--train.steps 2 --out run --config given.ini"));
+    CHECK(got.status == 2);
+    CHECK_THAT(got.err, Contains(setting.substr(0, setting.find(' '))) && Contains("given.ini"));
+    CHECK(kappascope::testing::slurp(work.path() / "notes.txt") == "mine");
+    CHECK_FALSE(std::filesystem::exists(work.path() / "elsewhere"));
+    CHECK_FALSE(std::filesystem::exists(work.path() / "run"));
+  }
+}
+
 TEST_CASE("what the environment lacks is an error with the path, exit 1") {
   const Workplace work;
   const auto check = [&](const std::string& words, const std::string& part) {
