@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/atomic_file.h"
+#include "core/require.h"
 #include "core/version.h"
 #include "kappascope/core/error.h"
 #include "kappascope/core/statistics.h"
@@ -95,7 +96,20 @@ void write_store(const fs::path& dir, const StudyResult& result) {
 
 }  // namespace
 
+void require_place_for_result(const fs::path& folder) {
+  const auto dir = folder / "study";
+  const auto found = fs::symlink_status(dir);
+  if (!fs::exists(found)) return;
+  const bool ours = fs::is_directory(found) && store::RunWriter::holds_run(dir) &&
+                    store::RunReader(dir).fact("kind") == "study";
+  require(
+      ours,
+      "{} is not the result of a study, which would replace it: move it, or choose another --out",
+      dir.string());
+}
+
 void write_result(const fs::path& folder, const StudyResult& result) {
+  require_place_for_result(folder);
   // Whole before it takes the place of the one that is there.
   const auto made = folder / ".study.new", dir = folder / "study";
   fs::remove_all(made);

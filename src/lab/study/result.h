@@ -59,8 +59,11 @@ StudyResult summarise(const std::vector<RunEnd>& runs,
                       const std::vector<std::string>& metrics);
 
 /// Stores the result in `folder`/study, a run store of its own: the verdicts as rows, the whole as
-/// JSON in the fact "result". Replaces an earlier result.
+/// JSON in the fact "result". Replaces an earlier result, and throws Error as the next.
 void write_result(const std::filesystem::path& folder, const StudyResult& result);
+
+/// Throws Error where `folder`/study is there and is no result that write_result() left, naming it.
+void require_place_for_result(const std::filesystem::path& folder);
 
 /// The result that write_result() left in a study's folder. Throws Error naming the folder when
 /// there is none.

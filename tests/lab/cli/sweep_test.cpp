@@ -155,6 +155,33 @@ TEST_CASE("a sweep that cannot read a run keeps the result and the page of all o
   CHECK(RunReader(folder / "study").fact("result") == stored);
 }
 
+TEST_CASE("a sweep replaces nothing that is called study and is no result, before it trains") {
+  const Workplace work;
+  write_study(work);
+  const auto place = work.path() / "mine/study";
+  const auto refused = [&] {
+    const auto got = work.run("sweep study.ini --seeds 1 --out mine");
+    CHECK(got.status == 1);
+    CHECK_THAT(got.err, Contains("mine/study") && Contains("--out"));
+    CHECK_FALSE(fs::exists(work.path() / "mine/PGB_dropout-0_seed-1"));
+  };
+  // A run, the runs of another study, a file, and a link to what is elsewhere.
+  REQUIRE(work.run(Workplace::train("--train.steps 2 --out mine/study")).status == 0);
+  refused();
+  CHECK(RunReader(place).last_step() == 1);
+  fs::remove_all(place);
+  fs::create_directories(place / "arm_seed-1");
+  refused();
+  CHECK(fs::exists(place / "arm_seed-1"));
+  fs::remove_all(place);
+  write_bytes(place, "x");
+  refused();
+  fs::remove_all(place);
+  fs::create_directories(work.path() / "elsewhere");
+  fs::create_directory_symlink(work.path() / "elsewhere", place);
+  refused();
+}
+
 TEST_CASE(
     "a sweep replaces no RESULTS.md that no sweep has written, and says so before it trains") {
   const Workplace work;

@@ -204,6 +204,7 @@ int run_sweep(const Arguments& arguments) {
   }
   const auto page = folder / "RESULTS.md";
   check_output(page, reports::kMarkdownMark, values);
+  study::require_place_for_result(folder);
   make_directories(folder);
   const store::WriterLock lock(folder, "study");
   study::find_progress(runs, [&](const study::StudyRun& run, const std::string& stored) {
