@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/printable.h"
 #include "core/require.h"
 #include "core/wrap.h"
 #include "reports/advice/suggestions.h"
@@ -168,11 +169,11 @@ std::string to_text(const Advice& advice) {
                          ? "No number of this run asks for a change.\n"
                          : "What its numbers ask for, the most urgent first:\n";
   for (const auto& suggestion : advice.suggestions)
-    text += "- " + wrapped(to_text(suggestion), kIndented);
+    text += "- " + wrapped(printable(to_text(suggestion)), kIndented);
   text += "The mean of each layer's features, and a bias:\n";
   for (const auto& layer : advice.layers) {
     text += fmt::format("{}  (step {}, {})\n",
-                        layer.layer,
+                        printable(layer.layer),
                         layer.step,
                         layer.has_bias ? "with a post-gating bias" : "without a bias");
     const auto line = [&](const char* what, const std::optional<Ratio>& ratio) {

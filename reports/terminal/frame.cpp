@@ -71,7 +71,7 @@ std::string clipped(const std::string& text, std::size_t columns) {
 
 /// "12:00:03 UTC" of an ISO 8601 time.
 std::string clock_of(const std::string& time) {
-  return time.size() < 20 ? printable(time) : time.substr(11, 8) + " UTC";
+  return printable(time.size() < 20 ? time : time.substr(11, 8) + " UTC");
 }
 
 std::vector<std::string> lines_of(const std::vector<Arm>& arms, std::size_t columns) {
@@ -82,7 +82,7 @@ std::vector<std::string> lines_of(const std::vector<Arm>& arms, std::size_t colu
     lines.push_back(fmt::format("{} {}: {} {}",
                                 letter_of(a),
                                 printable(arm.label),
-                                activity(arm),
+                                printable(activity(arm)),
                                 clock_of(arm.last_written)));
     if (const auto numbers = numbers_of(arm, short_name); !numbers.empty())
       lines.push_back("    " + numbers);

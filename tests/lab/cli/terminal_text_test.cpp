@@ -13,6 +13,7 @@
 #include "support/workplace.h"
 
 using namespace kappascope;
+using Catch::Contains;
 using kappascope::testing::Output;
 using kappascope::testing::Workplace;
 namespace fs = std::filesystem;
@@ -88,6 +89,23 @@ TEST_CASE("no command sends a terminal what a run's texts would have it do") {
                                     "train --resume runs/a --train.steps 44"}) {
     CAPTURE(command);
     check_text(work.run(command));
+  }
+  // Nor does a name begin a line of its own.
+  {
+    auto writer = store::RunWriter::create(runs / "c", {});
+    store::Scalar scalar{
+        .layer = "x\nkappascope: error", .value = 2, .status = store::Status::kResolved};
+    for (const char* name : {"kappa/sigma", "kappa/second_moment"}) {
+      scalar.name = name;
+      writer.write({.step = scalar.name == "kappa/sigma" ? 0 : 1, .scalars = {scalar}});
+    }
+    writer.set_state("finished");
+  }
+  for (const std::string command : {"advise runs/c", "runs runs/c", "check runs/c"}) {
+    CAPTURE(command);
+    const auto got = work.run(command);
+    CHECK_THAT("\n" + got.out + "\n" + got.err, !Contains("\nkappascope: error"));
+    if (command == "advise runs/c") CHECK_THAT(got.out, Contains("x kappascope: error"));
   }
   // Damage names what it finds.
   REQUIRE(std::system(("sqlite3 '" + (runs / "b/run.sqlite").string() +

@@ -23,6 +23,22 @@ std::vector<Arm> sample_arms(const TemporaryFolder& folder) {
 
 }  // namespace
 
+TEST_CASE("no text of a run reaches the terminal as more than letters", "[frame]") {
+  const TemporaryFolder folder;
+  auto arms = sample_arms(folder);
+  const std::string hostile = "\x1b[2J\a\n\u202E";
+  arms[0].state = hostile;
+  arms[0].last_written = "2026-01-31T" + hostile + "12:00:03Z";
+  arms[1].state = "running";
+  arms[1].last_written = hostile;
+  arms[1].label = hostile;
+  const auto frame = frame_of(arms, {.columns = 200, .rows = 30});
+  for (const char* bad : {"\x1b", "\a", "\u202E"}) CHECK(frame.find(bad) == std::string::npos);
+  // Each of the two has its line and its line of numbers before the first plot.
+  const auto head = frame.substr(0, frame.find("loss (log)"));
+  CHECK(std::ranges::count(head, '\n') == 5);
+}
+
 TEST_CASE("loss, kappa and sharpness of two arms look like this", "[frame]") {
   const TemporaryFolder folder;
   CHECK(frame_of(sample_arms(folder), {.columns = 72, .rows = 30}) == &R"text(
