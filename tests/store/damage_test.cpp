@@ -253,4 +253,10 @@ TEST_CASE("texts that nobody reads are cut, and names that no run has are refuse
   CHECK_THAT(run.fact("condition"), Catch::StartsWith("üyy") && Contains("(of 1001 bytes)"));
   REQUIRE(run.events().size() == 1);
   CHECK(run.events()[0].event.message.size() < 70'000);
+  // A name that somebody else has written.
+  make_run(scratch / "run");
+  change(scratch / "run",
+         "UPDATE scalars SET layer = printf('%.*c', 1001, 'x') WHERE name = 'user/0'");
+  CHECK_THROWS_WITH(RunReader(scratch / "run").series(),
+                    Contains("more than 1000 bytes, as no run that was written has"));
 }

@@ -35,12 +35,17 @@ TEST_CASE("CSV quotes what needs it, keeps every digit and leaves what is missin
 TEST_CASE("no name in CSV is a formula of a spreadsheet") {
   const TemporaryFolder scratch;
   auto writer = RunWriter::create(scratch / "run", {});
-  for (const char* layer : {"=HYPERLINK(\"x\")", "+1", "-1", "@SUM", "\ta", "a=b"})
+  for (const char* layer : {"=HYPERLINK(\"x\")", "+1", "-1", "@SUM", "\ta", "\ra", "a=b"})
     writer.write({.step = 1, .scalars = {{.name = "user/x", .layer = layer, .value = -1}}});
   std::ostringstream out;
   export_csv(RunReader(scratch / "run"), out);
-  for (const char* field :
-       {"\"'=HYPERLINK(\"\"x\"\")\",-1", ",'+1,-1", ",'-1,-1", ",'@SUM,-1", ",'\ta,-1", ",a=b,-1"})
+  for (const char* field : {"\"'=HYPERLINK(\"\"x\"\")\",-1",
+                            ",'+1,-1",
+                            ",'-1,-1",
+                            ",'@SUM,-1",
+                            ",'\ta,-1",
+                            "\"'\ra\",-1",
+                            ",a=b,-1"})
     CHECK_THAT(out.str(), Contains(field));
 }
 

@@ -256,6 +256,9 @@ TEST_CASE("an image that would take gigabytes is refused by its name and size") 
   CHECK_THROWS_WITH(first_image(2'000), Contains("0.png is 32768 x 1 pixels"));
   write_picture(folder.path() / "train/0.png", 32'769, 1, 10);
   CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32769 x 1 pixels"));
+  // Sides that may be, of an area that may not.
+  write_picture(folder.path() / "train/0.png", 1, 3, 10);
+  CHECK_THROWS_WITH(first_image(8'192), Contains("0.png is 1 x 3 pixels, and 8192 x 24576"));
   // Of allowed sides: the header alone, before which nothing is reserved.
   const std::string head("IHDR\0\0\x80\0\0\0\x80\0\x8\0\0\0\0", 17);
   const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(head.data()), head.size());

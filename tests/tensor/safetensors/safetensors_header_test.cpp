@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
@@ -47,6 +48,11 @@ TEST_CASE("a damaged header is refused with what is wrong") {
   refused(two("[12,20]"), "leave a gap at byte 8", 20);
   CHECK_THROWS_WITH(tensor::SafetensorsFile(put(folder / "far", "{}", "", 1'000'000'000'000)),
                     Catch::Contains("says that its header has 1000000000000 bytes"));
+  // A file as long as it says, of holes.
+  const auto longest = put(folder / "long", "{}", "", 100'000'001);
+  std::filesystem::resize_file(longest, 100'000'100);
+  CHECK_THROWS_WITH(tensor::SafetensorsFile(longest),
+                    Catch::Contains("says that its header has 100000001 bytes"));
   CHECK_THROWS_WITH(tensor::SafetensorsFile(folder / "none"), Catch::Contains("No such file"));
   CHECK_THROWS_WITH(tensor::write_safetensors(folder / "no" / "x", {}),
                     Catch::Contains("cannot write"));
