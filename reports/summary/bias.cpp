@@ -134,7 +134,7 @@ Answer bias(const std::vector<Arm>& arms) {
   out.why = fmt::format(
       "Within a run: {} of the W_d block with the learned bias over {} without it, on the same "
       "features; lower in {} of {} layers. The loss need not follow, and a difference between "
-      "arms may be chance of their seeds.",
+      "arms may come from their seeds alone.",
       in_steps ? "steps to learn 90 %" : "κ",
       in_steps ? "those" : "κ",
       better,

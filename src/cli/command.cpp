@@ -66,8 +66,8 @@ void parse_config(const std::string& file,
     if (std::ranges::find(known, name) == known.end()) unknown(name, " in " + file, options);
     // A file from elsewhere does not say where something is written, or what is replaced.
     if (std::ranges::find(kNotInFiles, name) != kNotInFiles.end())
-      throw UsageError(fmt::format(
-          "{0} in {1} has no effect there: pass --{0} on the command line", name, file));
+      throw UsageError(
+          fmt::format("{0} cannot be set in {1}: pass --{0} on the command line", name, file));
   }
   try {
     po::store(as_parsed(settings, options), values);

@@ -151,8 +151,7 @@ TEST_CASE("losses of different problems are not compared", "[summary]") {
             {.scalars = {sample::plain("loss/test", "", 0.9987)}, .facts = {{"data", "x"}}});
   CHECK(summarise(read_arms({a, d})).headline ==
         "One run per arm (differences may be chance): d ends at test loss 0.9987, 0.13 % lower "
-        "than a "
-        "(1.000).");
+        "than a (1.000).");
 }
 
 TEST_CASE("arms that cannot be compared yet say which of them it is for", "[summary]") {

@@ -100,10 +100,8 @@ void require_place_for_result(const fs::path& folder) {
   const auto dir = folder / "study";
   const auto found = fs::symlink_status(dir);
   if (!fs::exists(found)) return;
-  const bool ours = fs::is_directory(found) && store::RunWriter::holds_run(dir) &&
-                    store::RunReader(dir).fact("kind") == "study";
   require(
-      ours,
+      fs::is_directory(found) && has_result(folder),
       "{} is not the result of a study, which would replace it: move it, or choose another --out",
       dir.string());
 }
