@@ -46,7 +46,7 @@ def stem_of(path):
 class Tree:
     """A work tree in which one mutant at a time is built and tested."""
 
-    def __init__(self, root, path, layers, say):
+    def __init__(self, root, path, layers):
         self.root, self.path, self.layers = root, path, layers
         self.build = path / "build/release"
         self.scratch = path / "build/scratch"
@@ -55,9 +55,12 @@ class Tree:
             subprocess.run(["git", "worktree", "add", "--quiet", "--detach", path], cwd=root, check=True)
             os.symlink(root / ".venv", path / ".venv")
         self.take_over()
+
+    def prepare(self, say):
+        """Builds the programs, and measures what each test takes and which lines it executes."""
         programs = self.programs()
         if programs:
-            say(f"building {', '.join(programs)} in {path.name} (minutes from nothing)")
+            say(f"building {', '.join(programs)} in {self.path.name} (minutes from nothing)")
             self.run(["cmake", "--preset", "release", "-DKAPPASCOPE_UNITY=OFF", "-DKAPPASCOPE_CUDA=OFF",
                       "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"], check=True)
             self.run(["cmake", "--build", "--preset", "release", "--parallel", "2", "--target", *programs], check=True)
@@ -81,9 +84,9 @@ class Tree:
         """Whether the command ended with 0; what it wrote is dropped unless it must not fail."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        # A mutant's files stay in the scratch folder of its tree.
+        # A mutant's files stay in the scratch folder of its tree; what it was before comes from a cache.
         settings = {**os.environ, "TMPDIR": str(self.scratch), "HOME": str(self.scratch), "OMP_NUM_THREADS": "1",
-                    "CCACHE_DISABLE": "1", **dict(environment)}
+                    "CCACHE_DIR": str(self.root / "build/mutants/ccache"), **dict(environment)}
         process = subprocess.Popen(
             command, cwd=cwd or self.path, env=settings, text=True, errors="replace", start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if check else subprocess.DEVNULL, stderr=subprocess.STDOUT,
