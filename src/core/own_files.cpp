@@ -72,6 +72,16 @@ fs::path own_folder(const fs::path& folder, const fs::path& inside) {
   return own(folder, inside, fs::file_type::directory);
 }
 
+void require_regular(const fs::path& path) {
+  std::error_code ignored;
+  const auto type = fs::status(path, ignored).type();
+  require(type == fs::file_type::regular || type == fs::file_type::not_found ||
+              type == fs::file_type::none,
+          "cannot read {}: it is {}, no regular file",
+          path.string(),
+          what_is(type));
+}
+
 Descriptor open_own_file(const fs::path& folder, const fs::path& inside, int flags) {
   const auto path = own_file(folder, inside);
   Descriptor file(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));

@@ -5,13 +5,23 @@
 
 #include <algorithm>
 
+#include "core/own_files.h"
 #include "core/require.h"
 
 namespace kappascope::data {
 
+namespace {
+
 // zlib's gzread reads plain files as they are, so one path serves both.
+gzFile open_to_read(const std::filesystem::path& path) {
+  require_regular(path);
+  return gzopen(path.c_str(), "rb");
+}
+
+}  // namespace
+
 ByteReader::ByteReader(const std::filesystem::path& path)
-    : path_(path.string()), file_(gzopen(path.c_str(), "rb"), gzclose) {
+    : path_(path.string()), file_(open_to_read(path), gzclose) {
   require(file_ != nullptr, "cannot open {}", path_);
   gzbuffer(file_.get(), 1U << 18U);
 }

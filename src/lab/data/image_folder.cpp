@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 
+#include "core/own_files.h"
 #include "core/require.h"
 #include "lab/data/decode_image.h"
 #include "lab/data/pixels.h"
@@ -54,6 +55,7 @@ std::vector<std::string> class_folders(const fs::path& dir) {
 
 /// CelebA's list: "NAME 0", "NAME 1" or "NAME 2" for training, validation, test.
 std::map<std::string, int> read_partition(const fs::path& file) {
+  require_regular(file);
   std::map<std::string, int> parts;
   std::ifstream in(file);
   std::string name;

@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/own_files.h"
 #include "core/printable.h"
 #include "core/require.h"
 #include "lab/data/pixels.h"
+#include "tensor/safetensors/mapped_file.h"
 
 namespace kappascope::data {
 namespace {
@@ -56,6 +58,7 @@ std::optional<std::vector<int64_t>> parse_numbers(std::string_view text) {
 
 /// NumPy's format, versions 1 to 3: magic, version, length of the header, a Python dictionary.
 Header read_header(const fs::path& file) {
+  require_regular(file);
   std::ifstream in(file, std::ios::binary);
   require(in.good(), "cannot open {}", file.string());
   std::string start(12, '\0');

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/own_files.h"
 #include "core/require.h"
 #include "kappascope/core/error.h"
 #include "tensor/safetensors/mapped_file.h"
@@ -25,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_gzip(const fs::path& file) {
+  require_regular(file);
   char start[2] = {};
   std::ifstream in(file, std::ios::binary);
   in.read(start, 2);

@@ -11,11 +11,13 @@
 #include <cstring>
 #include <new>
 
+#include "core/own_files.h"
 #include "core/require.h"
 
 namespace kappascope::tensor {
 
 MappedFile map_file(const std::filesystem::path& path) {
+  require_regular(path);
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   require(file >= 0, "cannot open {}: {}", path.string(), std::strerror(errno));
   struct stat status {};

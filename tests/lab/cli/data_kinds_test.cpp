@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 
@@ -81,6 +83,44 @@ TEST_CASE("train says at once what it reads, then what it does, and ends its pro
   const auto terminal = work.run(Workplace::train("--train.steps 12 --out again"), on_a_terminal);
   CHECK(terminal.status == 0);
   CHECK_THAT(terminal.out, Contains("step 12/12") && Catch::EndsWith("\r\nagain\r\n"));
+}
+
+TEST_CASE("a pipe in place of a file of a data set is refused by name, not waited for") {
+  const Workplace work;
+  write_text(work);
+  const auto pipe = [&](const std::string& name) {
+    std::filesystem::create_directories((work.path() / name).parent_path());
+    std::filesystem::remove(work.path() / name);
+    REQUIRE(::mkfifo((work.path() / name).c_str(), 0600) == 0);
+  };
+  const auto refused = [&](const std::string& words, const std::string& name) {
+    CAPTURE(words, name);
+    const auto got = work.run(
+        "train --out run --train.steps 2 --train.batch 1 --train.threads 1 " + words, "timeout 60");
+    CHECK(got.status == 1);
+    CHECK_THAT(got.err, Contains(name));
+  };
+  pipe("pipe");
+  refused("--data pipe", "pipe");
+  refused("--data pipe --model.kind language", "pipe");
+  refused("--data data --init pipe", "pipe");
+  for (const std::string name : {"data_batch_1.bin", "test_batch.bin"}) pipe("cifar/" + name);
+  refused("--data cifar", "batch");
+  pipe("images.npy");
+  refused("--data images.npy", "images.npy");
+  for (const std::string name : {"train.bin", "val.bin"}) pipe("tokens/" + name);
+  refused("--data tokens --model.kind language", ".bin");
+  for (const std::string name : {"train/a/1.png", "val/a/1.png"}) pipe("images/" + name);
+  refused("--data images --data.image-size 8", "1.png");
+  for (int i = 0; i < 4; ++i) {
+    const auto name = "partition/" + std::to_string(i) + ".png";
+    std::filesystem::create_directories(work.path() / "partition");
+    kappascope::testing::write_bytes(work.path() / name, "");
+  }
+  pipe("partition/list_eval_partition.txt");
+  refused("--data partition --data.image-size 8", "list_eval_partition.txt");
+  pipe("data/train-images-idx3-ubyte");
+  refused("--data data", "train-images-idx3-ubyte");
 }
 
 TEST_CASE("train starts from the weights of a safetensors file, and saves its own") {
