@@ -79,7 +79,7 @@ const char* extension(FigureFormat format) {
 }
 
 /// The list of figures in a folder, which says what may be replaced there.
-constexpr const char *kList = "figures.json", *kListed = "figures";
+constexpr const char *kList = "figures.json", *kListed = "figures", *kListMark = "\"figures\"";
 
 std::set<std::string> listed_in(const fs::path& dir) {
   const auto json = nlohmann::json::parse(read_file(dir / kList), nullptr, false);
@@ -122,6 +122,7 @@ std::vector<fs::path> write_figures(const std::vector<fs::path>& places,
   std::error_code error;
   fs::create_directories(dir, error);
   require(!error, "cannot make the folder {}: {}", dir.string(), error.message());
+  require_replaceable(dir / kList, kListMark, force);
   auto listed = listed_in(dir);
   std::vector<fs::path> files;
   for (const auto& figure : figures) {

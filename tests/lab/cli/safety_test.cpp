@@ -70,6 +70,62 @@ TEST_CASE("no output destroys a run, a file of somebody else's, or what a link l
   CHECK_THAT(slurp(notes), Contains("loss/train"));
 }
 
+TEST_CASE("neither weights nor results destroy a file of somebody else's") {
+  const testing::Workplace work;
+  put(work.path() / "study.ini",
+      "[data]\npath = data\n[model]\nwidth = 6\nhidden = 8\nblocks = 1\n"
+      "[train]\nsteps = 2\nbatch = 32\nthreads = 1\n"
+      "[probes]\nhessian = false\ngradient-variance = false\n"
+      "[study]\nseeds = 1\nmetrics = loss/test\n[arms]\nnone = model.bias=none\n");
+  REQUIRE(work.run("sweep study.ini --out runs").status == 0);
+  const fs::path page = work.path() / "page";
+  fs::create_directories(page);
+  int trained = 0;
+  const auto train_to = [&](const std::string& file) {
+    return work.run(testing::Workplace::train("--train.steps 2 --out trained-" +
+                                              std::to_string(++trained) + " --save " + file));
+  };
+  const auto results_to = [&](const std::string& file) {
+    return work.run("results runs --out page" +
+                    std::string(file.ends_with("--force") ? " --force" : ""));
+  };
+  for (const std::string name : {"weights", "RESULTS.md", "results.json"}) {
+    CAPTURE(name);
+    const bool is_weights = name == "weights";
+    const auto file = page / name;
+    const auto write = [&](bool force) {
+      const std::string words = "page/" + name + (force ? " --force" : "");
+      return is_weights ? train_to(words) : results_to(words);
+    };
+    const auto refuses = [&](bool force, const std::string& why) {
+      CAPTURE(force, why);
+      const auto before = slurp(file);
+      const auto got = write(force);
+      CHECK(got.status == 1);
+      CHECK_THAT(got.err, Contains(name) && Contains(why));
+      CHECK(slurp(file) == before);
+    };
+    put(file, "months of notes");
+    refuses(false, "--force");
+    fs::copy_file(
+        work.path() / "runs/study/run.sqlite", file, fs::copy_options::overwrite_existing);
+    for (const bool force : {false, true}) refuses(force, "is a database");
+    fs::remove(file);
+    put(work.path() / "notes.txt", "months of notes");
+    fs::create_symlink("../notes.txt", file);
+    for (const bool force : {false, true}) refuses(force, "is a link");
+    CHECK(slurp(work.path() / "notes.txt") == "months of notes");
+    fs::remove(file);
+    CHECK(write(false).status == 0);
+    CHECK(write(false).status == 0);
+    put(file, "months of notes");
+    CHECK(write(true).status == 0);
+  }
+  // What was refused was refused before any work.
+  CHECK_FALSE(fs::exists(work.path() / "trained-1"));
+  CHECK(fs::exists(work.path() / ("trained-" + std::to_string(trained))));
+}
+
 TEST_CASE("figures replace figures, and nothing else of their name") {
   const testing::Workplace work;
   REQUIRE(work.run(testing::Workplace::train("--train.steps 12 --out run")).status == 0);
@@ -86,6 +142,12 @@ TEST_CASE("figures replace figures, and nothing else of their name") {
   CHECK(slurp(figure) == "drawn by hand");
   CHECK(work.run(command + " --force").status == 0);
   CHECK_THAT(slurp(figure), Contains("<svg"));
+  const auto list = work.path() / "figures/figures.json";
+  put(list, "{\"plots\": []}");
+  const auto foreign = work.run(command);
+  CHECK(foreign.status == 1);
+  CHECK_THAT(foreign.err, Contains("figures.json") && Contains("--force"));
+  CHECK(slurp(list) == "{\"plots\": []}");
 }
 
 TEST_CASE("a checkpoint that could run code is refused by every command that reads one") {

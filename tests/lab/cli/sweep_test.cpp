@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -309,6 +310,36 @@ TEST_CASE("a run goes down with its sweep, however that ends, and the next sweep
   CHECK_THAT(
       kappascope::testing::slurp(work.path() / "runs/study/logs/no-bias_dropout-0_seed-1.txt"),
       Contains("cuda:99"));
+}
+
+TEST_CASE(
+    "a study whose database is damaged is read without, and results says so and ends with 1") {
+  const Workplace work;
+  write_study(work);
+  REQUIRE(work.run("sweep study.ini --seeds 1 --out runs").status == 0);
+  CHECK(work.run("results runs").status == 0);
+  REQUIRE(std::system(("sqlite3 '" + work.path().string() +
+                       "/runs/study/run.sqlite' \"UPDATE facts SET value = 'another' WHERE key = "
+                       "'label'\"")
+                          .c_str()) == 0);
+  const auto got = work.run("results runs");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("runs/study is damaged in 1 place"));
+  CHECK_THAT(got.out, Contains("study"));
+}
+
+TEST_CASE("a run that names another process as its parent trains nothing") {
+  const Workplace work;
+  const auto train = [&](const std::string& before) {
+    return work.run(Workplace::train("--train.steps 2 --out run"), before);
+  };
+  const auto refused = train("env KAPPASCOPE_PARENT=1");
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.err, Contains("the study that started this run has ended"));
+  CHECK_FALSE(fs::exists(work.path() / "run"));
+  CHECK(train("env KAPPASCOPE_PARENT=x").status == 1);
+  // The shell gives its place to the program, whose parent is the shell's.
+  CHECK(train("env -u KAPPASCOPE_PARENT").status == 0);
 }
 
 TEST_CASE("what a kill leaves of a run that was being made is not in its sweep's way") {

@@ -132,7 +132,11 @@ int run_compare(const Arguments& arguments) {
   if (control.empty()) control = default_control(stored, runs);
   auto result = study::summarise(runs, {control}, metrics);
   if (result.comparisons.empty()) {
-    throw UsageError("there is nothing to compare: all runs are of arm '" + control + "'");
+    const bool alone =
+        std::ranges::all_of(runs, [&](const auto& run) { return run.arm == control; });
+    throw UsageError("there is nothing to compare: " +
+                     (alone ? "all runs are of arm '" + control + "'"
+                            : "no arm shares a condition with '" + control + "'"));
   }
   std::string family = "of these comparisons";
   for (const auto& study : stored) {

@@ -9,6 +9,7 @@
 #include "cli/json_line.h"
 #include "cli/say.h"
 #include "core/atomic_file.h"
+#include "core/printable.h"
 #include "kappascope/core/error.h"
 #include "lab/cli/commands/commands.h"
 #include "lab/report/markdown.h"
@@ -79,7 +80,12 @@ int run_results(const Arguments& arguments) {
   }
   std::vector<study::StudyResult> results;
   results.reserve(folders.size());
-  for (const auto& folder : folders) results.push_back(study::read_result(folder));
+  std::vector<fs::path> stored;
+  for (const auto& folder : folders) {
+    results.push_back(study::read_result(folder));
+    stored.push_back(fs::path(folder) / "study");
+  }
+  const bool damaged = warn_of_damage(stored);
   if (merge && fs::exists(json_file)) results = merged(std::move(results), json_file);
   if (!definitions.empty()) {
     for (auto& result : results) {
@@ -98,11 +104,11 @@ int run_results(const Arguments& arguments) {
   if (values["json"].as<bool>()) {
     print_json_text(study::results_json(results));
   } else if (out.empty()) {
-    say("{}", page);
+    say("{}", Lines{page});
   } else {
     say("{}\n", (fs::path(out) / "RESULTS.md").string());
   }
-  return 0;
+  return damaged ? 1 : 0;
 }
 
 }  // namespace kappascope::cli
