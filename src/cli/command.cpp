@@ -16,6 +16,7 @@
 #include "core/atomic_file.h"
 #include "core/closest.h"
 #include "core/ini.h"
+#include "core/printable.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::cli {
@@ -132,7 +133,8 @@ void check_output(const std::filesystem::path& file,
 
 bool parse(const Arguments& arguments, const Usage& usage, po::variables_map& values) {
   if (const auto help = help_asked(arguments)) {
-    say("{}", help->empty() || usage.groups.empty() ? help_text(usage) : help_text(usage, *help));
+    say("{}",
+        Lines{help->empty() || usage.groups.empty() ? help_text(usage) : help_text(usage, *help)});
     return false;
   }
   po::positional_options_description positional;

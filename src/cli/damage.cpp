@@ -6,7 +6,6 @@
 
 #include "cli/command.h"
 #include "core/notice.h"
-#include "core/printable.h"
 #include "store/check.h"
 
 namespace kappascope::cli {
@@ -24,9 +23,9 @@ bool warn_of_damage(const std::vector<std::filesystem::path>& runs) {
     notice(
         "kappascope: warning: {} is damaged in {} and read without: {}{}; "
         "`kappascope check` lists them\n",
-        printable(run.string()),
+        run.string(),
         damage.size() == 1 ? "1 place" : fmt::format("{} places", damage.size()),
-        printable(shown),
+        shown,
         damage.size() > kShown ? "; ..." : "");
   }
   return any;

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "core/notice.h"
-#include "core/printable.h"
 #include "kappascope/core/error.h"
 
 namespace kappascope::cli {
@@ -17,7 +16,7 @@ namespace {
 
 int failed(const std::string& message, int status) noexcept {
   try {
-    notice("kappascope: error: {}\n", printable(message));
+    notice("kappascope: error: {}\n", message);
   } catch (...) {
     std::fputs("kappascope: error: not enough memory\n", stderr);
   }

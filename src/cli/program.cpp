@@ -7,6 +7,7 @@
 
 #include "cli/say.h"
 #include "core/closest.h"
+#include "core/printable.h"
 #include "core/version.h"
 #include "kappascope/core/error.h"
 
@@ -40,7 +41,7 @@ void print_help(const std::vector<CommandGroup>& groups) {
   }
   say("\n`kappascope COMMAND --help` explains a command. Results go to stdout, everything else to\n"
       "stderr. Exit status: 0 success, 1 error, 2 wrong usage, 130 interrupted");
-  for (const auto& group : groups) say("{}", group.statuses);
+  for (const auto& group : groups) say("{}", Lines{group.statuses});
   say(".\n");
 }
 

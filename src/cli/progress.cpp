@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "core/notice.h"
-#include "core/printable.h"
 #include "core/time.h"
 
 namespace kappascope::cli {
@@ -36,7 +35,7 @@ void ProgressLine::show(const std::string& text, bool last) {
   constexpr double kLogSeconds = 5;
   if (terminal_) {
     std::fputs("\r\033[K", stderr);
-    notice("{}", printable(text));  // one line, which the next one replaces
+    notice("{}", text);
     std::fflush(stderr);
     open_ = true;
     if (last) close();

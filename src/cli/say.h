@@ -9,12 +9,11 @@
 
 namespace kappascope::cli {
 
-/// Prints formatted text on standard output, with nothing in its lines that a terminal would obey:
-/// names and messages in it may come from a stranger's files. Line breaks stay: a value that must
-/// not begin a line of its own passes printable() first.
+/// Prints printable_format() on standard output: names and messages may come from a stranger's
+/// files.
 template <typename... Values>
-void say(fmt::format_string<Values...> text, Values&&... values) {
-  fmt::print("{}", printable_lines(fmt::format(text, std::forward<Values>(values)...)));
+void say(fmt::format_string<Shown<Values>...> text, Values&&... values) {
+  fmt::print("{}", printable_format(text, std::forward<Values>(values)...));
 }
 
 }  // namespace kappascope::cli

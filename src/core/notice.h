@@ -11,11 +11,11 @@
 namespace kappascope {
 
 /// Tells the user something on stderr. A terminal that is gone or a full disk behind it is no
-/// error: what goes on does not depend on being told about, and a destructor may tell too. A
-/// terminal obeys nothing in its lines (printable_lines()).
+/// error: what goes on does not depend on it, and a destructor may call this too. A value that is
+/// text begins no line and holds nothing that a terminal obeys (printable_format()).
 template <typename... Values>
-void notice(fmt::format_string<Values...> message, Values&&... values) {
-  const auto text = printable_lines(fmt::format(message, std::forward<Values>(values)...));
+void notice(fmt::format_string<Shown<Values>...> message, Values&&... values) {
+  const auto text = printable_format(message, std::forward<Values>(values)...);
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
 

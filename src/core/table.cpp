@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/printable.h"
 #include "core/wrap.h"
 
 namespace kappascope {
@@ -23,8 +24,9 @@ std::vector<bool> breaks_of(const std::vector<std::size_t>& widths, std::size_t 
 
 }  // namespace
 
-std::string table_text(const Rows& rows, std::size_t width) {
+std::string table_text(Rows rows, std::size_t width) {
   if (rows.empty()) return "";
+  for (auto& row : rows) std::ranges::transform(row, row.begin(), printable);
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i)

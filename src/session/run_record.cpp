@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/notice.h"
-#include "core/printable.h"
 #include "core/require.h"
 #include "kappascope/core/error.h"
 
@@ -153,7 +152,7 @@ bool RunRecord::try_to_write() {
   }
   if (failed_before)
     notice("kappascope: {} is written again{}\n",
-           printable(run_->dir().string()),
+           run_->dir().string(),
            dropped_ ? fmt::format(", without steps {} to {}", dropped_->first, dropped_->second)
                     : "; nothing is missing");
   held_.clear();
@@ -175,7 +174,7 @@ void RunRecord::write() {
   const bool went_well = delay_ == 0;
   if (!try_to_write() && went_well)
     notice("kappascope: nothing can be stored: {}; training goes on, and it is tried again\n",
-           printable(why_));
+           why_);
 }
 
 void RunRecord::write_now() {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/notice.h"
-#include "core/printable.h"
 #include "core/require.h"
 #include "core/time.h"
 #include "kappascope/core/error.h"
@@ -66,7 +65,7 @@ void Session::grant_windows() {
   for (const auto& [kind, message] : probes_->grant_windows(progress(step_ - first_step_))) {
     event(kind, message, step_);
     // One line: another probe's setting is the same.
-    if (!std::exchange(budget_reported_, true)) notice("kappascope: {}\n", printable(message));
+    if (!std::exchange(budget_reported_, true)) notice("kappascope: {}\n", message);
   }
 }
 
@@ -77,7 +76,7 @@ void Session::report_nothing_measured() {
   if (why.empty()) return;
   const auto text = "no window of this run was measured: " + why;
   event("nothing_measured", text);
-  notice("kappascope: {}\n", printable(text));
+  notice("kappascope: {}\n", text);
 }
 
 // One line for a step.
@@ -87,7 +86,7 @@ void Session::report_failures(const store::Snapshot& snapshot) const {
   const auto more = std::ranges::count_if(snapshot.events, is_failure) - 1;
   notice("kappascope: step {}: {}{}\n",
          snapshot.step,
-         printable(first->message),
+         first->message,
          more > 0 ? fmt::format(" (and {} more, which the run's events name)", more) : "");
 }
 
@@ -203,7 +202,7 @@ void Session::report_alarms() const {
   if (options_.alarms.on_alarm) {
     options_.alarms.on_alarm(raised_);
   } else {
-    notice("kappascope: {}\n", printable(in_words(raised_)));
+    notice("kappascope: {}\n", in_words(raised_));
   }
 }
 

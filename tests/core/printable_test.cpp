@@ -62,6 +62,16 @@ TEST_CASE("the lines of a text stay lines") {
   CHECK(printable_lines("a\x1b[2J\r\nb\u202E\n") == "a\\x1b[2J \nb\\xe2\\x80\\xae\n");
 }
 
+TEST_CASE("a value that is text begins no line, unless it is lines") {
+  using kappascope::Lines;
+  using kappascope::printable_format;
+  const std::string text = "a\nb\x1b";
+  CHECK(printable_format("{:.1f}\n{}\n", 2.0, text) == "2.0\na b\\x1b\n");
+  CHECK(printable_format("{:<7}|{:>3}", text.c_str(), "\n") == "a b\\x1b|   ");
+  CHECK(printable_format("{}", Lines{text + "\n"}) == "a\nb\\x1b\n");
+  CHECK(printable_format("{}", text.substr(0, 2)) == "a ");
+}
+
 TEST_CASE("bytes that are no UTF-8 are printed as numbers") {
   CHECK(printable("\xff") == "\\xff");
   CHECK(printable("\xc3") == "\\xc3");           // ends early

@@ -50,13 +50,13 @@ int run_advise(const Arguments& arguments) {
       if (json) {
         print_json_text(reports::to_json(found, alone ? "" : run.string()));
       } else if (alone) {
-        say("{}", reports::to_text(found));
+        say("{}", Lines{reports::to_text(found)});
       } else {
-        say("{}\n{}\n", printable(run.string()), reports::to_text(found));
+        say("{}\n{}\n", run.string(), Lines{reports::to_text(found)});
       }
     } catch (const Error& error) {
       if (alone) throw;
-      notice("kappascope: error: {}\n", printable(error.what()));
+      notice("kappascope: error: {}\n", error.what());
       ++without;
     }
   }

@@ -10,7 +10,6 @@
 #include "cli/json_line.h"
 #include "cli/program.h"
 #include "cli/say.h"
-#include "core/printable.h"
 
 namespace kappascope::cli {
 namespace {
@@ -48,12 +47,12 @@ std::string places(std::size_t count) {
 
 void print_text(const std::string& run, const Checked& found) {
   say("{}: {}; {} rows{}, {}\n",
-      printable(run),
+      run,
       found.damage.empty() ? "whole" : "DAMAGED in " + places(found.damage.size()),
       found.store.rows,
       found.store.checksums ? "" : " without checksums (written before version 0.2)",
       checkpoints_text(found.checkpoints));
-  for (const auto& what : found.damage) say("  {}\n", printable(what));
+  for (const auto& what : found.damage) say("  {}\n", what);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -61,16 +62,16 @@ std::string date(std::string created) {
 }
 
 std::vector<std::string> cells_of(const std::string& run, const Row& row) {
-  return {printable(run),
-          printable(row.state),
-          printable(date(row.created)),
+  return {run,
+          row.state,
+          date(row.created),
           std::isnan(row.seconds) ? "-" : format_seconds(row.seconds),
           std::to_string(row.steps),
           cell(row.loss),
           cell(row.test_loss),
           steps_cell(row.slowest),
           kappa_cell(row.worst_kappa),
-          printable(row.label) + (layer_of(row).empty() ? "" : "; " + printable(layer_of(row)))};
+          row.label + (layer_of(row).empty() ? "" : "; " + layer_of(row))};
 }
 
 Json status(const reports::RunSummary::Worst& worst) {
@@ -157,16 +158,16 @@ int run_runs(const Arguments& arguments) {
         notice(
             "kappascope: warning: {} is damaged and read without what is; see "
             "`kappascope check {}`\n",
-            printable(path.string()),
-            printable(path.string()));
+            path.string(),
+            path.string());
       }
     } catch (const std::exception& error) {
       if (json) print_json(Json{{"run", path.string()}, {"error", error.what()}});
-      notice("kappascope: error: {}\n", printable(error.what()));
+      notice("kappascope: error: {}\n", error.what());
       ++broken;
     }
   }
-  if (rows.size() > 1) say("{}", table_text(rows, terminal_width()));
+  if (rows.size() > 1) say("{}", Lines{table_text(std::move(rows), terminal_width())});
   if (found.empty()) notice("no runs in {}\n", dir);
   return broken > 0 ? 1 : 0;
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kappascope/store/run.h"
 #include "support/catch.h"
@@ -21,9 +22,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Clears the screen, rings, writes a title, ends in C1's CSI, and turns what follows around.
-const std::string kHostile =
+const std::string kControls =
     "\x1b[2J\a\x1b]0;t\x1b\\\xc2\x9b"
     "31m\r\u202E\u2066";
+/// The same, and begins a line with the program's own words.
+const std::string kHostile = kControls + "\nkappascope: error";
 
 /// The place of the first character that a terminal obeys; line breaks are ours.
 std::size_t obeyed(std::string_view text) {
@@ -36,14 +39,15 @@ std::size_t obeyed(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Writes what `from` holds as the run `to`, every text of it hostile.
+/// Writes what `from` holds as the run `to`, every text of it hostile, its arm named like `to`.
 void copy_hostile(const fs::path& from, const fs::path& to) {
   const store::RunReader read(from);
   store::Facts facts;
   for (const auto& [key, value] : read.facts()) {
     if (key == "state" || key == "journal_mode") continue;
     const bool is_needed = key == "config" || key == "created" || key == "steps";
-    facts.emplace_back(key, is_needed ? value : value + kHostile);
+    const auto arm = key == "label" ? to.filename().string() : "";
+    facts.emplace_back(key, is_needed ? value : value + arm + kHostile);
   }
   facts.emplace_back("note", kHostile);
   facts.emplace_back(kHostile, kHostile);
@@ -63,6 +67,11 @@ void copy_hostile(const fs::path& from, const fs::path& to) {
   writer.set_state("finished");
 }
 
+/// No failure of the program itself is allowed, so that its words come from the texts alone.
+void check_lines(const Output& got) {
+  CHECK_THAT("\n" + got.out + "\n" + got.err, !Contains("\nkappascope: error"));
+}
+
 void check_text(const Output& got) {
   CHECK(got.out.substr(std::min(got.out.size(), obeyed(got.out)), 40) == "");
   CHECK(got.err.substr(std::min(got.err.size(), obeyed(got.err)), 40) == "");
@@ -77,35 +86,24 @@ TEST_CASE("no command sends a terminal what a run's texts would have it do") {
   copy_hostile(work.path() / "plain", runs / "a");
   copy_hostile(work.path() / "plain", runs / "b");
   fs::copy(work.path() / "plain/checkpoints", runs / "a/checkpoints");
-  for (const std::string command : {"runs runs",
-                                    "check runs/a",
-                                    "advise runs/a",
-                                    "advise runs",
-                                    "report runs --out page.html",
-                                    "compare runs/a runs/b",
-                                    "spectrum runs/a --top 1 --rows 20",
-                                    "verify P-L2e --run runs/a",
-                                    "annotate runs/a --note x",
-                                    "train --resume runs/a --train.steps 44"}) {
-    CAPTURE(command);
-    check_text(work.run(command));
-  }
-  // Nor does a name begin a line of its own.
-  {
-    auto writer = store::RunWriter::create(runs / "c", {});
-    store::Scalar scalar{
-        .layer = "x\nkappascope: error", .value = 2, .status = store::Status::kResolved};
-    for (const char* name : {"kappa/sigma", "kappa/second_moment"}) {
-      scalar.name = name;
-      writer.write({.step = scalar.name == "kappa/sigma" ? 0 : 1, .scalars = {scalar}});
-    }
-    writer.set_state("finished");
-  }
-  for (const std::string command : {"advise runs/c", "runs runs/c", "check runs/c"}) {
+  for (const std::string& command :
+       std::vector<std::string>{"runs runs",
+                                "check runs/a",
+                                "advise runs/a",
+                                "advise runs",
+                                "report runs --out page.html",
+                                "compare runs/a runs/b",
+                                "spectrum runs/a --top 1 --rows 20",
+                                "verify P-L2e --run runs/a",
+                                "annotate runs/a --note x",
+                                "annotate runs/b --label '" + kHostile + "'",
+                                "runs runs",
+                                "train --resume runs/a --train.steps 44"}) {
     CAPTURE(command);
     const auto got = work.run(command);
-    CHECK_THAT("\n" + got.out + "\n" + got.err, !Contains("\nkappascope: error"));
-    if (command == "advise runs/c") CHECK_THAT(got.out, Contains("x kappascope: error"));
+    check_text(got);
+    check_lines(got);
+    if (command == "advise runs/a") CHECK_THAT(got.out, Contains(" kappascope: error"));
   }
   // Damage names what it finds.
   REQUIRE(std::system(("sqlite3 '" + (runs / "b/run.sqlite").string() +
@@ -123,11 +121,14 @@ TEST_CASE("JSON of hostile texts is JSON, and has them as they are") {
   REQUIRE(work.run(Workplace::train("--train.steps 12 --out plain")).status == 0);
   const auto name = std::string("turned\u202E");
   for (const auto* run : {"a", "b"}) copy_hostile(work.path() / "plain", work.path() / name / run);
+  fs::copy(work.path() / "plain/checkpoints", work.path() / name / "a/checkpoints");
   const auto quoted = " '" + name + "'";
   for (const std::string& command : {"runs" + quoted,
                                      "advise" + quoted,
                                      "advise '" + name + "/a'",
                                      "check '" + name + "/a'",
+                                     "compare '" + name + "/a' '" + name + "/b'",
+                                     "spectrum '" + name + "/a' --top 1 --rows 20 --no-store",
                                      "verify P-L2e --run '" + name + "/a'"}) {
     CAPTURE(command);
     std::istringstream lines(work.run(command + " --json").out);
@@ -145,8 +146,8 @@ TEST_CASE("JSON of hostile texts is JSON, and has them as they are") {
 TEST_CASE("no command sends a terminal what its own words, a file or a study would have it do") {
   const Workplace work;
   testing::write_bytes(work.path() / "study.ini",
-                       "[data]\npath = data\n[study]\nseeds = 1\nmetrics = loss/te" + kHostile +
-                           "\n[arms]\nx" + kHostile + " = model.bias=none\n");
+                       "[data]\npath = data\n[study]\nseeds = 1\nmetrics = loss/te" + kControls +
+                           "\n[arms]\nx" + kControls + " = model.bias=none\n");
   const auto quoted = " '" + kHostile + "'";
   for (const std::string& command : {std::string("sweep study.ini --list"),
                                      "runs" + quoted,

@@ -118,7 +118,7 @@ void report_failures(const std::vector<study::RunFailure>& failures) {
     const auto named = std::min(std::ssize(names), kNamed);
     notice("kappascope: {}{}{} failed: {}\n",
            names.size() == 1 ? "" : fmt::format("{} runs, ", names.size()),
-           fmt::join(names.begin(), names.begin() + named, ", "),
+           fmt::format("{}", fmt::join(names.begin(), names.begin() + named, ", ")),
            std::ssize(names) > named ? fmt::format(" and {} more,", std::ssize(names) - named) : "",
            why);
   }

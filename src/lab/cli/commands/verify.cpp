@@ -12,6 +12,7 @@
 #include "cli/say.h"
 #include "core/closest.h"
 #include "core/notice.h"
+#include "core/printable.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run.h"
 #include "lab/cli/commands/commands.h"
@@ -87,7 +88,8 @@ void print_explanation(const theory::Claim& claim, const std::optional<theory::V
   const auto& all = theory::all_claims();
   const auto corrected = std::find_if(
       all.begin(), all.end(), [&](const auto& other) { return other.id == claim.id + "'"; });
-  say("{}\n", theory::explain(claim, verdict, corrected == all.end() ? nullptr : &*corrected));
+  say("{}\n",
+      Lines{theory::explain(claim, verdict, corrected == all.end() ? nullptr : &*corrected)});
 }
 
 std::vector<Decided> decide(const std::vector<const theory::Claim*>& claims,
@@ -108,10 +110,10 @@ void print_table(const std::vector<Decided>& decided) {
   std::map<theory::Outcome, int> counts;
   for (const auto& [claim, verdict] : decided) {
     ++counts[verdict.outcome];
-    if (!claim->needs_run) say("{}", theory::table_row(*claim, verdict));
+    if (!claim->needs_run) say("{}", Lines{theory::table_row(*claim, verdict)});
   }
   for (const auto& [claim, verdict] : decided) {
-    if (claim->needs_run) say("\n{}", theory::brief(*claim, verdict));
+    if (claim->needs_run) say("\n{}", Lines{theory::brief(*claim, verdict)});
   }
   std::string sum;
   for (const auto& [outcome, count] : counts) {
@@ -221,7 +223,7 @@ int run_verify(const Arguments& arguments) {
       if (values["json"].as<bool>()) {
         print_json_text(theory::verdict_json(*claim, verdict));
       } else {
-        say("{}\n", theory::brief(*claim, verdict));
+        say("{}\n", Lines{theory::brief(*claim, verdict)});
       }
     }
   }

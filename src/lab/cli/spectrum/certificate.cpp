@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "cli/say.h"
+#include "core/printable.h"
 
 namespace kappascope::cli {
 namespace {
@@ -56,12 +57,12 @@ double learning_rate_at(const store::RunReader& run, int64_t step) {
 void print_certificate(const SpectrumResult& result) {
   const auto& found = result.pairs.value;
   say("{}",
-      linalg::certificate(found,
-                          {.max_products = "--max-products",
-                           .tolerance = "--tolerance",
-                           .both_ends = "--which both",
-                           .find_repeated = "--find-repeated",
-                           .certify = "--certify"}));
+      Lines{linalg::certificate(found,
+                                {.max_products = "--max-products",
+                                 .tolerance = "--tolerance",
+                                 .both_ends = "--which both",
+                                 .find_repeated = "--find-repeated",
+                                 .certify = "--certify"})});
   if (found.eigenvalues.size() == 0) return;
   say("Products are in {} ({}), good to about {:.1g}; asked for was {:.1g}.\n",
       result.type,

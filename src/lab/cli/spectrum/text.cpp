@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/say.h"
+#include "core/printable.h"
 #include "lab/cli/spectrum/certificate.h"
 #include "lab/cli/spectrum/density.h"
 #include "lab/cli/spectrum/operators.h"
@@ -78,10 +79,9 @@ void print_batches(const SpectrumRequest& request, const curvature::SampledEigen
         sampled.overlap.col(i).mean());
   }
   say("A batch sees the largest eigenvalue too large and the smallest too small; the bias is that "
-      "of a batch against the distribution of the data.\n{}",
-      sampled.certified ? ""
-                        : "Not every value of every batch is certified to be that of its rank; ask "
-                          "with --certify.\n");
+      "of a batch against the distribution of the data.\n");
+  if (sampled.certified) return;
+  say("Not every value of every batch is certified to be that of its rank; ask with --certify.\n");
 }
 
 void print_top_eigenvalue(double asked, const curvature::TopEigenvalue& top) {
@@ -120,7 +120,7 @@ void print_text(const SpectrumRequest& request, const SpectrumResult& result) {
         linalg::to_string(trace.status),
         trace.products);
   }
-  if (result.density) say("{}", density_text(result.density->value, request.density_out));
+  if (result.density) say("{}", Lines{density_text(result.density->value, request.density_out)});
 }
 
 }  // namespace kappascope::cli

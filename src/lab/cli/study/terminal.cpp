@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "cli/progress.h"
 #include "cli/say.h"
@@ -34,7 +35,7 @@ std::string conclusion(const Comparison& c) {
 
 std::vector<std::string> row_of(const Comparison& c) {
   const auto& d = c.difference;
-  return {printable(c.arm),
+  return {c.arm,
           number(c.arm_median, "{:.6g}"),
           number(d.mean, "{:+.3g}"),
           std::isnan(d.lower) ? "-" : fmt::format("{:+.3g} to {:+.3g}", d.lower, d.upper),
@@ -46,11 +47,10 @@ std::vector<std::string> row_of(const Comparison& c) {
 void print_left_out(const Comparison& c) {
   if (c.difference.left_out > 0) {
     say("  {}: pairs left out: {} (a run diverged, or a value is unusable)\n",
-        printable(c.arm),
+        c.arm,
         c.difference.left_out);
   }
-  if (c.unpaired > 0)
-    say("  {}: runs without a partner of the same seed: {}\n", printable(c.arm), c.unpaired);
+  if (c.unpaired > 0) say("  {}: runs without a partner of the same seed: {}\n", c.arm, c.unpaired);
 }
 
 }  // namespace
@@ -63,12 +63,12 @@ void print_comparisons(const std::vector<Comparison>& comparisons) {
     say("\n{}{}{}: median of {} {}\n",
         first->metric,
         first->condition.empty() ? "" : ", ",
-        printable(first->condition),
-        printable(first->control),
+        first->condition,
+        first->control,
         number(first->control_median, "{:.6g}"));
     Rows rows = {{"arm", "median", "difference", "95 % interval", "pairs", "p (Holm)", ""}};
     std::transform(first, last, std::back_inserter(rows), row_of);
-    say("{}", table_text(rows, terminal_width()));
+    say("{}", Lines{table_text(std::move(rows), terminal_width())});
     std::for_each(first, last, print_left_out);
     first = last;
   }

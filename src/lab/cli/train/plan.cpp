@@ -6,6 +6,7 @@
 #include "cli/json_line.h"
 #include "cli/say.h"
 #include "core/memory.h"
+#include "core/printable.h"
 #include "kappascope/core/error.h"
 #include "kappascope/linalg/lanczos.h"
 
@@ -89,7 +90,7 @@ void print_plan(const Settings& settings, const PlanRequest& request, bool as_js
   if (as_json) {
     print_json(to_json(plan));
   } else {
-    say("{}", to_text(plan));
+    say("{}", Lines{to_text(plan)});
   }
 }
 
