@@ -209,6 +209,32 @@ TEST_CASE("nothing can be written") {
   CHECK(head->body.empty());
 }
 
+TEST_CASE("a request for the events' header ends at once and holds no place of a page") {
+  const TemporaryFolder folder;
+  store::RunWriter::create(folder / "a", {}).write(row(0));
+  const Serving serving({folder / "a"});
+  const auto version = version_of(serving.get(serving.path()).body);
+  for (int i = 0; i < 40; ++i) {
+    auto client = serving.client();
+    client.set_read_timeout(kPatience);
+    const auto head = client.Head(serving.path() + "events?since=" + version);
+    REQUIRE(head);
+    CHECK(head->status == 200);
+    CHECK(head->body.empty());
+  }
+  Listener listener(serving, "0");
+  CHECK(listener.hears({"loss"}));
+}
+
+TEST_CASE("each server has a token of its own, which another does not accept") {
+  const TemporaryFolder folder;
+  store::RunWriter::create(folder / "a", {});
+  const Serving one({folder / "a"}), other({folder / "a"});
+  CHECK(one.path() != other.path());
+  CHECK(one.get(other.path()).status == 403);
+  CHECK(other.get(other.path()).status == 200);
+}
+
 TEST_CASE("rows arrive at a page that is open, and so does the end of the run") {
   const TemporaryFolder folder;
   auto writer = store::RunWriter::create(folder / "a", {});

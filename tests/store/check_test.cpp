@@ -9,6 +9,7 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/store/export.h"
+#include "store/database/connection.h"
 #include "store/fixture.h"
 #include "support/catch.h"
 #include "support/mutations.h"
@@ -220,4 +221,16 @@ TEST_CASE("no trigger and no view of a stranger's file is run") {
   change(scratch.path(),
          "ALTER TABLE verdicts RENAME TO kept; CREATE VIEW verdicts AS SELECT * FROM kept");
   CHECK_THROWS_AS(RunReader(scratch.path()).verdicts(), Error);
+}
+
+TEST_CASE("a connection runs no view of a stranger's file and keeps its schema") {
+  const TemporaryFolder scratch;
+  make_run(scratch.path());
+  change(scratch.path(), "CREATE VIEW seen AS SELECT * FROM facts");
+  auto sql = connect(scratch / "run.sqlite");
+  CHECK_THROWS_WITH(sql.exec("SELECT * FROM seen"), Contains("view"));
+  CHECK_NOTHROW(sql.exec("SELECT * FROM facts"));
+  // Defensive: the schema is written by statements that declare something, and by nothing else.
+  sql.exec("PRAGMA writable_schema = ON");
+  CHECK_THROWS_WITH(sql.exec("DELETE FROM sqlite_schema"), Contains("may not be modified"));
 }

@@ -85,6 +85,21 @@ TEST_CASE("no member of an npz leads out of the folder that it is unpacked in") 
   }
 }
 
+TEST_CASE("no name of a run among several leads out of the folder either") {
+  const TemporaryFolder scratch;
+  RunWriter::create(scratch / "run", {})
+      .write({.step = 1, .scalars = {{.name = "user/x", .layer = "../a", .value = 1}}});
+  const RunReader run(scratch / "run");
+  export_npz({{"../../b", &run}, {"/c", &run}, {"d@e", &run}}, scratch / "runs.npz");
+  const auto members = unzip(scratch / "runs.npz");
+  for (const char* name : {"runs/%2E%2E/%2E%2E/b/user/x@../a",
+                           "runs/%2Fc/user/x@../a",
+                           "runs/d%40e/user/x@../a"}) {
+    CAPTURE(name);
+    CHECK(members.count(std::string(name) + ".value.npy") == 1);
+  }
+}
+
 TEST_CASE("series whose names and layers read alike are members of an npz of their own") {
   const TemporaryFolder scratch;
   RunWriter::create(scratch / "run", {})

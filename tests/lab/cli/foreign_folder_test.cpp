@@ -62,6 +62,35 @@ TEST_CASE("a sweep on somebody else's folder writes nothing outside it") {
   }
 }
 
+TEST_CASE("neither the result of a sweep nor its page goes through a link") {
+  for (const std::string name : {"RESULTS.md", "study", ".study.new"}) {
+    CAPTURE(name);
+    const Workplace work;
+    write_study(work);
+    const auto elsewhere = work.path() / "elsewhere";
+    if (name == "RESULTS.md") {
+      write_bytes(elsewhere, kStart);
+    } else {
+      fs::create_directory(elsewhere);
+      write_bytes(elsewhere / "run.sqlite", kStart);
+    }
+    fs::create_symlink(elsewhere, work.path() / "received" / name);
+    const auto got = work.run("sweep study.ini --out received");
+    // What a result is made in is removed first: the link alone goes.
+    const bool is_ours = name == ".study.new";
+    CHECK(got.status == (is_ours ? 0 : 1));
+    CHECK(fs::exists(work.path() / "received" / kRun) == is_ours);
+    if (!is_ours) CHECK_THAT(got.err, Contains(name));
+    CHECK(slurp(fs::is_directory(elsewhere) ? elsewhere / "run.sqlite" : elsewhere) == kStart);
+    if (is_ours) {
+      CHECK_FALSE(fs::exists(fs::symlink_status(work.path() / "received" / name)));
+      const auto again = work.run("results received --out elsewhere");
+      CHECK(again.status == 0);
+      CHECK(slurp(elsewhere / "run.sqlite") == kStart);
+    }
+  }
+}
+
 TEST_CASE("a pipe in somebody else's folder is not waited for") {
   for (const std::string name : {"run.sqlite", "run.sqlite-wal", "writer.lock", "checkpoints"}) {
     CAPTURE(name);

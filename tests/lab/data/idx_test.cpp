@@ -12,6 +12,7 @@
 #include "kappascope/core/error.h"
 #include "lab/data/images.h"
 #include "support/catch.h"
+#include "tensor/allocations.h"
 
 using namespace kappascope;
 using Catch::Contains;
@@ -78,8 +79,10 @@ TEST_CASE("a packed set that unpacks to far more than data do is refused before 
   gzwrite(out, noise.data(), static_cast<unsigned>(noise.size()));
   gzclose(out);
   fs::remove(folder.path() / "train-images-idx3-ubyte");
+  const tensor::Allocations taken;
   CHECK_THROWS_WITH(data::open_images(folder.path(), data::Split::kTrain),
                     Contains("over 100 times its size") && Contains(".gz"));
+  CHECK(taken.peak() < 1'000'000);
   // CIFAR has no header that announces anything: it is refused while it is read.
   const auto records = folder.path() / "cifar";
   fs::create_directories(records);

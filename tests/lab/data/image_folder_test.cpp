@@ -16,6 +16,7 @@
 #include "support/catch.h"
 #include "support/idx.h"
 #include "support/picture.h"
+#include "tensor/allocations.h"
 
 using namespace kappascope;
 using Catch::Contains;
@@ -199,6 +200,23 @@ TEST_CASE("a JPEG file in the colours of printing is refused by name") {
                     Contains("cannot decode") && Contains("a.jpg"));
 }
 
+TEST_CASE("a JPEG file of more than 500 scans, each a pass over the image, is refused") {
+  const TemporaryFolder folder;
+  const auto first_of_scans = [&](int scans) {
+    const auto table = std::string("\xff\xdb\0\x43\0", 5) + std::string(64, '\1');
+    const std::string frame("\xff\xc2\0\xb\x8\0\x8\0\x8\1\1\x11\0", 13);
+    const auto codes = std::string("\xff\xc4\0\x14\0\1", 6) + std::string(16, '\0');
+    const std::string scan("\xff\xda\0\x8\1\1\0\0\0\0\x7f", 11);
+    auto bytes = "\xff\xd8" + table + frame + codes;
+    for (int i = 0; i < scans; ++i) bytes += scan;
+    testing::write_bytes(folder.path() / "a.jpg", bytes + "\xff\xd9");
+    return data::open_images(folder.path(), data::Split::kTrain, {.size = 8})
+        ->images(torch::tensor({0}));
+  };
+  CHECK(torch::all(first_of_scans(500) == first_of_scans(1)).item<bool>());
+  CHECK_THROWS_WITH(first_of_scans(501), Contains("a.jpg") && Contains("500 scans"));
+}
+
 TEST_CASE("bytes behind the pixels of a JPEG file cost nothing, and a missing end is refused") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "a.jpg";
@@ -268,5 +286,7 @@ TEST_CASE("an image that would take gigabytes is refused by its name and size") 
   testing::write_bytes(folder.path() / "train/0.png",
                        std::string("\x89PNG\r\n\x1a\n\0\0\0\r", 12) + head + checksum +
                            std::string("\0\0\0\x20IDAT", 8) + std::string(100, '\0'));
+  const tensor::Allocations taken;
   CHECK_THROWS_WITH(first_image(1), Contains("0.png is too large: 32768 x 32768 pixels"));
+  CHECK(taken.peak() < 1'000'000);
 }

@@ -102,6 +102,41 @@ TEST_CASE("each outcome has its words, and what could not be measured no number"
   CHECK_THAT(page(tested), Contains("| 5 | 0.001 | 0.004 | holds under a condition |"));
 }
 
+TEST_CASE("no name of a study is a tag, a link or a row of its own") {
+  auto hostile = verdict("P-A", Outcome::kRefuted);
+  const std::string evil = "<script>x</script>[a](javascript:x)\n| b |";
+  for (auto* text : {&hostile.claim,
+                     &hostile.source,
+                     &hostile.statement,
+                     &hostile.verdict.condition,
+                     &hostile.verdict.left,
+                     &hostile.verdict.right})
+    *text = evil;
+  auto result = result_with(hostile);
+  for (auto* text : {&result.name,
+                     &result.data,
+                     &result.steps,
+                     &result.arms[0].arm,
+                     &result.comparisons[0].metric,
+                     &result.comparisons[0].condition,
+                     &result.comparisons[0].arm,
+                     &result.comparisons[0].control})
+    *text = evil;
+  result.command = evil;
+  const auto text = study_markdown({result});
+  // The command is shown as code, indented by four blanks, where nothing is a tag.
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK_FALSE(line.starts_with("| b |"));
+    if (line.starts_with("    ")) continue;
+    // A backslash before it makes a bracket a letter.
+    for (auto at = line.find("\\<"); at != std::string::npos; at = line.find("\\<"))
+      line.erase(at, 2);
+    CHECK_THAT(line, !Contains("<script") && !Contains("](javascript"));
+  }
+}
+
 TEST_CASE("a result of an earlier definition says so at its head") {
   auto old = result_with(verdict("P-A", Outcome::kRefuted));
   CHECK_THAT(study_markdown({old}), !Contains("earlier definition"));

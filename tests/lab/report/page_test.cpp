@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/report/page.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -127,7 +128,9 @@ TEST_CASE("a study's verdicts stand in the ledger, names stay text", "[study]") 
   const std::string evil = "<img src=x onerror=alert(1)>";
   write_study(folder / "s", -0.5, 0.01, {"noise <i>1"});
   for (int seed = 1; seed <= 2; ++seed)
-    write_study_run(folder / "s", {.arm = "a<img>b", .condition = "noise <i>1", .seed = seed});
+    write_study_run(
+        folder / "s",
+        {.arm = "a</script><img>b", .condition = "noise <i>1", .seed = seed, .loss = 0.1 * seed});
   study::StudyResult swept{.name = "sample"};
   swept.verdicts.push_back({.claim = "P-1", .statement = "<b>", .study = "sample"});
   swept.verdicts[0].verdict.outcome = study::Outcome::kRefuted;
@@ -137,7 +140,8 @@ TEST_CASE("a study's verdicts stand in the ledger, names stay text", "[study]") 
   page.erase(page.find(plotly_js()), plotly_js().size());
   CHECK(holds(page, "id=\"ledger\""));
   CHECK(holds(page, "Refuted: P-1 – &lt;b&gt;"));
-  CHECK(holds(page, "a&lt;img&gt;b"));
+  CHECK(holds(page, "a&lt;/script&gt;&lt;img&gt;b"));
+  CHECK(std::ranges::count(data_of(page)["arms"], "a</script><img>b") == 1);
   CHECK(!holds(page, "<img"));
   CHECK(!holds(page, "<i>"));
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/own_files.h"
 #include "core/temporary_folder.h"
 #include "kappascope/store/run.h"
 #include "lab/study/result.h"
@@ -31,7 +32,7 @@ struct StudyRunOptions {
 inline std::filesystem::path write_study_run(const std::filesystem::path& root,
                                              const StudyRunOptions& options = {}) {
   const auto dir =
-      root / (options.arm + "_" + options.condition + "_seed-" + std::to_string(options.seed));
+      root / (folder_name(options.arm) + "_" + options.condition + "_seed-" + std::to_string(options.seed));
   auto run = store::RunWriter::create(
       dir,
       {{"label", options.arm},
