@@ -65,7 +65,7 @@ class Tree:
                       "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"], check=True)
             self.run(["cmake", "--build", "--preset", "release", "--parallel", "2", "--target", *programs], check=True)
         self.tests = {program: self.timed_tests(program) for program in programs}
-        self.lines = self.lines_of_python_tests() if "python" in layers else {}
+        self.lines = self.lines_of_python_tests() if "python" in self.layers else {}
 
     def programs(self):
         return sorted({name for layer in self.layers for name in LAYERS[layer]})

@@ -2,6 +2,7 @@
 """What the model's passes before one update say of it: losses, terms, padding."""
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -52,14 +53,14 @@ class Update:
         scale: by which the loop multiplies it before its backward pass.
         """
         if self._told:
-            return _each(self._told).mean().item(), "told by scope.loss()"
+            return fmean(_numbers(self._told)), "told by scope.loss()"
         if self.roots.found and not self.roots.unclear:
             # Each pass adds its gradient to the others: what is descended is the sum.
-            return _each(self.roots.found).sum().item() / scale, "found: backward() was called on it"
+            return sum(_numbers(self.roots.found)) / scale, "found: backward() was called on it"
         if self._outputs:
-            each = _each(self._outputs)
-            loss = each.sum() * self.split if self._shares else each.mean()
-            return loss.item(), "found: the model's output has it"
+            each = _numbers(self._outputs)
+            loss = sum(each) * self.split if self._shares else fmean(each)
+            return loss, "found: the model's output has it"
         return None, "unknown"
 
     def see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
@@ -112,8 +113,11 @@ class Update:
         )
 
 
-def _each(losses: list[Tensor]) -> Tensor:
-    return torch.stack([plain(loss).float().mean() for loss in losses])
+def _numbers(losses: list[Tensor]) -> list[float]:
+    """A device is waited for once."""
+    if len(losses) == 1 and losses[0].numel() == 1:
+        return [float(plain(losses[0]).item())]
+    return torch.stack([plain(loss).float().mean() for loss in losses]).tolist()
 
 
 def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:
