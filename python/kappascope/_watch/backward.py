@@ -2,7 +2,8 @@
 """What backward() is called on: the loss of a loop that does not tell it.
 
 While a run is open, torch.autograd.backward (which Tensor.backward calls too) is a function that
-notes its argument. Whether the pass reached the watched model, a hook on the model's outputs says.
+notes its argument. Whether the pass reached the watched model, a hook on the model's outputs says; where a
+compiler hides these, the gradients of some of its parameters do.
 """
 
 import threading
@@ -11,16 +12,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _MOST_OUTPUTS = 8  # tensors of an output that are hooked
+_MOST_PARAMETERS = 8  # whose gradients are looked at
 
 
 class Roots:
     """The losses of one update: scalars that backward() was called on, and that reached the model."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module) -> None:
         self._reached = False
+        trained = [p for p in model.parameters() if p.requires_grad]
+        some = trained[:: -(-len(trained) // _MOST_PARAMETERS) or 1]
+        self._parameters = [weakref.ref(p) for p in some]
+        self._before: list[Any] = []
         self.next()
 
     def next(self) -> None:
@@ -45,12 +51,22 @@ class Roots:
 
     def begin(self) -> None:
         self._reached = False
+        self._before = [] if self.called else self._gradients()
 
     def end(self, root: Tensor | None, alone: bool) -> None:
+        if self._before and self._gradients() != self._before:
+            self._reached = True
+        self._before = []
         if not alone or (self._reached and root is None):
             self.unclear = True
         elif self._reached and root is not None:
             self.found.append(root.detach())
+
+
+    def _gradients(self) -> list[Any]:
+        """Other numbers once a backward pass has added to them."""
+        held = [p.grad for ref in self._parameters if (p := ref()) is not None]
+        return [None if grad is None else (id(grad), grad._version) for grad in held]
 
 
 def _tensors_in(output: Any) -> list[Tensor]:

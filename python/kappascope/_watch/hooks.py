@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from . import compiled
 from .._library import Error
 from .ending import watch_ending
 
@@ -27,7 +28,7 @@ class Hook:
         # there is an optimiser, it is there.
         self._unseen = torch.compiler.disable(  # type: ignore[no-untyped-call]
             self._call,
-            reason="kappascope.attach() measures a layer here: compile without fullgraph=True",
+            reason="kappascope.attach() looks here: compile without fullgraph=True",
         )
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
@@ -44,6 +45,31 @@ class Hook:
 
     def __reduce__(self) -> Any:
         return getattr, (contextlib.nullcontext(), "__exit__")
+
+
+class UncompiledHook(Hook):
+    """One that a compiler leaves out."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return None if torch.compiler.is_compiling() else self._unseen(*arguments, **options)
+
+
+class LayerHook(Hook):
+    """One on a layer: in a compiled graph nothing outside of windows, and operators within."""
+
+    def __init__(self, passes: object, layer: int, number: int) -> None:
+        super().__init__(passes, "see", layer)
+        self._layer = layer
+        self._number = number
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            return self._unseen(*arguments, **options)
+        if not compiled.in_window:
+            return None
+        if not compiled.can_be_seen(arguments[1]):
+            return self._unseen(*arguments, **options)
+        return compiled.seen(self._number, self._layer, arguments[1], arguments[2])
 
 
 # It takes any arguments and gives None, and is loaded where this package is not installed.

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .hooks import Hook
+from . import compiled
+from .hooks import LayerHook
 from .layers import Layer, is_frozen
 from .._library import Error, one_line
 from .measured import Measured
@@ -40,10 +41,16 @@ class Passes:
         """Whether a probe wants to see them."""
         self._gradients = False
         self.paused = 0
-        self._seen: dict[str, int] = {}  # passes of a layer in this step that may be recomputed
+        self._seen: dict[str, list[int]] = {}
+        """Passes of a layer in this step that may be recomputed."""
+        self._compiled: dict[int, tuple[str, bool, int]] = {}
+        """Those in a compiled graph: the layer, whether its gradient is wanted, its rows."""
+        self._layers = watched.layers
         self._products = Products(watched, self.are_seen, self._see_product)
+        self._number = compiled.number_of(self)
         self._hooks = [
-            layer.module.register_forward_hook(Hook(self, "see", layer)) for layer in watched.layers
+            layer.module.register_forward_hook(LayerHook(self, i, self._number))
+            for i, layer in enumerate(watched.layers)
         ]
 
     def handles(self) -> list[Any]:
@@ -51,6 +58,7 @@ class Passes:
 
     def want(self, features: bool, gradients: bool) -> None:
         self.features, self._gradients = features, gradients
+        compiled.want(self, features)
 
     def scale_by(self, scaler: Any) -> None:
         """The gradients to come are multiplied by its scale."""
@@ -59,12 +67,14 @@ class Passes:
     def next(self) -> None:
         """A step ended."""
         self._seen.clear()
+        self._compiled.clear()
         self.want(False, False)
 
     def are_seen(self) -> bool:
         return self.features and not self.paused and torch.is_grad_enabled()
 
-    def see(self, layer: Layer, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+    def see(self, index: int, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        layer = self._layers[index]
         self._products.called(layer.name)
         if not (self._update.roots.called or self.paused):
             self._update.roots.see_output(output)
@@ -73,23 +83,48 @@ class Passes:
         if not (isinstance(output, Tensor) and inputs and isinstance(inputs[0], Tensor)):
             self.measured.refuse(layer.name, "it does not take and give one tensor each")
             return
-        bias = getattr(module, "post_gating_bias", None)
-        features, block = seen_of(inputs[0], self._gather)
+        given = self._features_of(layer, inputs[0])
+        if given is not None:
+            name, features, bias, dropped = given
+            trained = not is_frozen(module)
+            self._pass(layer.name, name, features, output, _whole, bias, dropped, trained)
+
+    def see_compiled(self, index: int, features: Tensor, in_graph: bool) -> int:
+        """The same in a compiled graph: the number of the pass, -1 where it is not of training."""
+        layer = self._layers[index]
+        self._products.called(layer.name)
+        if self._update.is_hidden:
+            self._say("the model is compiled in place, which hides its inputs: padding counts as tokens")
+        given = self._features_of(layer, features) if self.features and not self.paused else None
+        if given is None:
+            return -1
+        name, features, bias, dropped = given
+        # The compiler's memory, which it uses again.
+        features = features.clone()
+        number, is_new = self._forward(layer.name, name, features, bias, dropped, in_graph)
+        if is_new:
+            wanted = self._gradients and not is_frozen(layer.module)
+            self._compiled[number] = layer.name, wanted, rows_of(features)
+        return number
+
+    def see_gradient_compiled(self, number: int, gradient: Tensor) -> None:
+        found, wanted, count = self._compiled.pop(number, ("", False, 0))
+        if found:
+            mine = gradient.clone() if wanted else gradient
+            self._backward(found, number, wanted, count, _whole, mine)
+
+    def _features_of(
+        self, layer: Layer, entered: Tensor
+    ) -> tuple[str, Tensor, Tensor | None, float] | None:
+        """What they are called, they themselves, their bias and the share that dropout takes."""
+        features, block = seen_of(entered, self._gather)
         if features is None:
             self.measured.elsewhere(layer.name)
-            return
-        name = layer.name if block is None else block.name(layer.name)
+            return None
+        bias = getattr(layer.module, "post_gating_bias", None)
         dropped = layer.share_dropped(training=True) or 0.0
-        self._pass(
-            layer.name,
-            name,
-            features,
-            output,
-            _whole,
-            of_block(bias, block),
-            dropped,
-            trained=not is_frozen(module),
-        )
+        name = layer.name if block is None else block.name(layer.name)
+        return name, features, of_block(bias, block), dropped
 
     def _see_product(self, name: str, features: Tensor, output: Any, part: Part) -> None:
         if self.are_seen():
@@ -108,47 +143,60 @@ class Passes:
     ) -> None:
         """found: what it was found as; name: what is measured of it; trained: whether its weights
         have a gradient of interest."""
-        if torch._C._current_graph_task_id() >= 0 and self._seen.get(name, 0) > 0:
-            # Activation checkpointing runs the forward pass again within the backward pass. The
-            # reentrant kind ran it without gradients before, and nothing was seen then.
-            self._seen[name] -= 1
+        in_graph = output.requires_grad
+        number, is_new = self._forward(found, name, features, bias, dropout, in_graph)
+        if not (is_new and in_graph):
             return
-        self._seen[name] = self._seen.get(name, 0) + 1
-        mask = self._mask_of(name, features)
-        try:
-            number = self._session.forward(
-                name, features, bias, dropout, mask, output.requires_grad
-            )
-        except RuntimeError as error:
-            raise Error(one_line(error)) from None
-        self.measured.forward(found, output.requires_grad)
-        if not output.requires_grad:
-            return
-        session, wanted, scaler, measured = (
-            self._session,
-            self._gradients and trained,
-            self._scaler,
-            self.measured,
-        )
-        count = rows_of(features)
-        passes = weakref.ref(self)  # a loss that is kept keeps its graph
+        wanted, count = self._gradients and trained, rows_of(features)
+        session, passes = self._session, weakref.ref(self)  # a loss that is kept keeps its graph
 
         def arrived(gradient: Tensor) -> None:
-            measured.backward(found)
-            if not wanted:
+            watching = passes()
+            if watching is None:
                 session.backward(number, None)
-                return
-            scale = 1.0 if scaler is None else float(scaler.get_scale())
-            mine = part(plain(gradient))
-            if rows_of(mine) != count:
-                watching = passes()
-                if watching is not None:
-                    watching._say(f"{name}: its outputs are sharded by rows: no gradient variance")
-                session.backward(number, None)
-                return
-            session.backward(number, mine if scale == 1.0 else mine / scale)
+            else:
+                watching._backward(found, number, wanted, count, part, gradient)
 
         output.register_hook(arrived)
+
+    def _forward(
+        self,
+        found: str,
+        name: str,
+        features: Tensor,
+        bias: Tensor | None,
+        dropout: float,
+        in_graph: bool,
+    ) -> tuple[int, bool]:
+        """The number of the pass, and whether it is not one that was made before."""
+        passed = self._seen.setdefault(name, [])
+        if passed and torch._C._current_graph_task_id() >= 0:
+            # Activation checkpointing runs the forward pass again within the backward pass. The
+            # reentrant kind ran it without gradients before, and nothing was seen then.
+            return passed.pop(), False
+        mask = self._mask_of(name, features)
+        try:
+            number = int(self._session.forward(name, features, bias, dropout, mask, in_graph))
+        except RuntimeError as error:
+            raise Error(one_line(error)) from None
+        passed.append(number)
+        self.measured.forward(found, in_graph)
+        return number, True
+
+    def _backward(
+        self, found: str, number: int, wanted: bool, count: int, part: Part, gradient: Tensor
+    ) -> None:
+        self.measured.backward(found)
+        if not wanted:
+            self._session.backward(number, None)
+            return
+        scale = 1.0 if self._scaler is None else float(self._scaler.get_scale())
+        mine = part(plain(gradient))
+        if rows_of(mine) != count:
+            self._say(f"{found}: its outputs are sharded by rows: no gradient variance")
+            self._session.backward(number, None)
+            return
+        self._session.backward(number, mine if scale == 1.0 else mine / scale)
 
     def _mask_of(self, name: str, features: Tensor) -> Tensor | None:
         mask, note = self._update.mask_of(name, features)

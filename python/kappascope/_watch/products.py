@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .experts import Bank, bank_of, holders, owners
-from .hooks import Hook
+from .compiled import is_compiled_call
+from .hooks import Hook, UncompiledHook
 from .shards import plain
 from .watched import Watched
 
@@ -40,6 +41,8 @@ class Watch(TorchFunctionMode):
     def __init__(self, banks: list[Bank], seen: Seen) -> None:
         super().__init__()
         self.banks = banks
+        self.parts_graphs = False
+        """Whether products in a compiled graph are looked at too, which parts it there."""
         self._seen = seen
         # A compiler would trace it.
         self._observer = torch.compiler.disable(self._observe)  # type: ignore[no-untyped-call]
@@ -50,6 +53,8 @@ class Watch(TorchFunctionMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         out = function(*args, **(kwargs or {}))
+        if torch.compiler.is_compiling() and not self.parts_graphs:
+            return out
         name = getattr(function, "__name__", "")
         if name in _PRODUCTS or name in _PICKS:
             self._observer(name, args, kwargs or {}, out)
@@ -211,6 +216,9 @@ class Products:
     def enter(self, *_: Any) -> None:
         if self._depth == 0 and not (self._watch.banks and self._is_seen()):
             return
+        # A mode around all of a compiled model would be traced.
+        if self._depth == 0 and not self._watch.parts_graphs and is_compiled_call():
+            return
         self._depth += 1
         if self._depth == 1:
             self._watch.__enter__()  # type: ignore[no-untyped-call]
@@ -224,13 +232,14 @@ class Products:
             self._give_held()
 
     def _hook(self, model: nn.Module, banks: list[Bank]) -> None:
-        # A mode around all of a compiled model would be traced.
+        self._watch.parts_graphs |= bool(banks)
+        kind = Hook if banks else UncompiledHook
         for module in owners(banks) if self._compiled else holders(model, banks):
             if id(module) not in self._within:
                 self._within.add(id(module))
                 self.handles += [
-                    module.register_forward_pre_hook(Hook(self, "enter")),
-                    module.register_forward_hook(Hook(self, "leave"), always_call=True),
+                    module.register_forward_pre_hook(kind(self, "enter")),
+                    module.register_forward_hook(kind(self, "leave"), always_call=True),
                 ]
 
     def _product(self, name: str, features: Tensor, output: Tensor, part: Part) -> None:

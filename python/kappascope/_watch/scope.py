@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from . import backward, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
-from .hooks import Hook, close_at_exit, has_hooks, rate_of
+from .hooks import Hook, UncompiledHook, close_at_exit, has_hooks, rate_of
 from .layers import Layer, table_of
 from .._library import Error, one_line
 from .passes import Passes
@@ -71,8 +71,8 @@ class Scope:
         self._scaler = scaler
         self._passes = Passes(session, watched, self._update, scaler, gather, self._say)
         self._handles = [
-            model.register_forward_pre_hook(Hook(self, "_see_inputs"), with_kwargs=True),
-            model.register_forward_hook(Hook(self, "_see_output"), with_kwargs=True),
+            model.register_forward_pre_hook(UncompiledHook(self, "_see_inputs"), with_kwargs=True),
+            model.register_forward_hook(UncompiledHook(self, "_see_output"), with_kwargs=True),
         ]
         self._calls_step = not has_hooks(optimizer)
         self._optimizer: Callable[[], Any] = lambda: None

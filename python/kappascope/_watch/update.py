@@ -23,10 +23,12 @@ class Update:
         self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
         self.split = 1
         """Processes that num_items_in_batch counts the terms of."""
+        self._compiled = getattr(model, "_compiled_call_impl", None) is not None
+        self._entered = False
         self._mask: Tensor | None = None  # of the latest pass
         self._decoder_mask: Tensor | None = None
         self._terms_of_pass = 0.0
-        self.roots = Roots()
+        self.roots = Roots(model)
         self.next()
 
     def next(self) -> None:
@@ -36,6 +38,11 @@ class Update:
         self.terms = 0.0
         """How many terms its loss is the mean over; 0: all rows."""
         self.roots.next()
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a compiler hides the model's inputs."""
+        return self._compiled and not self._entered
 
     @property
     def has_loss(self) -> bool:
@@ -64,6 +71,7 @@ class Update:
         return None, "unknown"
 
     def see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
+        self._entered = True
         self._mask = _mask_in(kwargs, "attention_mask")
         self._decoder_mask = _mask_in(kwargs, "decoder_attention_mask")
         labels = kwargs.get("labels")

@@ -205,14 +205,6 @@ class Traps(Attached):
         out = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         self.assertEqual(out.stdout.strip(), "2")
 
-    def test_one_graph_that_cannot_be_is_refused_by_name(self) -> None:
-        model = Model()
-        scope, _ = self.attach(model)
-        with self.assertRaisesRegex(Exception, r"kappascope.attach\(\) .*without fullgraph=True"):
-            torch.compile(model, fullgraph=True)(batches(1)[0])
-        scope.close()
-        torch._dynamo.reset()
-
     def test_frozen_layers_are_seen_without_their_gradients(self) -> None:
         model = Model()
         for parameter in [*model.embedding.parameters(), *model.layers[0].parameters()]:
