@@ -21,6 +21,8 @@ TEST_CASE("no text makes a tag or a link in Markdown") {
   for (const auto& [text, written] :
        {std::pair("<script>x</script>", "\\<script>x\\</script>"),
         {"<!-- x", "\\<!-- x"},
+        {"<b", "\\<b"},
+        {"<", "<"},
         {"<?php", "\\<?php"},
         {"<javascript:x>", "\\<javascript:x>"},
         {"[x](javascript:y)", "[x]\\(javascript:y)"},

@@ -115,6 +115,18 @@ TEST_CASE("five values are enough to tell a spike by, and four are refused") {
   CHECK_THROWS(find_spikes(loss, options));
 }
 
+TEST_CASE("a fifth of a window of calm values ends a spike, and not one less") {
+  for (const auto calm : {std::size_t{9}, std::size_t{10}}) {
+    CAPTURE(calm);
+    auto loss = calm_loss(301 + calm, 4);
+    loss[300] = 9;
+    const auto spikes = find_spikes(loss);
+    REQUIRE(spikes.size() == 1);
+    CHECK(spikes.front().over == (calm == 10));
+    CHECK(spikes.front().begin == 300);
+  }
+}
+
 TEST_CASE("the share above a multiple of the median before it") {
   std::vector<double> norms(150, 2.0);
   norms[10] = 100;  // before the first window is whole

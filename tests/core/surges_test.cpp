@@ -87,6 +87,15 @@ int most_of(int runs, double chance) {
 
 }  // namespace
 
+TEST_CASE("surges need a window, a factor above 1 and a chance between 0 and 1") {
+  CHECK_NOTHROW(SurgeDetector());
+  CHECK_NOTHROW(SurgeDetector({.window = 41, .factor = 1.001, .false_alarms = 0.999}));
+  CHECK_THROWS_AS(SurgeDetector({.window = 40}), Error);
+  CHECK_THROWS_AS(SurgeDetector({.factor = 1}), Error);
+  for (const double chance : {0.0, 1.0, -0.1, std::nan("")})
+    CHECK_THROWS_AS(SurgeDetector({.false_alarms = chance}), Error);
+}
+
 TEST_CASE("a healthy series has a surge told no more often than its length says") {
   // 20 kinds of series by 5 lengths: less than 1 in 100 that a test like this fails by chance.
   const double stated = SurgeOptions{}.false_alarms;

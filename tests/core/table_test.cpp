@@ -19,6 +19,10 @@ TEST_CASE("columns are aligned, and a row that is too wide goes on below, uncut"
         "  arm      median\n    found\n"
         "  no bias     1.5\n    lower\n"
         "  κ            10\n    x\n");
+  // What goes on below is filled up to the width, and no further.
+  const Rows wide = {{"a long name", "b", "c", "d"}};
+  CHECK(table_text(wide, 11) == "  a long name\n    b  c  d\n");
+  CHECK(table_text(wide, 10) == "  a long name\n    b  c\n    d\n");
   CHECK(table_text({}, 80).empty());
 }
 

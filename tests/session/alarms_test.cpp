@@ -63,6 +63,10 @@ TEST_CASE("κ that changed is told where its intervals lie apart and the factor 
   AlarmsWatch any({.kappa = ChangeOptions{1}});
   any.evaluate(with(0, {kappa(100, 0.01)}));
   CHECK(names(any.evaluate(with(1, {kappa(105, 0.01)}))) == "kappa");
+  AlarmsWatch falls;
+  falls.evaluate(with(0, {kappa(100, 0.5)}));
+  CHECK(falls.evaluate(with(1, {kappa(40, 0.3)})).empty());  // up to 52, where 50 was possible
+  CHECK(names(falls.evaluate(with(2, {kappa(40, 0.2)}))) == "kappa");
 }
 
 TEST_CASE("the effective rank is told by a quarter") {

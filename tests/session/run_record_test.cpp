@@ -86,6 +86,55 @@ TEST_CASE("on a full disk nothing is thrown or lost, and few attempts are made")
   CHECK(store::RunReader(it.folder / "run").events().empty());
 }
 
+TEST_CASE("after the first attempt that failed the next comes a second later") {
+  FullDisk it;
+  it.full = true;
+  it.add(0);
+  it.record.write();
+  const int first = it.refused;
+  CHECK(first > 0);
+  it.now = 0.9;
+  it.record.write();
+  CHECK(it.refused == first);
+  it.now = 1;
+  it.record.write();
+  CHECK(it.refused > first);
+}
+
+TEST_CASE("steps are written when something is measured or time has passed, not each at once") {
+  const TemporaryFolder folder;
+  session::SessionOptions options;
+  options.flush_seconds = 1000;
+  session::Session session(store::RunWriter::create(folder / "run", {}), {}, options);
+  const auto stored = [&] {
+    return store::RunReader(folder / "run").scalars({id::kLossTrain, ""}).size();
+  };
+  for (int i = 0; i < 5; ++i) session.step(1);
+  CHECK(stored() == 0);
+  session.step(std::numeric_limits<double>::quiet_NaN());  // raises an alarm
+  CHECK(stored() == 6);
+  session.close();
+}
+
+TEST_CASE("a session that is closed needs nothing more of a training step") {
+  struct Wanting final : session::Probe {
+    [[nodiscard]] std::string_view name() const override { return "wanting"; }
+    [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
+    void observe(const session::StepView& /*view*/) override {}
+    void emit(store::Snapshot& /*out*/) override {}
+    [[nodiscard]] tensor::State state() const override { return {}; }
+    void load(const tensor::State& /*state*/) override {}
+  };
+  const TemporaryFolder folder;
+  std::vector<session::ScheduledProbe> probes;
+  probes.push_back({std::make_unique<Wanting>(), {1, 1, -1, 0}});
+  session::Session session(store::RunWriter::create(folder / "run", {}), std::move(probes));
+  session.step(1);
+  CHECK(session.needs().features);
+  session.close();
+  CHECK_FALSE(session.needs().features);
+}
+
 TEST_CASE("what is held has a bound, beyond which the oldest goes and the run says so") {
   FullDisk it;
   it.full = true;

@@ -297,3 +297,13 @@ TEST_CASE("what process 0 decides arrives whole") {
     CHECK(got[i].next == sent[i].next);
   }
 }
+
+TEST_CASE("a saved state of no turn takes the turn of before away") {
+  Names seen;
+  auto probe = running(seen, 1);
+  const auto fresh = probe.state();
+  window(probe, seen, {.open = true, .layers = session::LayerNames{"a"}});
+  REQUIRE(probe.state().has("turn_of"));
+  probe.load(fresh);
+  CHECK_FALSE(probe.state().has("turn_of"));
+}

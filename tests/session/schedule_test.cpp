@@ -84,6 +84,12 @@ TEST_CASE("what a first window of an unknown cost may take") {
   CHECK(budget.allowance(5'000, 5'000) == 10);
   CHECK(budget.allowance(1'000, 9'000) == 0);
   CHECK(std::isinf(Budget(0).allowance(1, 0)));
+  // Nothing is known of it before, whatever it asks for at least; afterwards it is.
+  const Progress none{.step = 10, .training_seconds = 0, .step_seconds = 0.1};
+  Budget fresh(0.01);
+  CHECK(fresh.grants(none, 1, /*least_seconds=*/100));
+  fresh.charge(0.1);
+  CHECK_FALSE(fresh.grants(none, 1, 100));
 }
 
 TEST_CASE("a first window whose cost is presumed waits until training has paid for it") {

@@ -71,6 +71,34 @@ TEST_CASE("the end of a run: last values, medians over layers and steps") {
   CHECK_FALSE(end.values.contains("spikes/count"));
 }
 
+TEST_CASE("a measurement belongs to a spike that is 50 steps away at most, on either side") {
+  // The spike begins at step 150.
+  for (const auto& [before, after, belongs] :
+       {std::tuple(100, 200, true), std::tuple(99, 200, false), std::tuple(100, 201, false)}) {
+    CAPTURE(before, after);
+    const TemporaryFolder folder;
+    {
+      auto run = run_of(folder.path() / "run", "a", "1");
+      for (std::int64_t step = 0; step < 220; ++step) {
+        const double noise = step % 2 == 0 ? 0.01 : -0.01;
+        store::Snapshot snapshot{.step = step};
+        snapshot.scalars.push_back(
+            {.name = "loss/train", .value = (step >= 150 && step < 160 ? 3 : 1) + noise});
+        if (step == before || step == after)
+          snapshot.scalars.push_back({.name = "kappa/sigma",
+                                      .layer = "b",
+                                      .value = step < 150 ? 5.0 : 10.0,
+                                      .status = "resolved"});
+        run.write(snapshot);
+      }
+    }
+    const auto ends = read_run_ends({folder.path() / "run"});
+    REQUIRE(ends.size() == 1);
+    const double change = value(ends[0], "spikes/kappa");
+    CHECK((belongs ? change == 2 : std::isnan(change)));
+  }
+}
+
 TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   const TemporaryFolder folder;
   {

@@ -119,6 +119,10 @@ TEST_CASE("one start has a band, of the known distribution of its forms") {
   CHECK(density.start_share == Approx(1));
   CHECK((density.upper.array() >= density.density.array()).all());
   CHECK(density.density.allFinite());
+  // A share of the eigenvalues lies between none and all of them, however much one start leaves
+  // open.
+  CHECK(density.cumulative_lower.minCoeff() >= 0);
+  CHECK(density.cumulative_upper.maxCoeff() <= 1 + 1e-12);
 }
 
 TEST_CASE("an operator that returns NaN gives a status and no numbers") {

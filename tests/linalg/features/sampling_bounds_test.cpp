@@ -28,6 +28,8 @@ TEST_CASE("equal weights give the edges of Marchenko and Pastur") {
   const SamplingBounds without = sampling_bounds({}, 501, 50, 50, 0.01);
   CHECK(with.top == Approx(without.top).epsilon(1e-8));
   CHECK(with.bottom == Approx(without.bottom).epsilon(1e-8));
+  equal.weights *= 2;  // so are the rows' lengths
+  CHECK(sampling_bounds(equal, 501, 50, 50, 0.01).top == Approx(2 * with.top).epsilon(1e-8));
   equal.weights << 0.5, 1, 1.5;
   CHECK(sampling_bounds(equal, 501, 50, 50, 0.01).top > with.top);
   CHECK(sampling_bounds(equal, 501, 50, 50, 0.01).bottom < with.bottom);

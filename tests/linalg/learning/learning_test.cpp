@@ -74,6 +74,24 @@ TEST_CASE("a bias of minus the mean brings the learning time to that of the cova
   CHECK(found.bias_leaves.value == Approx(1).epsilon(1e-6));
 }
 
+TEST_CASE("a bias of zeros changes nothing, and its ratio has no interval") {
+  const Eigen::VectorXd mu = 20 * gaussian_matrix(kD, 1, 5);
+  const auto rows = exact_rows(some_spectrum(), mu);
+  const auto found = learning(rows, Eigen::VectorXd::Zero(kD));
+  for (const double value :
+       {found.bias_changes.value, found.bias_changes.lower, found.bias_changes.upper})
+    CHECK(value == Approx(1).epsilon(1e-9));
+  // Of rows that differ from half to half, a ratio lies within its interval all the same.
+  RowMatrixD drawn = gaussian_matrix(512, kD, 9);
+  drawn.rowwise() += mu.transpose() / 10;
+  const auto open = learning(drawn, Eigen::VectorXd::Constant(kD, 0.1));
+  for (const auto& ratio : {open.mean_costs, open.bias_leaves, open.bias_changes}) {
+    CHECK(ratio.lower <= ratio.value);
+    CHECK(ratio.value <= ratio.upper);
+    CHECK(ratio.upper < 20 * ratio.lower);
+  }
+}
+
 TEST_CASE("with diagonal scaling the learning times are those of the scaled matrices") {
   const auto spectrum = some_spectrum();
   const Eigen::VectorXd mu = 0.7 * gaussian_matrix(kD, 1, 7), bias = 0.3 * mu;
