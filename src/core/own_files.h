@@ -47,8 +47,8 @@ Descriptor open_own_file(const std::filesystem::path& folder,
                          const std::filesystem::path& inside,
                          int flags);
 
-/// Error where `path`, which the user named and which may be a link, is there and no regular file: a
-/// pipe would be waited for.
+/// Error where `path`, which the user named and which may be a link, is there and no regular file:
+/// a pipe would be waited for.
 void require_regular(const std::filesystem::path& path);
 
 }  // namespace kappascope
