@@ -31,8 +31,8 @@ struct StudyRunOptions {
 /// layer and `more` at every 20th and the last.
 inline std::filesystem::path write_study_run(const std::filesystem::path& root,
                                              const StudyRunOptions& options = {}) {
-  const auto dir =
-      root / (folder_name(options.arm) + "_" + options.condition + "_seed-" + std::to_string(options.seed));
+  const auto dir = root / (folder_name(options.arm) + "_" + options.condition + "_seed-" +
+                           std::to_string(options.seed));
   auto run = store::RunWriter::create(
       dir,
       {{"label", options.arm},
