@@ -92,9 +92,8 @@ TEST_CASE("no name of a run among several leads out of the folder either") {
   const RunReader run(scratch / "run");
   export_npz({{"../../b", &run}, {"/c", &run}, {"d@e", &run}}, scratch / "runs.npz");
   const auto members = unzip(scratch / "runs.npz");
-  for (const char* name : {"runs/%2E%2E/%2E%2E/b/user/x@../a",
-                           "runs/%2Fc/user/x@../a",
-                           "runs/d%40e/user/x@../a"}) {
+  for (const char* name :
+       {"runs/%2E%2E/%2E%2E/b/user/x@../a", "runs/%2Fc/user/x@../a", "runs/d%40e/user/x@../a"}) {
     CAPTURE(name);
     CHECK(members.count(std::string(name) + ".value.npy") == 1);
   }
