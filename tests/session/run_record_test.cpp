@@ -99,6 +99,18 @@ TEST_CASE("after the first attempt that failed the next comes a second later") {
   it.now = 1;
   it.record.write();
   CHECK(it.refused > first);
+  // Once the disk has taken it, the waits begin anew.
+  it.full = false;
+  it.now = 3;
+  it.record.write();
+  REQUIRE(it.steps().size() == 1);
+  it.full = true;
+  it.add(1);
+  it.record.write();
+  const int again = it.refused;
+  it.now = 4;
+  it.record.write();
+  CHECK(it.refused > again);
 }
 
 TEST_CASE("steps are written when something is measured or time has passed, not each at once") {

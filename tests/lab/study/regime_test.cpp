@@ -37,6 +37,7 @@ std::vector<RunEnd> two_conditions() {
 
 TEST_CASE("a regime is read from words and written as it was read") {
   for (const auto* text : {"accuracy/pgd of no bias between 0.1 and 0.2",
+                           "spikes/count of no bias between 10 and 25",
                            "spikes/count of no bias at least 3",
                            "loss/test of a control of two at most 1.5"}) {
     CHECK(to_string(parse_regime(text, "here")) == text);

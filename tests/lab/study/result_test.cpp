@@ -50,6 +50,7 @@ StudyResult small_result() {
   verdict.verdict.outcome = Outcome::kRefuted;
   verdict.verdict.measured = -std::numeric_limits<double>::infinity();
   verdict.verdict.lower = -0.5;
+  verdict.verdict.tolerance = 0.125;
   verdict.verdict.seed = 7;
   result.verdicts.push_back(verdict);
   return result;
@@ -85,6 +86,7 @@ TEST_CASE("a stored result reads back as the same value") {
   CHECK(verdict.verdict.outcome == Outcome::kRefuted);
   CHECK(std::isinf(verdict.verdict.measured));
   CHECK(verdict.verdict.lower == -0.5);
+  CHECK(verdict.verdict.tolerance == 0.125);
   CHECK_FALSE(verdict.verdict.upper);
   CHECK(verdict.verdict.seed == 0);  // not part of a result: the same runs give the same bytes
   CHECK(back[0].comparisons[0].difference.lower == result.comparisons[0].difference.lower);

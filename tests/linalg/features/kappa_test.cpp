@@ -36,6 +36,17 @@ Eigen::MatrixXd unit_diagonal(const Eigen::MatrixXd& matrix) {
 
 }  // namespace
 
+TEST_CASE("one feature has a κ of 1 exactly, and two have an interval") {
+  const auto one = of_rows(gaussian_matrix(400, 1, 1)).sigma;
+  CHECK(one.value == 1);
+  CHECK(one.upper == 1);
+  const auto two = of_rows(gaussian_matrix(400, 2, 1) * Eigen::Vector2d(1, 3).asDiagonal()).sigma;
+  CHECK(two.resolution == Resolution::kResolved);
+  CHECK(two.lower < 9);
+  CHECK(two.upper > 9);
+  CHECK(two.upper < 2 * two.value);
+}
+
 TEST_CASE("all six values are those of the dense matrices") {
   const RowMatrixD rows =
       (gaussian_matrix(400, 6, 1) * with_spectrum(geometric_spectrum(6, 30), 2)).array() + 2;
