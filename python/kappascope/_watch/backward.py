@@ -2,8 +2,8 @@
 """What backward() is called on: the loss of a loop that does not tell it.
 
 While a run is open, torch.autograd.backward (which Tensor.backward calls too) is a function that
-notes its argument. Whether the pass reached the watched model, a hook on the model's outputs says; where a
-compiler hides these, the gradients of some of its parameters do.
+notes its argument. Whether the pass reached the watched model, a hook on the model's outputs says;
+where a compiler hides these, the gradients of some of its parameters do.
 """
 
 import threading
@@ -61,7 +61,6 @@ class Roots:
             self.unclear = True
         elif self._reached and root is not None:
             self.found.append(root.detach())
-
 
     def _gradients(self) -> list[Any]:
         """Other numbers once a backward pass has added to them."""

@@ -9,7 +9,6 @@
 #include "core/require.h"
 
 namespace kappascope::data {
-
 namespace {
 
 // zlib's gzread reads plain files as they are, so one path serves both.
