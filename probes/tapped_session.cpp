@@ -26,9 +26,11 @@ void require_taps(torch::nn::Module& model, const std::vector<session::Scheduled
   }
 }
 
-session::SessionOptions with_widths(torch::nn::Module& model, session::SessionOptions options) {
-  for (const auto& [name, layer] : nn::find_tapped(model))
+session::SessionOptions with_layers(torch::nn::Module& model, session::SessionOptions options) {
+  for (const auto& [name, layer] : nn::find_tapped(model)) {
     options.widths.push_back(layer->weight.size(1));
+    options.device = layer->weight.device();
+  }
   return options;
 }
 
@@ -40,7 +42,7 @@ TappedSession::TappedSession(torch::nn::Module& model,
                              session::SessionOptions options)
     : Session(std::move(run),
               (require_taps(model, probes), std::move(probes)),
-              with_widths(model, std::move(options))),
+              with_layers(model, std::move(options))),
       model_(model) {
   TappedSession::listen(needs());
 }

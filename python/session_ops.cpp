@@ -124,6 +124,8 @@ class PythonSession final : public torch::CustomClassHolder {
                 const std::vector<int64_t>& widths) {
     session::SessionOptions session;
     session.widths = widths;
+    // Of several their names, with commas between them.
+    if (!widths.empty() && device.find(',') == std::string::npos) session.device = device;
     const auto made = options_of(options, source, sharded, session);
     auto all = probes::standard_facts(device, parameters);
     for (const auto& fact : facts_of(facts)) all.push_back(fact);
@@ -191,20 +193,24 @@ class PythonSession final : public torch::CustomClassHolder {
   bool meets() const { return session_ && session_->meets(); }
   void leave_group() { session().leave_group(); }
   /// Whether a window ended: latest() is new.
-  bool step(std::optional<double> loss,
-            double learning_rate,
-            std::optional<double> gradient_norm,
-            double terms) {
-    return session().step(loss, learning_rate, gradient_norm, terms);
+  bool begin_step(double learning_rate, double terms) {
+    return session().begin_step(learning_rate, terms);
   }
-  /// Of the last step: names, layers, messages.
-  std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> alarms()
-      const {
-    std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>> out;
-    auto& [names, layers, messages] = out;
+  void complete_step(std::optional<double> loss, std::optional<double> gradient_norm) {
+    session().complete_step(loss, gradient_norm);
+  }
+  /// Of the step that was completed last: names, steps, layers, messages.
+  std::tuple<std::vector<std::string>,
+             std::vector<int64_t>,
+             std::vector<std::string>,
+             std::vector<std::string>>
+  alarms() const {
+    std::invoke_result_t<decltype(&PythonSession::alarms), PythonSession> out;
+    auto& [names, steps, layers, messages] = out;
     if (!session_) return out;
     for (const auto& alarm : session_->alarms()) {
       names.emplace_back(store::info_of(alarm.id).name);
+      steps.push_back(alarm.step);
       layers.push_back(alarm.layer);
       messages.push_back(alarm.message);
     }
@@ -291,7 +297,8 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("skip", &Session::skip)
       .def("meets", [](const c10::intrusive_ptr<Session>& self) { return self->meets(); })
       .def("leave_group", &Session::leave_group)
-      .def("step", &Session::step)
+      .def("begin_step", &Session::begin_step)
+      .def("complete_step", &Session::complete_step)
       .def("record", &Session::record)
       .def("event", &Session::event)
       .def("fact", &Session::fact)

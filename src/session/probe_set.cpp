@@ -8,15 +8,21 @@
 #include "session/granted_windows.h"
 #include "session/run_record.h"
 #include "session/snapshot_state.h"
+#include "tensor/device_work.h"
 #include "tensor/state_bytes.h"
 
 namespace kappascope::session {
 
 ProbeSet::ProbeSet(std::vector<ScheduledProbe> probes,
                    const std::vector<std::int64_t>& widths,
+                   std::optional<c10::Device> device,
                    std::shared_ptr<tensor::Group> group)
     : known_(widths), group_(std::move(group)) {
-  for (ScheduledProbe& scheduled : probes) probes_.emplace_back(std::move(scheduled));
+  const bool asked = std::ranges::any_of(probes, [](const auto& probe) {
+    return probe.schedule.budget > 0 && probe.probe->presumed_cost() > 0;
+  });
+  const double speed = asked && device ? tensor::device_speed(*device) : 1;
+  for (ScheduledProbe& scheduled : probes) probes_.emplace_back(std::move(scheduled), speed);
 }
 
 bool ProbeSet::writes() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ class RunRecord;
 /// window receives what the others measured.
 class ProbeSet {
  public:
+  /// `widths`, `device`: as SessionOptions.
   ProbeSet(std::vector<ScheduledProbe> probes,
            const std::vector<std::int64_t>& widths,
+           std::optional<c10::Device> device,
            std::shared_ptr<tensor::Group> group);
 
   /// Opens the windows that begin at this step and that the budget pays for. Returns an event for

@@ -12,6 +12,7 @@
 
 #include "core/require.h"
 #include "kappascope/store/schema/schema.h"
+#include "tensor/device_work.h"
 
 namespace kappascope::session {
 namespace {
@@ -43,13 +44,14 @@ LayerNames names_in(const std::string& lines) {
   return names;
 }
 
-RunningProbe::RunningProbe(ScheduledProbe scheduled, std::function<double()> clock)
+RunningProbe::RunningProbe(ScheduledProbe scheduled, double speed, std::function<double()> clock)
     : probe_(std::move(scheduled.probe)),
+      speed_(probe_->works_on_device() ? speed : 1),
       budget_setting_(std::move(scheduled.budget_setting)),
       budget_part_(scheduled.budget_part),
       schedule_(scheduled.schedule),
       clock_(std::move(clock)),
-      budget_(scheduled.schedule.budget, probe_->presumed_cost()),
+      budget_(scheduled.schedule.budget, presumed_cost()),
       begin_(probe_->state()) {
   require(schedule_.every >= 1 && schedule_.window >= 1 && schedule_.window <= schedule_.every,
           "schedule of probe {}: the window must lie between 1 and the interval, got window {} "
@@ -57,6 +59,10 @@ RunningProbe::RunningProbe(ScheduledProbe scheduled, std::function<double()> clo
           probe_->name(),
           schedule_.window,
           schedule_.every);
+}
+
+double RunningProbe::presumed_cost() const {
+  return probe_->presumed_cost() / speed_;
 }
 
 bool RunningProbe::by_layers() const {
@@ -96,7 +102,7 @@ Grant RunningProbe::affordable(const Progress& now, const KnownLayers& known) co
   }
   if (layers.empty()) {
     const double all = known.presumed();
-    if (all > 0 && probe_->presumed_cost() >= 0 && budget_.cost(all) <= most &&
+    if (all > 0 && presumed_cost() >= 0 && budget_.cost(all) <= most &&
         budget_.grants(progress, all))
       return {.next = next_};
     grant.next = 1;
@@ -183,6 +189,7 @@ void RunningProbe::observe(const StepView& view) {
     auto seen = view;
     if (turn_) seen.layers = &turn;
     probe_->observe(seen);
+    if (!seen.layers->empty()) tensor::wait_for(seen.layers->front().features.device());
   });
 }
 

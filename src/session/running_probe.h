@@ -40,8 +40,10 @@ struct Grant {
 /// A window that fails, in observe() or in emit(), is left out, in all processes of a group.
 class RunningProbe {
  public:
-  /// `clock`: seconds, by which the probe's time is taken.
+  /// `speed`: of the layers' device, relative to that of Probe::presumed_cost(). `clock`: seconds,
+  /// by which the probe's time is taken.
   explicit RunningProbe(ScheduledProbe scheduled,
+                        double speed = 1,
                         std::function<double()> clock = monotonic_seconds);
 
   [[nodiscard]] Probe& probe() const { return *probe_; }
@@ -73,10 +75,12 @@ class RunningProbe {
 
  private:
   [[nodiscard]] bool by_layers() const;
+  [[nodiscard]] double presumed_cost() const;
   [[nodiscard]] Progress with_ahead(Progress progress) const;
   void measure(const Progress& progress, tensor::Group* group, store::Snapshot& out);
 
   std::unique_ptr<Probe> probe_;
+  double speed_;
   std::string budget_setting_;
   double budget_part_;
   Schedule schedule_;

@@ -16,15 +16,28 @@
 #include "session/passes.h"
 #include "session/probe_set.h"
 #include "session/run_record.h"
+#include "tensor/device_work.h"
 
 namespace kappascope::session {
+namespace {
+
+store::Scalar number(store::SeriesId name, double value) {
+  store::Scalar scalar;
+  scalar.name = name;
+  scalar.value = value;
+  if (!std::isfinite(value)) scalar.status = store::Status::kNonFinite;
+  return scalar;
+}
+
+}  // namespace
 
 Session::Session(std::optional<store::RunWriter> run,
                  std::vector<ScheduledProbe> probes,
                  SessionOptions options)
     : record_(std::make_unique<RunRecord>(std::move(run), monotonic_seconds)),
       options_(std::move(options)),
-      probes_(std::make_unique<ProbeSet>(std::move(probes), options_.widths, options_.group)),
+      probes_(std::make_unique<ProbeSet>(
+          std::move(probes), options_.widths, options_.device, options_.group)),
       passes_(std::make_shared<Passes>(options_.rows)),
       alarms_(std::make_unique<AlarmsWatch>(options_.alarms)),
       started_(monotonic_seconds()) {
@@ -108,30 +121,52 @@ bool Session::step(std::optional<double> loss,
                    double learning_rate,
                    std::optional<double> gradient_norm,
                    double terms) {
+  require(waiting_.empty(),
+          "complete_step() is to be called for step {} first",
+          waiting_.empty() ? 0 : waiting_.front().snapshot.step);
+  const bool emitted = begin_step(learning_rate, terms);
+  complete_step(loss, gradient_norm);
+  return emitted;
+}
+
+bool Session::begin_step(double learning_rate, double terms) {
   require(!closed_, "the session is closed");
   if (!record_->is_own()) return false;
+  raised_.clear();
   store::Snapshot snapshot{.step = step_};
-  const auto number = [&](store::SeriesId name, double value) {
-    store::Scalar scalar;
-    scalar.name = name;
-    scalar.value = value;
-    if (!std::isfinite(value)) scalar.status = store::Status::kNonFinite;
-    snapshot.scalars.push_back(std::move(scalar));
-  };
-  if (loss) number(store::id::kLossTrain, *loss);
-  if (!std::isnan(learning_rate)) number(store::id::kLearningRate, learning_rate);
-  if (gradient_norm) number(store::id::kGradientNorm, *gradient_norm);
+  if (!std::isnan(learning_rate))
+    snapshot.scalars.push_back(number(store::id::kLearningRate, learning_rate));
 
   // A probe's own passes are no training steps, and a hook on them would keep their graph alive.
   listen({});
+  // What the device still has to do of training is no time of the probes.
+  if (options_.device && probes_->needs(step_).features) tensor::wait_for(*options_.device);
   const double begin = monotonic_seconds();
   const auto before = progress(step_ - first_step_ + 1);
   observe(terms);
   const bool emitted = emit(snapshot, before);
-  const double probed = monotonic_seconds();
-  probing_ += probed - begin;
+  probing_ += monotonic_seconds() - begin;
   if (emitted) record_costs(snapshot);
   report_failures(snapshot);
+  waiting_.push_back({std::move(snapshot), emitted});
+  ++step_;
+  grant_windows();
+  listen(needs());
+  return emitted;
+}
+
+void Session::complete_step(std::optional<double> loss, std::optional<double> gradient_norm) {
+  require(!closed_, "the session is closed");
+  if (!record_->is_own()) return;
+  require(!waiting_.empty(), "complete_step() was called more often than begin_step()");
+  auto [snapshot, emitted] = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (gradient_norm)
+    snapshot.scalars.insert(snapshot.scalars.begin(),
+                            number(store::id::kGradientNorm, *gradient_norm));
+  if (loss) snapshot.scalars.insert(snapshot.scalars.begin(), number(store::id::kLossTrain, *loss));
+
+  const double begin = monotonic_seconds();
   if (writes()) {
     raised_ = alarms_->evaluate(snapshot);
     for (const auto& alarm : raised_) snapshot.events.push_back(event_of(alarm));
@@ -139,13 +174,9 @@ bool Session::step(std::optional<double> loss,
   record_->add(std::move(snapshot));
   if (emitted || !raised_.empty() || record_->since_written() > options_.flush_seconds)
     record_->write();
-  probing_ += monotonic_seconds() - probed;
-  ++step_;
-  grant_windows();
-  listen(needs());
+  probing_ += monotonic_seconds() - begin;
   record_->report_moved();
   report_alarms();
-  return emitted;
 }
 
 void Session::observe(double terms) {
@@ -218,6 +249,8 @@ void Session::close(const std::string& state) {
     closed_ = true;
     return;
   }
+  for (auto& waiting : waiting_) record_->add(std::move(waiting.snapshot));
+  waiting_.clear();
   if (state == "finished" && first_step_ == 0) report_nothing_measured();
   if (step_ > first_step_) {
     // The last window may lie far back: what probing cost is known at the end.

@@ -12,7 +12,8 @@
 namespace kappascope::session {
 
 tensor::State Session::state() {
-  require(passes_->empty(), "a session is saved between two steps, not within one");
+  require(passes_->empty() && waiting_.empty(),
+          "a session is saved between two steps, not within one");
   flush();
   // Never ahead of the store: training goes on from the saved state, and would leave a gap there.
   record_->make_durable();

@@ -66,7 +66,9 @@ struct Simulated {
   double step_seconds = 0;
   std::vector<std::int64_t> widths;
   double unit = 0;       // seconds that a window takes for a width of 1, as its square
-  double presumed = -1;  // what the probe says of that
+  double presumed = -1;  // what is presumed of that
+  double speed = 1;      // of the device
+  bool on_device = true;
 };
 
 struct Measured {
@@ -81,8 +83,11 @@ struct Measured {
 class Costly final : public session::Probe {
  public:
   Costly(double& clock, const Simulated& training, Measured& measured)
-      : clock_(clock), unit_(training.unit), presumed_(training.presumed), measured_(measured) {}
-  [[nodiscard]] double presumed_cost() const override { return presumed_; }
+      : clock_(clock), training_(training), measured_(measured) {}
+  [[nodiscard]] double presumed_cost() const override {
+    return training_.presumed * (training_.on_device ? training_.speed : 1);
+  }
+  [[nodiscard]] bool works_on_device() const override { return training_.on_device; }
   [[nodiscard]] std::string_view name() const override { return "costly"; }
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
   void observe(const session::StepView& view) override {
@@ -93,7 +98,7 @@ class Costly final : public session::Probe {
     measured_.seconds.push_back(0);
     for (const auto& [name, width] : seen_) {
       measured_.windows.back().push_back(name);
-      measured_.seconds.back() += unit_ * static_cast<double>(width * width);
+      measured_.seconds.back() += training_.unit * static_cast<double>(width * width);
     }
     clock_ += measured_.seconds.back();
     seen_.clear();
@@ -103,7 +108,7 @@ class Costly final : public session::Probe {
 
  private:
   double& clock_;
-  double unit_, presumed_;
+  const Simulated& training_;
   Measured& measured_;
   std::map<std::string, std::int64_t> seen_;
 };
@@ -112,6 +117,7 @@ Measured simulate(const Simulated& training, std::int64_t steps) {
   Measured out;
   double probing = 0;
   session::RunningProbe probe({std::make_unique<Costly>(probing, training, out), training.schedule},
+                              training.speed,
                               [&] { return probing; });
   session::KnownLayers known(training.widths);
   std::vector<session::LayerView> layers;
@@ -175,6 +181,8 @@ TEST_CASE("within a budget a run begins with one layer or all, and then each has
     training.unit = between(1e-9, 3e-6);
     const int presumes = draw % 3;  // nothing, rightly, too much
     training.presumed = std::array{-1.0, 1.0, between(1, 30)}.at(presumes) * training.unit;
+    training.speed = between(0.3, 300);
+    training.on_device = draw % 4 < 3;
     const double share = training.schedule.budget;
     const std::int64_t steps = 20'000;
     const auto found = simulate(training, steps);

@@ -66,9 +66,11 @@ class Probe {
   /// What the next window needs at least, in seconds; 0: the probe cannot tell, and the last
   /// window is what the budget goes by.
   [[nodiscard]] virtual double least_seconds() const { return 0; }
-  /// Seconds that a window is presumed to take for a layer of one feature, before one was timed; it
-  /// grows as the square of their number. -1: nothing is known.
+  /// Seconds that a window is presumed to take on two cores of 2024 for a layer of one feature,
+  /// before one was timed; it grows as the square of their number. -1: nothing is known.
   [[nodiscard]] virtual double presumed_cost() const { return -1; }
+  /// Whether most of that is done where the features are; else on the host.
+  [[nodiscard]] virtual bool works_on_device() const { return true; }
   /// Bytes that a window of so many rows is presumed to hold of a layer of so many features, each
   /// of `bytes`, beside the rows of a step that it needs.
   [[nodiscard]] virtual double presumed_memory(std::int64_t /*features*/,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -44,6 +47,8 @@ struct SessionOptions {
   /// Features of each layer that is to come, by which the first window is presumed to cost; empty:
   /// not known.
   std::vector<int64_t> widths = {};
+  /// Where they are; its speed says what of that cost is presumed. No value: two cores of 2024.
+  std::optional<c10::Device> device = {};
   /// Rows of scalars are written at least this often (seconds), and with every emission.
   double flush_seconds = 1.0;
   /// Rules over what is written: an alarm is an event of the run, and a line on stderr or a call of
@@ -95,6 +100,13 @@ class Session {
             double learning_rate = std::numeric_limits<double>::quiet_NaN(),
             std::optional<double> gradient_norm = std::nullopt,
             double terms = 0);
+  /// The same in two calls, for a step whose loss and norm a device has not computed yet: they may
+  /// come after further steps, each in its turn. Nothing of a step is written, and it raises no
+  /// alarm, before they came; what waits when the run is closed is written without them.
+  bool begin_step(double learning_rate = std::numeric_limits<double>::quiet_NaN(),
+                  double terms = 0);
+  void complete_step(std::optional<double> loss,
+                     std::optional<double> gradient_norm = std::nullopt);
   /// A further number of the step that step() was last called for (a test loss, say); one of your
   /// own is called "user/...". Throws where the schema of a run has no such series or status.
   void record(store::Scalar scalar);
@@ -118,7 +130,7 @@ class Session {
   [[nodiscard]] store::RunWriter& run();
   /// Whether run() is the copy of a run that is no longer there.
   [[nodiscard]] bool is_rescued() const;
-  /// Those of the last step.
+  /// Those of the step that was completed last.
   [[nodiscard]] const std::vector<Alarm>& alarms() const { return raised_; }
   /// The scalars of the latest emission of each probe, for a progress line.
   [[nodiscard]] const std::vector<store::Scalar>& latest() const { return latest_; }
@@ -156,6 +168,11 @@ class Session {
   void record_costs(store::Snapshot& out) const;
   void report_alarms() const;
 
+  struct Waiting {
+    store::Snapshot snapshot;
+    bool emitted;
+  };
+
   std::unique_ptr<RunRecord> record_;
   SessionOptions options_;
   std::unique_ptr<ProbeSet> probes_;
@@ -163,6 +180,7 @@ class Session {
   std::atomic<std::int64_t> step_ = 0;  // the next one
   std::int64_t first_step_ = 0;         // of this process
   bool closed_ = false, budget_reported_ = false;
+  std::deque<Waiting> waiting_;  // begun steps
   std::vector<store::Scalar> latest_;
   std::unique_ptr<AlarmsWatch> alarms_;
   std::vector<Alarm> raised_;

@@ -22,10 +22,9 @@ class Alarm:
 
 
 def alarms_of(session: Any) -> Iterator[Alarm]:
-    """Those of the last step."""
-    step = int(session.next_step()) - 1
-    for name, layer, message in zip(*session.alarms(), strict=True):
-        yield Alarm(name, step, layer, message)
+    """Those of the step that was completed last."""
+    for alarm in zip(*session.alarms(), strict=True):
+        yield Alarm(*alarm)
 
 
 def print_alarm(alarm: Alarm) -> None:

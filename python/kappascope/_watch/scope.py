@@ -5,7 +5,9 @@ import atexit
 import functools
 import os
 import sys
+import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -17,6 +19,7 @@ from . import backward, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
 from .hooks import Hook, UncompiledHook, close_at_exit, has_hooks, rate_of
+from .later import Numbers
 from .layers import Layer, table_of
 from .._library import Error, one_line
 from .passes import Passes
@@ -86,7 +89,9 @@ class Scope:
             self._say(note)
         self._passes.want(*session.needs())
         self._updated = False
-        self._norm: float | None = None
+        self._norm: Tensor | float | None = None
+        self._waiting: deque[Numbers] = deque()  # of steps that the session began
+        self._thread = threading.get_ident()  # that trains
         backward.watch(self._update.roots)
         scalers.watch(self)
         watch_ending()
@@ -120,7 +125,7 @@ class Scope:
 
         A loop that tells it has it in its run, and is warned of its spikes.
         """
-        self._norm = float(norm)
+        self._norm = norm.detach() if isinstance(norm, Tensor) else float(norm)
 
     def record(self, name: str, value: float, layer: str = "") -> None:
         """A number of your own of the last step: it is called user/NAME.
@@ -160,6 +165,8 @@ class Scope:
 
     def flush(self) -> None:
         """Writes what is pending; it is written once a second, and with every snapshot, anyway."""
+        if threading.get_ident() == self._thread:
+            self._complete(wait=True)
         self._call("flush")
 
     def close(self, state: Literal["finished", "interrupted", "failed"] = "finished") -> None:
@@ -171,8 +178,12 @@ class Scope:
         if self._meeting is not None:
             self._meeting.leave(self._where())
         try:
-            self._call("close", state)
+            try:
+                self._complete(wait=True)
+            finally:
+                self._call("close", state)
         finally:
+            self._waiting.clear()
             self._answers = []
             self._on_snapshot, self._on_alarm = None, print_alarm
             self._update.next()
@@ -263,12 +274,15 @@ class Scope:
         self._tried += 1
         looked = self._passes.features
         self._passes.want(False, False)  # what the probes pass is not of training
-        loss, source = self._update.loss(
+        losses, source = self._update.losses(
             1.0 if self._scaler is None else float(self._scaler.get_scale())
         )
         self._record_source(source)
+        self._thread = threading.get_ident()
+        self._waiting.append(Numbers(losses, self._norm))
         try:
-            emitted = self._call("step", loss, rate, self._norm, self._update.terms)
+            emitted = self._call("begin_step", rate, self._update.terms)
+            self._complete(wait=emitted)
         finally:
             self._next()  # a run that had to go on elsewhere raises, once, with the step counted
         if emitted and looked:
@@ -276,8 +290,13 @@ class Scope:
                 self._say(note, aloud=True)
         if emitted and self._on_snapshot is not None and self._session.writes():
             self._on_snapshot(self.latest())
-        for alarm in alarms_of(self._session):
-            self._on_alarm(alarm)
+
+    def _complete(self, wait: bool) -> None:
+        """The steps whose numbers are there, or all."""
+        while self._waiting and (wait or self._waiting[0].are_there()):
+            self._call("complete_step", *self._waiting.popleft().get())
+            for alarm in alarms_of(self._session):
+                self._on_alarm(alarm)
 
     def _record_source(self, source: str) -> None:
         """The run's fact "loss": where its losses come from."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .backward import Roots
-from .shards import plain
+from .later import Losses
 
 _IGNORED_LABEL = -100
 
@@ -54,20 +54,21 @@ class Update:
         if terms is not None:
             self.terms = float(terms)
 
-    def loss(self, scale: float) -> tuple[float | None, str]:
-        """The loss of the update, None where it is not known, and where it comes from.
+    def losses(self, scale: float) -> tuple[Losses | None, str]:
+        """The losses of the update, None where they are not known, and where they come from.
 
-        scale: by which the loop multiplies it before its backward pass.
+        scale: by which the loop multiplies them before its backward pass.
         """
         if self._told:
-            return fmean(_numbers(self._told)), "told by scope.loss()"
+            return Losses(self._told, fmean), "told by scope.loss()"
         if self.roots.found and not self.roots.unclear:
             # Each pass adds its gradient to the others: what is descended is the sum.
-            return sum(_numbers(self.roots.found)) / scale, "found: backward() was called on it"
+            found = Losses(self.roots.found, lambda each: sum(each) / scale)
+            return found, "found: backward() was called on it"
         if self._outputs:
-            each = _numbers(self._outputs)
-            loss = sum(each) * self.split if self._shares else fmean(each)
-            return loss, "found: the model's output has it"
+            split = self.split
+            combine = (lambda each: sum(each) * split) if self._shares else fmean
+            return Losses(self._outputs, combine), "found: the model's output has it"
         return None, "unknown"
 
     def see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
@@ -119,13 +120,6 @@ class Update:
             f"the attention mask {tuple(mask.shape)} does not fit features "
             f"{tuple(features.shape)}: padding counts as tokens there"
         )
-
-
-def _numbers(losses: list[Tensor]) -> list[float]:
-    """A device is waited for once."""
-    if len(losses) == 1 and losses[0].numel() == 1:
-        return [float(plain(losses[0]).item())]
-    return torch.stack([plain(loss).float().mean() for loss in losses]).tolist()
 
 
 def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:

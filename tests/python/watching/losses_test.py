@@ -6,6 +6,7 @@ import io
 import math
 import threading
 import unittest
+import unittest.mock
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,84 @@ class Losses(Watched):
         self.assertIsNot(torch.amp.GradScaler.step, before[1])
         scope.close()
         self.assertEqual((torch.autograd.backward, torch.amp.GradScaler.step), before)
+
+
+class Slow:
+    """A point in the work of a device that is two steps behind."""
+
+    made = waited = 0
+
+    def __init__(self) -> None:
+        Slow.made += 1
+        self._number = Slow.made
+
+    def record(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return Slow.made - self._number >= 2
+
+    def synchronize(self) -> None:
+        Slow.waited += not self.query()
+
+
+class Later(Watched):
+    """Numbers of a device, which come after further steps."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        Slow.made = Slow.waited = 0
+        self.enterContext(unittest.mock.patch("kappascope._watch.later._mark", lambda _: Slow()))
+
+    def train(self, steps: int, nan_at: int = -1, **options: Any) -> tuple[list[float], Any]:  # type: ignore
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        scope = self.attach(model, optimizer, **options)
+        losses = []
+        for step, tokens in enumerate(batches(steps)):
+            loss = loss_of(model(tokens), tokens)
+            loss.backward()
+            scope.gradient_norm(torch.tensor(math.nan if step == nan_at else float(step)))
+            optimizer.step()
+            losses.append(loss.item())
+        return losses, scope
+
+    def test_each_step_has_its_own_and_windows_and_the_end_wait(self) -> None:
+        losses, scope = self.train(6, every=100)
+        self.assertEqual(Slow.waited, 1)  # in the window of step 0
+        scope.close()
+        self.assertEqual(Slow.waited, 3)
+        self.check(losses)
+        norms = kappascope.read(self.run_dir()).series("gradient_norm")[0]
+        self.assertEqual(norms.value.tolist(), [0, 1, 2, 3, 4, 5])
+
+    def test_a_window_waits_for_its_step(self) -> None:
+        losses, scope = self.train(4, every=2)
+        self.assertEqual(kappascope.read(self.run_dir()).series("loss/train")[0].step.tolist(), [0, 1, 2])
+        scope.close()
+        self.check(losses)
+
+    def test_an_alarm_names_the_step_that_it_is_of(self) -> None:
+        _, scope = self.train(6, nan_at=1, every=100)
+        scope.close()
+        self.assertEqual([(a.name, a.step) for a in self.alarms], [("non_finite", 1)])
+
+    def test_flush_waits(self) -> None:
+        losses, scope = self.train(3, every=100)
+        scope.flush()
+        self.check(losses)
+        scope.close()
+
+    def test_of_a_device_that_failed_nothing_is_invented(self) -> None:
+        def fail(_: Slow) -> None:
+            raise RuntimeError("device-side assert triggered")
+
+        losses, scope = self.train(6, every=100)
+        with unittest.mock.patch.object(Slow, "synchronize", fail):
+            scope.close()
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(run.series("loss/train")[0].step.tolist(), list(range(len(losses) - 2)))
+        self.assertEqual(run.series("learning_rate")[0].step.tolist(), list(range(6)))
 
 
 if __name__ == "__main__":

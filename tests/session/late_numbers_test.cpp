@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/temporary_folder.h"
+#include "kappascope/session/session.h"
+#include "kappascope/store/run_reader.h"
+#include "kappascope/store/schema/schema.h"
+#include "support/catch.h"
+
+using namespace kappascope;
+
+namespace {
+
+session::Session session_in(const std::filesystem::path& dir, std::vector<session::Alarm>& alarms) {
+  session::SessionOptions options;
+  options.alarms.on_alarm = [&](const auto& raised) {
+    alarms.insert(alarms.end(), raised.begin(), raised.end());
+  };
+  return {store::RunWriter::create(dir, {}), {}, options};
+}
+
+std::vector<std::pair<std::int64_t, double>> stored(const std::filesystem::path& dir,
+                                                    store::SeriesId id) {
+  std::vector<std::pair<std::int64_t, double>> out;
+  const store::RunReader reader(dir);
+  for (const auto& [step, scalar] : reader.scalars({id, ""})) out.emplace_back(step, scalar.value);
+  return out;
+}
+
+using Points = std::vector<std::pair<std::int64_t, double>>;
+
+}  // namespace
+
+TEST_CASE("numbers that come after further steps are of their own, and so is their alarm") {
+  const TemporaryFolder dir;
+  std::vector<session::Alarm> alarms;
+  auto session = session_in(dir.path() / "run", alarms);
+  for (int step = 0; step < 4; ++step) session.begin_step(0.1 * step);
+  CHECK_THROWS_WITH(session.step(1.0),
+                    Catch::Contains("complete_step() is to be called for step 0"));
+  CHECK_THROWS_WITH((void)session.state(), Catch::Contains("between two steps"));
+  session.complete_step(3.0, 30.0);
+  session.complete_step(std::numeric_limits<double>::quiet_NaN());
+  REQUIRE(alarms.size() == 1);
+  CHECK(alarms.front().step == 1);
+  session.complete_step(1.0);
+  session.close("finished");  // the last step's loss never came
+  CHECK(stored(dir.path() / "run", store::id::kGradientNorm) == Points{{0, 30.0}});
+  const auto losses = stored(dir.path() / "run", store::id::kLossTrain);
+  REQUIRE(losses.size() == 3);
+  CHECK(losses.front() == std::pair<std::int64_t, double>{0, 3.0});
+  CHECK(losses.at(1).first == 1);
+  CHECK(losses.back() == std::pair<std::int64_t, double>{2, 1.0});
+  CHECK(stored(dir.path() / "run", store::id::kLearningRate).size() == 4);
+}
+
+TEST_CASE("a step is completed once") {
+  const TemporaryFolder dir;
+  std::vector<session::Alarm> alarms;
+  auto session = session_in(dir.path() / "run", alarms);
+  CHECK_THROWS_WITH(session.complete_step(1.0), Catch::Contains("more often than begin_step()"));
+  session.step(1.0);
+  CHECK_THROWS_WITH(session.complete_step(1.0), Catch::Contains("more often than begin_step()"));
+}
