@@ -21,6 +21,18 @@ class Bench:
         self.problem, self.exact, self.top, self.quick, self.say = problem, exact, top, quick, say
         self.tried = {}
 
+    def seconds(self, task):
+        """Those of the work on the device included."""
+        self.wait()
+        start = time.perf_counter()
+        task()
+        self.wait()
+        return time.perf_counter() - start
+
+    def wait(self):
+        if self.problem.x.is_cuda:
+            torch.cuda.synchronize()
+
     def in_turn(self, tasks, rounds=5, budget=40, first=None, keep=lambda name, medians: True):
         """Seconds by name, a round after the other; `first` is a round that has been run. After the
         first, only those that `keep` wants, and no round that would end after `budget` seconds."""
@@ -37,9 +49,7 @@ class Bench:
             for name in wanted:
                 tools.clean(self.problem)
                 gc.collect()
-                start = time.perf_counter()
-                tasks[name]()
-                times[name].append(time.perf_counter() - start)
+                times[name].append(self.seconds(tasks[name]))
         tools.clean(self.problem)
         return times
 
@@ -53,7 +63,7 @@ class Bench:
         repeat = 2 if self.quick else 20 if self.exact.size < 1e6 else 4
         few, many = 2, 2 + repeat
         bare = truth.Product(p.model, p.x, p.y)
-        v = torch.randn(self.exact.size)
+        v = torch.randn(self.exact.size, device=p.x.device)
         calls = {"gradient": lambda: torch.autograd.grad(p.loss(), p.params),
                  "PyTorch, graph kept": lambda: bare(v)}
         for kind in ("hessian_product", "gauss_newton_product"):
@@ -137,12 +147,14 @@ class Bench:
             tools.clean(self.problem)
             torch.manual_seed(1)
             count = tools.Count(limit)
-            start = time.perf_counter()
+            found = None
             try:
-                found = tool.pairs(self.problem, k, tol, setting, count)
+                def task():
+                    nonlocal found
+                    found = tool.pairs(self.problem, k, tol, setting, count)
+                seconds = self.seconds(task)
             except tools.OverBudget:
                 return None
-            seconds = time.perf_counter() - start
             tools.clean(self.problem)
             loss = self.problem.loss().item()
             if abs(found.loss - loss) > 1e-5 * abs(loss):
@@ -153,7 +165,7 @@ class Bench:
                 "residual": truth.residual(self.exact, found.values, found.vectors),
                 "claimed": found.claimed, "says": found.says,
                 "right": len(found.values) >= k and bool(
-                    ((found.values[:k] - self.top[:k]).abs() <= near).all())}
+                    ((found.values[:k].cpu() - self.top[:k]).abs() <= near).all())}
         return self.tried[key]
 
     # Density, trace, tracking --------------------------------------------------------------------
@@ -163,7 +175,7 @@ class Bench:
         self.say(f"{self.problem.name}: density")
         p, steps = self.problem, 20 if self.quick else 100
         bare = truth.Product(p.model, p.x, p.y)
-        v = torch.randn(self.exact.size)
+        v = torch.randn(self.exact.size, device=p.x.device)
         tasks = {"bare": lambda: [bare(v) for _ in range(steps)]}
         found = {}
         # The peers take minutes on the largest problem.

@@ -101,19 +101,23 @@ class LmStack(nn.Module):
 
 
 class Problem:
-    """`loss()` is a fresh graph of the batch (x, y); `batches` draws training batches."""
+    """`loss()` is a fresh graph of the batch (x, y); `draw` gives the examples of an index."""
 
-    def __init__(self, name):
+    def __init__(self, name, batch=None, device="cpu"):
+        """Without `batch` (x, y), the data's first examples."""
         self.name = name
         torch.manual_seed(1)
         if name == "lm-3.6m":
-            self.model, self.draw, self.size = LmStack(), text(), 8
+            self.model, self.size = LmStack(), 8
         else:
-            small = name == "mlp-100k"
-            self.model = MlpStack(64, 128, 2) if small else MlpStack(256, 512, 3)
-            self.draw, self.size = images(), 1024
-        self.x, self.y = self.draw(torch.arange(self.size))
+            self.model, self.size = MlpStack(64, 128, 2) if name == "mlp-100k" else MlpStack(256, 512, 3), 1024
+        self.model.to(device)
+        self.x, self.y = (part.to(device) for part in batch or self.draw(torch.arange(self.size)))
         self.generator = torch.Generator().manual_seed(2)
+
+    @functools.cached_property
+    def draw(self):
+        return text() if self.name == "lm-3.6m" else images()
 
     @property
     def params(self):
@@ -126,7 +130,8 @@ class Problem:
         """Adam; `each(step)` is called after each step."""
         adam = torch.optim.Adam(self.params, lr=1e-3)
         for step in range(steps):
-            x, y = self.draw(torch.randint(self.draw.count, (self.size,), generator=self.generator))
+            drawn = self.draw(torch.randint(self.draw.count, (self.size,), generator=self.generator))
+            x, y = (part.to(self.x.device) for part in drawn)
             adam.zero_grad()
             F.cross_entropy(self.model(x), y).backward()
             adam.step()
@@ -171,13 +176,16 @@ def text(tokens=128):
     return draw
 
 
-def load(name, folder):
-    """The trained problem; its weights are kept in `folder`, so that a second run finds the same."""
-    problem = Problem(name)
+def load(name, folder, device="cpu"):
+    """The trained problem; `folder` keeps its weights and its batch, so that a second run finds the same,
+    without the data too."""
     path = os.path.join(folder, f"{name}.pt")
     if os.path.exists(path):
-        problem.model.load_state_dict(torch.load(path)["weights"])
+        kept = torch.load(path)
+        problem = Problem(name, (kept["x"], kept["y"]), device)
+        problem.model.load_state_dict(kept["weights"])
     else:
+        problem = Problem(name, device=device)
         problem.train(STEPS)
         os.makedirs(folder, exist_ok=True)
         torch.save({"weights": problem.model.state_dict(), "x": problem.x, "y": problem.y}, path)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every tool in turn on the same weights and batch: results as JSON, tables as Markdown.
 
-usage: run.py OUT_FOLDER [--quick] [--only PROBLEM] [--part PART]
+usage: run.py OUT_FOLDER [--quick] [--only PROBLEM] [--part PART...] [--device DEVICE] [--tolerance T...]
 
 OUT_FOLDER keeps the trained weights, results.json and table.md. --quick: a minute, the first
 problem, one round. --only, --part: one problem, one part; they replace those in results.json.
@@ -43,7 +43,9 @@ def versions():
     return found
 
 
-def machine():
+def machine(device):
+    if device != "cpu":
+        return torch.cuda.get_device_name(device)
     with open("/proc/cpuinfo") as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "CPU")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -55,7 +57,9 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", choices=problems.NAMES)
-    parser.add_argument("--part", choices=PARTS)
+    parser.add_argument("--part", choices=PARTS, nargs="*")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--tolerance", type=float, nargs="*", help="of the eigenpairs; default 1e-3 and 1e-6, with --quick 1e-3")
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     path = os.path.join(options.out, "results.json")
@@ -63,16 +67,16 @@ def main():
     if (options.only or options.part) and os.path.exists(path):
         with open(path) as file:
             results = json.load(file)
-    results |= {"versions": versions(), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
+    results |= {"versions": versions(), "machine": machine(options.device), "date": time.strftime("%Y-%m-%d")}
     names = [options.only] if options.only else problems.NAMES[:1] if options.quick else problems.NAMES
     if not tools.kappascope:
         say("kappascope is not installed in this environment: the peers alone")
     for name in names:
-        found = measure(name, options.out, options.quick, options.part)
-        results["problems"][name] = results["problems"].get(name, {}) | found
-        with open(f"{path}.new", "w") as file:
-            json.dump(results, file, indent=1)
-        os.replace(f"{path}.new", path)
+        for found in measure(name, options):
+            results["problems"][name] = results["problems"].get(name, {}) | found
+            with open(f"{path}.new", "w") as file:
+                json.dump(results, file, indent=1)
+            os.replace(f"{path}.new", path)
     text = table.markdown(results)
     with open(os.path.join(options.out, "table.md"), "w") as file:
         file.write(text)
@@ -92,24 +96,26 @@ def untrue(results):
     return wrong
 
 
-def measure(name, folder, quick, part):
+def measure(name, options):
+    """One part after the other."""
+    quick = options.quick
+    tolerances = options.tolerance or ((1e-3,) if quick else (1e-3, 1e-6))
     say(f"{name}: training")
-    problem = problems.load(name, folder)
+    problem = problems.load(name, options.out, options.device)
     say(f"{name}: reference in float64")
     exact = truth.float64_product(problem)
     top = truth.reference(exact, 5 if quick else 10)
-    out = {"parameters": exact.size, "loss": problem.loss().item(), "top": top.tolist()}
+    yield {"parameters": exact.size, "loss": problem.loss().item(), "top": top.tolist()}
     bench = measures.Bench(problem, exact, top, quick, say)
-    for key in PARTS if part is None else (part,):
+    for key in options.part or PARTS:
         if key.startswith("top-"):
             k = int(key[4:])
             if k <= len(top):
-                out[key] = [row for tol in ((1e-3,) if quick else (1e-3, 1e-6)) for row in bench.pairs(k, tol)]
+                yield {key: [row for tol in tolerances for row in bench.pairs(k, tol)]}
         elif key == "trace" and name != problems.NAMES[0] or key == "tracking" and (quick or not tools.OURS):
             continue
         else:
-            out[key] = getattr(bench, key)()
-    return out
+            yield {key: getattr(bench, key)()}
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class PyHessian:
     def operator(self, problem, criterion):
         import pyhessian
         problem.model.zero_grad(set_to_none=True)
-        return pyhessian.hessian(problem.model, criterion, data=(problem.x, problem.y), cuda=False)
+        return pyhessian.hessian(problem.model, criterion, data=(problem.x, problem.y), cuda=problem.x.is_cuda)
 
     def counted(self, count):
         module = sys.modules["pyhessian.hessian"]
@@ -150,14 +150,14 @@ class Eigenthings:
 
     def hessian_product(self, problem):
         operator = self.operator(problem, Criterion())
-        v = torch.randn(operator.size)
+        v = torch.randn(operator.size, device=problem.x.device)
         return lambda: operator.matvec(v)
 
     def gauss_newton_product(self, problem):
         import hessian_eigenthings as he
         operator = he.GGNOperator(problem.model, [(problem.x, problem.y)], he.supervised_forward,
                                   he.supervised_loss_of_output(F.cross_entropy))
-        v = torch.randn(operator.size)
+        v = torch.randn(operator.size, device=problem.x.device)
         return lambda: operator.matvec(v)
 
     def density(self, problem, steps, count):
@@ -210,7 +210,7 @@ class Curvlinops:
 
     def hessian_product(self, problem, kind="HessianLinearOperator"):
         operator = self.operator(problem, kind)
-        v = torch.randn(operator.shape[0])
+        v = torch.randn(operator.shape[0], device=problem.x.device)
         return lambda: operator @ v
 
     def gauss_newton_product(self, problem):

@@ -13,7 +13,7 @@ class Product:
         self.params = list(model.parameters())
         loss = F.cross_entropy(model(x), y)
         self.gradients = torch.autograd.grad(loss, self.params, create_graph=True)
-        self.size = sum(p.numel() for p in self.params)
+        self.size, self.device = sum(p.numel() for p in self.params), x.device
 
     def __call__(self, v):
         parts = [part.view_as(p) for part, p in
@@ -33,7 +33,8 @@ def residual(product, values, vectors):
     """Largest ||H v - lambda v|| / |lambda_1| of unit vectors, all in float64."""
     worst = 0.0
     for value, v in zip(values.tolist(), vectors):
-        v = v.double() / v.double().norm()
+        v = v.to(product.device).double()
+        v /= v.norm()
         worst = max(worst, (product(v) - value * v).norm().item())
     return worst / values.abs().max().item()
 
@@ -41,7 +42,7 @@ def residual(product, values, vectors):
 def reference(product, k, tol=1e-5, most=80):
     """The top k eigenvalues by Lanczos in float64, full reorthogonalisation, residual <= tol |l1|."""
     generator = torch.Generator().manual_seed(7)
-    v = torch.randn(product.size, generator=generator, dtype=torch.float64)
+    v = torch.randn(product.size, generator=generator, dtype=torch.float64).to(product.device)
     basis, diagonal, beside = [v / v.norm()], [], []
     while True:
         w = product(basis[-1])

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a device gives beside the host: condition numbers, eigenvalues, a watched step, training.
+"""What a device gives beside the host: condition numbers, eigenvalues, training.
 
-    .venv/bin/python benchmarks/device.py [--device cuda] [--widths 3072 11008] [--program build/release/bin/kappascope]
+    .venv/bin/python benchmarks/gpu/agreement.py [--device cuda] [--program build/release/bin/kappascope]
 
-Without a GPU, --device cpu rehearses it. Each row is a ratio or a difference within one call, with its limit.
+Without a GPU, --device cpu rehearses it. Each row is a difference within one call, with its limit.
 """
 
 import argparse
@@ -29,19 +29,6 @@ def row(name: str, value: float, limit: float | None, note: str = "") -> None:
     print(f"{value:12.4g} {'-' if limit is None else format(limit, '.4g'):>10}  {name}{'; ' + note if note else ''}{over}", flush=True)
 
 
-class Gated(nn.Module):
-    """[rows, width] -> [rows, width]."""
-
-    def __init__(self, width: int, hidden: int) -> None:
-        super().__init__()
-        self.gate_proj = nn.Linear(width, hidden, bias=False)
-        self.up_proj = nn.Linear(width, hidden, bias=False)
-        self.down_proj = nn.Linear(hidden, width, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.down_proj(nn.functional.silu(self.gate_proj(x)) * self.up_proj(x))
-
-
 def kappas(device: str) -> None:
     """Rows on the device beside the same rows on the host: off by the rounding of their sums, times κ."""
     for d in (64, 512):
@@ -55,6 +42,35 @@ def kappas(device: str) -> None:
             # Sums of n products in float, within a block of which they are rounded.
             unit = LIMIT_FLOAT if dtype != torch.double else 2.0**-53
             row(f"kappa, {d} features of {dtype}: device / host - 1", off, unit * host.sigma.value * math.sqrt(16 * d))
+
+
+def timed(device: str, work: Callable[[], Any]) -> float:
+    """Seconds, the faster of two after one."""
+    found = []
+    for _ in range(3):
+        if device != "cpu":
+            torch.cuda.synchronize()
+        begin = time.perf_counter()
+        work()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        found.append(time.perf_counter() - begin)
+    return min(found[1:])
+
+
+def learning(device: str, widths: list[int]) -> None:
+    """Learning times of bfloat16 rows on the device beside the host's, and what they cost there."""
+    generator = torch.Generator().manual_seed(1)
+    d, n = 512, 2048
+    rows = torch.randn(n, d, generator=generator) * torch.logspace(0, -1, d) + 0.3
+    host, there = kappascope.learning(rows), kappascope.learning(rows.to(device))
+    # In float, with random directions of the same seed.
+    row(f"learning, {d} features of float32: device / host - 1", abs(there.sigma.ninety.value / host.sigma.ninety.value - 1), 1e-3)
+    for d in widths:
+        rows = (torch.randn(n, d, generator=generator) * torch.logspace(0, -1, d) + 0.3).bfloat16().to(device)
+        product = timed(device, lambda rows=rows: rows.float().t() @ rows.float())
+        seconds = timed(device, lambda rows=rows: kappascope.learning(rows))
+        row(f"learning, {n} rows of {d} features of bfloat16: seconds", seconds, 6, f"one product of all rows {product:.4f} s")
 
 
 def small(device: str, dtype: torch.dtype) -> tuple[nn.Module, Callable[[], torch.Tensor]]:
@@ -84,55 +100,6 @@ def eigenvalues(device: str) -> None:
     torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = saved
 
 
-def seconds(step: Callable[[], None], steps: int, device: str) -> list[float]:
-    """Of each step, its work on the device included."""
-    found = []
-    for _ in range(steps):
-        begin = time.perf_counter()
-        step()
-        if device != "cpu":
-            torch.cuda.synchronize()
-        found.append(time.perf_counter() - begin)
-    return found
-
-
-def watched(device: str, hidden: int, tokens: int, steps: int) -> None:
-    """All steps of a watched training beside those of the training alone, the first window's included."""
-    width = max(64, hidden * 3 // 8 // 64 * 64)
-    torch.manual_seed(1)
-    x = torch.randn(tokens, width, device=device)
-
-    def training(run: str | None) -> tuple[list[float], Any]:
-        torch.manual_seed(2)
-        model = nn.Sequential(Gated(width, hidden), Gated(width, hidden)).to(device)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-        scope = kappascope.attach(model, optimizer, run=run) if run else None
-
-        def step() -> None:
-            with torch.autocast(device, torch.bfloat16):
-                loss = nn.functional.mse_loss(model(x), x.roll(1, 1))
-            loss.backward()
-            if scope is not None:
-                scope.loss(loss)
-            optimizer.step()
-            optimizer.zero_grad()
-
-        times = seconds(step, steps, device)
-        if scope is not None:
-            scope.close()
-        return times, scope
-
-    training(None)  # warms up kernels and allocator
-    alone, _ = training(None)
-    with tempfile.TemporaryDirectory() as folder:
-        times, _ = training(folder + "/run")
-        frame = kappascope.read(folder + "/run").frame()
-    plain, kappa = sorted(alone)[steps // 2], frame[frame.series == "kappa/sigma"] if "series" in frame else frame
-    row(f"d_ff {hidden}: step watched / alone, median of {steps}", sorted(times)[steps // 2] / plain, 1.01)
-    row(f"d_ff {hidden}: longest step watched / median alone", max(times) / plain, None, f"{max(times):.2f} s")
-    row(f"d_ff {hidden}: all steps watched / alone", sum(times) / sum(alone), None, f"{len(kappa)} rows of kappa stored")
-
-
 def trained(program: str, device: str) -> None:
     """The trainer's loss there and here."""
     with tempfile.TemporaryDirectory() as folder:
@@ -154,19 +121,15 @@ def trained(program: str, device: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--widths", type=int, nargs="*", default=[3072])
-    parser.add_argument("--tokens", type=int, default=4096)
-    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--program")
     given = parser.parse_args()
     name = torch.cuda.get_device_name() if given.device != "cpu" else "the host rehearses"
     print(f"{name}, torch {torch.__version__}\n{'value':>12} {'limit':>10}  what")
     kappas(given.device)
     eigenvalues(given.device)
+    learning(given.device, [512] if given.device == "cpu" else [3072, 11_008, 14_336])
     if given.program:
         trained(given.program, given.device)
-    for hidden in given.widths:
-        watched(given.device, hidden, given.tokens, given.steps)
 
 
 if __name__ == "__main__":
