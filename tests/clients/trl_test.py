@@ -141,8 +141,7 @@ class Trl(unittest.TestCase):
         self.check_alarms("TRL: DPO")
 
     def test_grpo(self) -> None:
-        """Alarms are not checked: completions of one prompt are alike, and intervals take sequences for
-        independent."""
+        """Completions of one prompt are alike: taken for independent they raise an alarm."""
 
         def reward(completions: list[str], **_: Any) -> list[float]:
             return [float(len(set(text.split()))) for text in completions]
@@ -158,6 +157,7 @@ class Trl(unittest.TestCase):
                 callbacks=[self.callback()],
             ),
         )
+        self.check_alarms("TRL: GRPO")
 
 
 if __name__ == "__main__":

@@ -141,12 +141,12 @@ def attach(
             "last_step": -1.0 if steps is None else float(steps - 1),
             "rows": float(rows),
         }
-        inner, compiled = _inner(model)
+        inner, called, compiled = _inner(model)
         if not given_apart and optimizer is not None:
             _require_trained_by(optimizer, inner)
         _require_unwatched(inner)
         banks = [] if layers is not None else find_banks(inner)
-        watched = Watched(inner, compiled, find_layers(inner, layers), banks, numbers)
+        watched = Watched(inner, called, compiled, find_layers(inner, layers), banks, numbers)
         reshard(inner)
         if curvature is not None:
             watched.answer(_on_one_device(inner), model, optimizer, curvature, group)
@@ -204,18 +204,21 @@ def attach(
         raise
 
 
-def _inner(model: nn.Module) -> tuple[nn.Module, bool]:
-    """The model that a compiler or DistributedDataParallel wraps, and whether it is compiled."""
+def _inner(model: nn.Module) -> tuple[nn.Module, nn.Module, bool]:
+    """The model that a compiler or DistributedDataParallel wraps, the module of these whose hooks are
+    in no graph, and whether it is compiled."""
     is_compiled = model._compiled_call_impl is not None
+    called: nn.Module | None = None
     while True:
         compiled = getattr(model, "_orig_mod", None)
         if isinstance(compiled, nn.Module):
             torch._dynamo.reset()  # what was compiled before knows nothing of the hooks
+            called = model if called is None else called
             model, is_compiled = compiled, True
         elif isinstance(model, nn.parallel.DistributedDataParallel):
             model = model.module
         else:
-            return model, is_compiled
+            return model, model if called is None else called, is_compiled
 
 
 def _require_trained_by(optimizer: Any, model: nn.Module) -> None:

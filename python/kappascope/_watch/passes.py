@@ -43,8 +43,9 @@ class Passes:
         self.paused = 0
         self._seen: dict[str, list[int]] = {}
         """Passes of a layer in this step that may be recomputed."""
-        self._compiled: dict[int, tuple[str, bool, int]] = {}
-        """Those in a compiled graph: the layer, whether its gradient is wanted, its rows."""
+        self._compiled: dict[int, tuple[str, bool, int, Part]] = {}
+        """Those in a compiled graph: the layer, whether its gradient is wanted, its rows, and which
+        part of the gradient is theirs."""
         self._layers = watched.layers
         self._products = Products(watched, self.are_seen, self._see_product)
         self._number = compiled.number_of(self)
@@ -94,24 +95,26 @@ class Passes:
         layer = self._layers[index]
         self._products.called(layer.name)
         if self._update.is_hidden:
-            self._say("the model is compiled in place, which hides its inputs: padding counts as tokens")
+            self._say("a compiler hides the model's inputs: padding counts as tokens, and sequences as independent")
         given = self._features_of(layer, features) if self.features and not self.paused else None
         if given is None:
             return -1
         name, features, bias, dropped = given
         # The compiler's memory, which it uses again.
         features = features.clone()
-        number, is_new = self._forward(layer.name, name, features, bias, dropped, in_graph)
+        number, is_new, features, part = self._forward(
+            layer.name, name, features, bias, dropped, in_graph, _whole
+        )
         if is_new:
             wanted = self._gradients and not is_frozen(layer.module)
-            self._compiled[number] = layer.name, wanted, rows_of(features)
+            self._compiled[number] = layer.name, wanted, rows_of(features), part
         return number
 
     def see_gradient_compiled(self, number: int, gradient: Tensor) -> None:
-        found, wanted, count = self._compiled.pop(number, ("", False, 0))
-        if found:
+        if number in self._compiled:
+            found, wanted, count, part = self._compiled.pop(number)
             mine = gradient.clone() if wanted else gradient
-            self._backward(found, number, wanted, count, _whole, mine)
+            self._backward(found, number, wanted, count, part, mine)
 
     def _features_of(
         self, layer: Layer, entered: Tensor
@@ -144,7 +147,9 @@ class Passes:
         """found: what it was found as; name: what is measured of it; trained: whether its weights
         have a gradient of interest."""
         in_graph = output.requires_grad
-        number, is_new = self._forward(found, name, features, bias, dropout, in_graph)
+        number, is_new, features, part = self._forward(
+            found, name, features, bias, dropout, in_graph, part
+        )
         if not (is_new and in_graph):
             return
         wanted, count = self._gradients and trained, rows_of(features)
@@ -167,21 +172,28 @@ class Passes:
         bias: Tensor | None,
         dropout: float,
         in_graph: bool,
-    ) -> tuple[int, bool]:
-        """The number of the pass, and whether it is not one that was made before."""
+        part: Part,
+    ) -> tuple[int, bool, Tensor, Part]:
+        """The number of the pass, whether it is not one that was made before, its rows as they are
+        measured, and the same of its gradient."""
         passed = self._seen.setdefault(name, [])
         if passed and torch._C._current_graph_task_id() >= 0:
             # Activation checkpointing runs the forward pass again within the backward pass. The
             # reentrant kind ran it without gradients before, and nothing was seen then.
-            return passed.pop(), False
+            return passed.pop(), False, features, part
         mask = self._mask_of(name, features)
+        groups = self._update.groups_of(features)
+        if groups is not None:
+            counts = mask if mask is not None else features.new_ones(features.shape[:-1])
+            features, mask = groups.arranged(features), groups.arranged(counts.bool())
+            part = _then(part, groups.arranged)
         try:
             number = int(self._session.forward(name, features, bias, dropout, mask, in_graph))
         except RuntimeError as error:
             raise Error(one_line(error)) from None
         passed.append(number)
         self.measured.forward(found, in_graph)
-        return number, True
+        return number, True, features, part
 
     def _backward(
         self, found: str, number: int, wanted: bool, count: int, part: Part, gradient: Tensor
@@ -207,3 +219,7 @@ class Passes:
 
 def _whole(x: Tensor) -> Tensor:
     return x
+
+
+def _then(first: Part, second: Part) -> Part:
+    return lambda x: second(first(x))

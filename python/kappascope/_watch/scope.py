@@ -74,8 +74,12 @@ class Scope:
         self._scaler = scaler
         self._passes = Passes(session, watched, self._update, scaler, gather, self._say)
         self._handles = [
-            model.register_forward_pre_hook(UncompiledHook(self, "_see_inputs"), with_kwargs=True),
-            model.register_forward_hook(UncompiledHook(self, "_see_output"), with_kwargs=True),
+            watched.called.register_forward_pre_hook(
+                UncompiledHook(self, "_see_inputs"), with_kwargs=True
+            ),
+            watched.called.register_forward_hook(
+                UncompiledHook(self, "_see_output"), with_kwargs=True
+            ),
         ]
         self._calls_step = not has_hooks(optimizer)
         self._optimizer: Callable[[], Any] = lambda: None
@@ -217,7 +221,7 @@ class Scope:
 
     def _see_inputs(self, model: nn.Module, inputs: Any, kwargs: dict[str, Any]) -> None:
         if self._passes.are_seen() and torch._C._current_graph_task_id() < 0:
-            self._update.see_inputs(model, inputs, kwargs)
+            self._update.see_inputs(inputs, kwargs)
 
     def _see_output(
         self, model: nn.Module, inputs: Any, kwargs: dict[str, Any], output: Any

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from .backward import Roots
 from .later import Losses
+from .prompts import Groups, groups_of
 
 _IGNORED_LABEL = -100
 
@@ -18,14 +19,16 @@ class Update:
     """Collects it from the model's inputs and outputs, for one update after the other."""
 
     def __init__(self, model: nn.Module, routed: bool) -> None:
+        self._shifts = "CausalLM" in type(model).__name__  # the labels of the next tokens
         self._routed = routed  # a layer may see some of the tokens only
         # Of two sides each has a mask of its own.
         self._two_sided = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
         self.split = 1
         """Processes that num_items_in_batch counts the terms of."""
-        self._compiled = getattr(model, "_compiled_call_impl", None) is not None
         self._entered = False
         self._mask: Tensor | None = None  # of the latest pass
+        self._groups: Groups | None = None
+        self._shape: tuple[int, ...] = ()  # of its tokens
         self._decoder_mask: Tensor | None = None
         self._terms_of_pass = 0.0
         self.roots = Roots(model)
@@ -42,7 +45,7 @@ class Update:
     @property
     def is_hidden(self) -> bool:
         """Whether a compiler hides the model's inputs."""
-        return self._compiled and not self._entered
+        return not self._entered
 
     @property
     def has_loss(self) -> bool:
@@ -71,17 +74,18 @@ class Update:
             return Losses(self._outputs, combine), "found: the model's output has it"
         return None, "unknown"
 
-    def see_inputs(self, model: nn.Module, inputs: Any, kwargs: Mapping[str, Any]) -> None:
+    def see_inputs(self, inputs: Any, kwargs: Mapping[str, Any]) -> None:
         self._entered = True
         self._mask = _mask_in(kwargs, "attention_mask")
         self._decoder_mask = _mask_in(kwargs, "decoder_attention_mask")
         labels = kwargs.get("labels")
+        self._see_prompts(inputs, kwargs, labels)
         count = kwargs.get("num_items_in_batch")
         if count is not None:
             self.terms = float(count) / self.split
             self._terms_of_pass = 0.0
         elif isinstance(labels, Tensor) and labels.dim() == 2:
-            shifted = labels[:, 1:] if "CausalLM" in type(model).__name__ else labels
+            shifted = labels[:, 1:] if self._shifts else labels
             self._terms_of_pass = float((shifted != _IGNORED_LABEL).sum())
         elif self._routed:
             # An expert sees some of the tokens that the loss is a mean over.
@@ -107,6 +111,17 @@ class Update:
 
         loss.register_hook(arrived)  # type: ignore[no-untyped-call]
 
+    def _see_prompts(self, inputs: Any, kwargs: Mapping[str, Any], labels: Any) -> None:
+        tokens = _tokens_in(inputs, kwargs)
+        self._groups, self._shape = None, ()
+        if tokens is not None and not self._two_sided and isinstance(labels, Tensor):
+            self._shape = tuple(tokens.shape)
+            self._groups = groups_of(tokens, labels, self._mask, _IGNORED_LABEL)
+
+    def groups_of(self, features: Tensor) -> Groups | None:
+        """The sequences of `features` by their prompt; None where each has its own."""
+        return self._groups if tuple(features.shape[:-1]) == self._shape else None
+
     def mask_of(self, layer: str, features: Tensor) -> tuple[Tensor | None, str]:
         """The rows of `features` that are no padding (None: all), and what was not understood."""
         decodes = self._two_sided and "decoder" in layer.split(".")
@@ -128,11 +143,17 @@ def _mask_in(kwargs: Mapping[str, Any], name: str) -> Tensor | None:
     return mask if isinstance(mask, Tensor) and mask.dim() == 2 else None
 
 
-def _tokens_of(inputs: Any, kwargs: Mapping[str, Any], mask: Tensor | None) -> float:
-    """Of the first argument that is a table of token numbers; 0 where there is none."""
-    if mask is not None:
-        return float(mask.sum())
+def _tokens_in(inputs: Any, kwargs: Mapping[str, Any]) -> Tensor | None:
+    """The first argument that is a table of token numbers."""
     for value in (*inputs, *kwargs.values()):
         if isinstance(value, Tensor) and value.dim() == 2 and not value.is_floating_point():
-            return float(value.numel())
-    return 0.0
+            return value
+    return None
+
+
+def _tokens_of(inputs: Any, kwargs: Mapping[str, Any], mask: Tensor | None) -> float:
+    """How many; 0 where none are found."""
+    if mask is not None:
+        return float(mask.sum())
+    tokens = _tokens_in(inputs, kwargs)
+    return 0.0 if tokens is None else float(tokens.numel())

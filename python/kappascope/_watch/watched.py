@@ -20,6 +20,8 @@ from .._processes import ShardedLoss, answer_for, is_sharded, unsynchronised
 class Watched:
     model: nn.Module
     """Without what a compiler or DistributedDataParallel wraps around it."""
+    called: nn.Module
+    """That, or what a compiler wraps around it: its hooks see what enters and leaves the model."""
     compiled: bool
     layers: list[Layer]
     banks: list[Bank]
