@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of timm, and adapters of PEFT: the layers are found, and κ is NumPy's."""
+"""Models of timm and litgpt, and adapters of PEFT: the layers are found, and κ is NumPy's."""
 
 import sys
 import tempfile
@@ -7,11 +7,13 @@ import unittest
 from pathlib import Path
 
 import kappascope
+import litgpt
 import peft
 import timm
 import torch
 import transformers
 from checked import checked
+from litgpt.utils import chunked_cross_entropy
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -104,6 +106,24 @@ class Models(unittest.TestCase):
                 losses = [lambda m, t=t: m(input_ids=t, labels=t).loss for t in tokens]
                 names = [f"base_model.model.model.layers.{i}.mlp.down_proj" for i in range(2)]
                 self.measured(f"PEFT: LoRA of {', '.join(adapted)}", model, losses, names, "gated")
+
+    def test_models_of_litgpt(self) -> None:
+        """With the loss of its training loops."""
+        for layer, kind in {"LLaMAMLP": "gated", "GemmaMLP": "gated", "GptNeoxMLP": "plain"}.items():
+            with self.subTest(layer):
+                torch.manual_seed(1)
+                sizes = {"n_layer": 2, "n_head": 2, "n_embd": 12, "intermediate_size": 20, "block_size": 12}
+                config = litgpt.Config(
+                    **sizes, vocab_size=40, padded_vocab_size=40, mlp_class_name=layer, norm_class_name="RMSNorm", bias=False
+                )
+                model = litgpt.GPT(config).double().train()
+                for parameter in model.parameters():
+                    if parameter.dim() == 2:
+                        nn.init.normal_(parameter, std=0.3)
+                tokens = [torch.randint(40, (16, 12)) for _ in range(2)]
+                losses = [lambda m, t=t: chunked_cross_entropy(m(t)[..., :-1, :], t[..., 1:]) for t in tokens]
+                names = [f"transformer.h.{i}.mlp.proj" for i in range(2)]
+                self.measured(f"litgpt: {layer}", model, losses, names, kind)
 
 
 if __name__ == "__main__":
