@@ -88,3 +88,7 @@ TEST_CASE("a file with a second name is read, and not written") {
   CHECK(open_own_file(places.run, "it", O_RDONLY).get() >= 0);
   CHECK_THROWS_WITH(open_own_file(places.run, "it", O_RDWR | O_CREAT), Contains("second name"));
 }
+
+TEST_CASE("a label's name keeps what no folder minds") {
+  CHECK(folder_name("lr 1e+3_a.b/c:d") == "lr-1e+3_a.b-c-d");
+}

@@ -203,6 +203,7 @@ TEST_CASE("the score interval is not empty at the ends and knows nothing without
   CHECK(wilson(1, 3).lower < 0.6);
   CHECK(wilson(1, 3).upper == Approx(1));
   CHECK(wilson(0, 3).lower == Approx(0).margin(1e-12));
+  CHECK(wilson(1, 1).lower == Approx(1 / (1 + std::pow(1.959963985, 2))));
   CHECK(wilson(0.5, 0).lower == 0);
   CHECK(wilson(0.5, 0).upper == 1);
 }

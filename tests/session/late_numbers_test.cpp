@@ -66,3 +66,33 @@ TEST_CASE("a step is completed once") {
   session.step(1.0);
   CHECK_THROWS_WITH(session.complete_step(1.0), Catch::Contains("more often than begin_step()"));
 }
+
+TEST_CASE("a run that had to go on elsewhere is told of once, with the step counted") {
+  const TemporaryFolder dir;
+  session::SessionOptions options;
+  options.flush_seconds = 0;
+  session::Session session(store::RunWriter::create(dir.path() / "run", {}), {}, options);
+  session.step(3.0);
+  std::filesystem::remove_all(dir.path() / "run");
+  CHECK_THROWS_WITH(session.step(2.0), Catch::Contains("removed or replaced"));
+  CHECK(session.next_step() == 2);
+  CHECK(session.is_rescued());
+  CHECK_NOTHROW(session.step(1.0));
+  CHECK_NOTHROW(session.flush());
+  CHECK_NOTHROW(session.close());
+  CHECK(stored(dir.path() / "run-rescued", store::id::kLossTrain) ==
+        Points{{0, 3.0}, {1, 2.0}, {2, 1.0}});
+}
+
+TEST_CASE("flush and close tell of a run that had to go on elsewhere too") {
+  for (const bool flushes : {true, false}) {
+    const TemporaryFolder dir;
+    session::SessionOptions options;
+    options.flush_seconds = 1e9;
+    session::Session session(store::RunWriter::create(dir.path() / "run", {}), {}, options);
+    session.step(3.0);
+    std::filesystem::remove_all(dir.path() / "run");
+    CHECK_THROWS_WITH(flushes ? session.flush() : session.close(),
+                      Catch::Contains("removed or replaced"));
+  }
+}

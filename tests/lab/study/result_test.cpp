@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/temporary_folder.h"
+#include "core/version.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run.h"
 #include "support/catch.h"
@@ -222,4 +223,8 @@ TEST_CASE("what is no result is refused") {
   CHECK_FALSE(has_result(folder.path()));
   store::RunWriter::create(folder.path() / "study", {{"kind", "study"}});
   CHECK_THROWS_WITH(read_result(folder.path()), Contains("holds no result"));
+}
+
+TEST_CASE("a result names the version that made it") {
+  CHECK(small_result().version == version());
 }

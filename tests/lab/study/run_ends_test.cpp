@@ -209,6 +209,12 @@ TEST_CASE("the sharpness that the optimiser sees against its limit, before and f
                  .scalars = {{.name = "hessian/preconditioned", .value = 5, .status = "converged"},
                              {.name = "hessian/stability_limit", .value = 38}}});
     below.set_state("finished");
+    auto from_start = run_of(folder.path() / "c", "c", "1");
+    from_start.write(
+        {.step = 0,
+         .scalars = {{.name = "hessian/preconditioned", .value = 42, .status = "converged"},
+                     {.name = "hessian/stability_limit", .value = 38}}});
+    from_start.set_state("finished");
   }
   const auto ends = read_run_ends({folder.path()});
   CHECK(value(ends[0], "edge/start") == Approx(0.2));
@@ -217,4 +223,7 @@ TEST_CASE("the sharpness that the optimiser sees against its limit, before and f
   CHECK(value(ends[0], "edge/within") == Approx(0.75));
   CHECK(std::isnan(value(ends[1], "edge/first")));
   CHECK(std::isnan(value(ends[1], "edge/share")));
+  CHECK(std::isnan(value(ends[1], "edge/within")));
+  CHECK(value(ends[2], "edge/first") == 0);
+  CHECK(value(ends[2], "edge/within") == 1);
 }

@@ -4,6 +4,7 @@
 #include <Eigen/Eigenvalues>
 #include <cmath>
 
+#include "kappascope/core/statistics.h"
 #include "kappascope/linalg/random.h"
 #include "support/catch.h"
 
@@ -111,4 +112,45 @@ TEST_CASE("without kept rows there is a quotient and no interval, without an end
   CHECK(bare.bias_leaves.value == bare.mean_costs.value);
   rows.col(2).setZero();
   CHECK(std::isnan(linalg::kappa(rows).mean_costs.value));
+}
+
+TEST_CASE("the interval is that of a mean of what each row adds to the logarithm") {
+  constexpr double kEffective = 9;
+  linalg::Moments moments;
+  moments.sample.resize(12, 2);
+  linalg::Random random(5);
+  for (Eigen::Index i = 0; i < 12; ++i)
+    moments.sample.row(i) = random.normal_vector(2).transpose().cast<float>();
+  moments.n_effective = kEffective;
+  const Eigen::VectorXd c = Eigen::Vector2d(0.1, -0.2), e = Eigen::Vector2d(0.3, 0.4);
+  const Eigen::VectorXd x = Eigen::Vector2d(1, 0), y = Eigen::Vector2d(0, 1);
+  const linalg::MatrixEnds above{c, 8, 2, x, y}, below{e, 3, 1, y, x};
+  const auto found = linalg::paired_ratio(moments, above, below, 0.95);
+  CHECK(found.value == Approx((8.0 / 2) / (3.0 / 1)));
+
+  double sum = 0, squares = 0;
+  for (Eigen::Index i = 0; i < 12; ++i) {
+    const double a = moments.sample(i, 0), b = moments.sample(i, 1);
+    const double h = std::pow(a - 0.1, 2) / 8 - std::pow(b + 0.2, 2) / 2 -
+                     std::pow(b - 0.4, 2) / 3 + std::pow(a - 0.3, 2) / 1;
+    sum += h;
+    squares += h * h;
+  }
+  const double variance = (squares - sum * sum / 12) / 11;
+  const double reach = student_quantile(0.975, kEffective - 1) * std::sqrt(variance / kEffective);
+  CHECK(found.lower == Approx(found.value * std::exp(-reach)).epsilon(1e-9));
+  CHECK(found.upper == Approx(found.value * std::exp(reach)).epsilon(1e-9));
+}
+
+TEST_CASE("of one feature the quotient is 1, whatever the mean") {
+  linalg::Moments moments;
+  moments.sample = linalg::RowMatrixF::Random(10, 1);
+  moments.n_effective = 10;
+  const Eigen::VectorXd mean = Eigen::VectorXd::Constant(1, 0.4), zero = Eigen::VectorXd::Zero(1);
+  const Eigen::VectorXd one = Eigen::VectorXd::Ones(1);
+  const auto found =
+      linalg::paired_ratio(moments, {zero, 2, 2, one, one}, {mean, 1, 1, one, one}, 0.95);
+  CHECK(found.value == 1);
+  CHECK(found.lower == 1);
+  CHECK(found.upper == 1);
 }

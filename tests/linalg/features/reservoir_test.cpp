@@ -79,6 +79,13 @@ TEST_CASE("a reservoir made from a state keeps the same rows ever after") {
   CHECK(reservoir.rows() == again.rows());
 }
 
+TEST_CASE("a stream that comes in pieces is sampled as one that comes at once") {
+  Reservoir whole(6, 1, 4), pieces(6, 1, 4);
+  offer(whole, 0, 200);
+  for (int first = 0; first < 200; first += 25) offer(pieces, first, 25);
+  CHECK(whole.rows() == pieces.rows());
+}
+
 TEST_CASE("samples of different capacity, and states that contradict themselves, are refused") {
   Reservoir four(4, 1, 0);
   CHECK_THROWS_AS(four.merge(Reservoir(5, 1, 0)), kappascope::Error);

@@ -168,6 +168,9 @@ TEST_CASE("sums in float say what they hide, and merged sums what the coarsest h
   CHECK(moments_from(coarse).sum_rounding.isApprox(expected, 1e-12));
   // The rows' rounding and that of their difference to the shift.
   CHECK(moments_from(coarse).row_rounding.isApprox(2 * 0x1p-48 * Eigen::Vector2d(1, 4), 1e-12));
+  CHECK(kappa(moments_from(fine), {}).sum_rounding == 0);
+  // The error of the largest variance, as a share of the smallest.
+  CHECK(kappa(moments_from(coarse), {}).sum_rounding == Approx(expected(1) / 1));
   fine.merge(coarse);
   CHECK(fine.precision.unit == 0x1p-24);
   CHECK(fine.precision.float_block == 4096);

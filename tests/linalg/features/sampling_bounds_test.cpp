@@ -96,6 +96,7 @@ TEST_CASE("tails are read off the rows: Gaussian rows give none, Student rows gi
   CHECK(student.weights.maxCoeff() > 10);
   CHECK(student.masses.sum() == Approx(1));
   CHECK(row_tails(RowMatrixF::Ones(7, 3), 100, 0.95).weights.size() == 0);
+  CHECK(row_tails(RowMatrixF::Ones(8, 3), 100, 0.95).weights.size() > 0);
 }
 
 TEST_CASE("a concentrated spectrum has a sharper top, and few rows have no bottom") {
@@ -104,4 +105,41 @@ TEST_CASE("a concentrated spectrum has a sharper top, and few rows have no botto
   CHECK(sampling_bounds({}, 50, 50, 50, 0.01).bottom == 0);
   CHECK(feature_variance_factor({}, 400, 100, 0.01) > feature_variance_factor({}, 400, 1, 0.01));
   CHECK(feature_variance_factor({}, 1e12, 10, 0.01) == Approx(1).margin(1e-4));
+}
+
+TEST_CASE("a Pareto tail of kept rows is extended to the largest of all rows") {
+  // 4,000 kept of a million rows, with lengths at the quantiles of a Pareto law of exponent 2: the
+  // largest weight of all rows is that law's quantile at a chance of log(1/0.95) in a million. Half
+  // a step of the discretised law, and the standard error on the safe side, are the tolerance.
+  constexpr Eigen::Index kKept = 4000, kWidth = 100;
+  constexpr double kRows = 1e6, kExponent = 2, kConfidence = 0.95;
+  RowMatrixF rows(kKept, kWidth);
+  for (Eigen::Index i = 0; i < kKept; ++i) {
+    const double survival = (static_cast<double>(i) + 0.5) / static_cast<double>(kKept);
+    rows.row(i).setConstant(static_cast<float>(std::pow(survival, -0.5 / kExponent)));
+  }
+  const RowTails tails = row_tails(rows, kRows, kConfidence);
+  const double beyond = -std::log(kConfidence) / kRows;
+  const double mean = kExponent / (kExponent - 1);
+  const double expected = std::log(std::pow(beyond, -1 / kExponent) / mean);
+  const double excess = std::log(0.1 / beyond) / kExponent;  // over the threshold of the tail
+  CHECK(std::log(tails.weights.maxCoeff()) > expected - 0.03 * excess);
+  CHECK(std::log(tails.weights.maxCoeff()) < expected + 0.08 * excess);
+}
+
+TEST_CASE("a heavy feature has as many degrees of freedom at any scale") {
+  const auto freedom_at = [](double scale) {
+    RowMatrixD rows = gaussian_matrix(400, 4, 9);
+    rows.col(2).array() = rows.col(2).array().cube();
+    const Moments moments = moments_of(scale * rows);
+    RowTails tails;
+    add_sums_of_all_rows(moments, moments.covariance.squaredNorm(), {}, {}, tails);
+    for (const auto& [feature, variance, freedom] : tails.heavy)
+      if (feature == 2) return freedom;
+    return 0.0;
+  };
+  const double freedom = freedom_at(1);
+  CHECK(freedom > 1);
+  CHECK(freedom < 200);  // a cube of a normal variable has a kurtosis of 46
+  CHECK(freedom_at(16) == Approx(freedom));
 }

@@ -153,6 +153,7 @@ TEST_CASE("rows that say nothing of a spectrum leave it open") {
     CHECK(shape->lower == 1);
     CHECK(shape->upper == 6);
   }
+  CHECK(found.isotropy.lower == Approx(1.0 / 6));
   CHECK(found.isotropy.upper == 1);
   const Conditioning zero = kappa(moments_of(RowMatrixD::Constant(9, 3, 2)), {});
   CHECK(zero.isotropy.resolution == Resolution::kDegenerate);
