@@ -7,6 +7,7 @@
 
 #include "kappascope/core/error.h"
 #include "linalg/density_in.h"
+#include "linalg/density_sample.h"
 #include "linalg/host_basis.h"
 #include "support/catch.h"
 #include "support/matrices.h"
@@ -177,4 +178,21 @@ TEST_CASE("outliers come with their bound, their number with its error, and a bu
   CHECK(none.outliers.empty());
   CHECK(none.outlier_count == 0);
   CHECK(none.bulk_low == Approx(-1).margin(1e-3));
+}
+
+TEST_CASE("every known pair may have moved a node, the more the nearer it is") {
+  Quadrature one;
+  one.nodes = Eigen::Vector2d(0, 4);
+  one.weights = Eigen::Vector2d(0.5, 0.5);
+  one.residuals = Eigen::Vector2d::Zero();
+  KnownEigenvalues known;
+  known.values = Eigen::Vector2d(9, 7);
+  known.bounds = Eigen::Vector2d(0.3, 0.1);
+  const Sample sample({one}, 50, 1e-9, 1, known);
+  double expected = sample.slack();
+  for (int i = 0; i < 2; ++i) {  // Li and Li's bound; eta: its distance, the pairs' own errors off
+    const double r = known.bounds(i), eta = known.values(i) - 4 - 0.4;
+    expected += 2 * r * r / (eta + std::sqrt(eta * eta + 4 * r * r));
+  }
+  CHECK(sample.slack(4) == Approx(expected).epsilon(1e-12));
 }

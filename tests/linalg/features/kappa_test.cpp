@@ -202,6 +202,16 @@ TEST_CASE("fewer rows than features resolve nothing, but the shrunk kappa is fin
   CHECK(says(barely, "72 effective rows for 64 features: the sampling factor is"));
 }
 
+TEST_CASE("as many rows as features are too few where features depend on one another too") {
+  // Two copies leave four directions, fewer than the rows.
+  RowMatrixD rows = gaussian_matrix(6, 6, 3);
+  rows.col(4) = rows.col(5) = rows.col(3);
+  const auto found = kappa(moments_of(rows), {});
+  CHECK(found.sigma.null_dimension == 2);
+  CHECK(found.sigma.resolution == Resolution::kNotResolvable);
+  CHECK_THAT(found.sigma.reason, Catch::Contains("singular"));
+}
+
 TEST_CASE("n_effective, not n, decides") {
   Moments moments = whitened_moments(Rows::kGaussian, 6400, 16, 1);
   CHECK(kappa(moments, {}).sigma.resolution == Resolution::kResolved);
