@@ -95,7 +95,9 @@ class Passes:
         layer = self._layers[index]
         self._products.called(layer.name)
         if self._update.is_hidden:
-            self._say("a compiler hides the model's inputs: padding counts as tokens, and sequences as independent")
+            self._say(
+                "a compiler hides the model's inputs: padding counts as tokens, and sequences as independent"
+            )
         given = self._features_of(layer, features) if self.features and not self.paused else None
         if given is None:
             return -1

@@ -3,9 +3,16 @@
 not): they are alike, and intervals must not take them for independent."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+
+# What is shared counts from so many tokens on, or from so large a part of a sequence: the first token of
+# all sequences is no prompt.
+_TOKENS = 8
+_PART = 0.1
+_MOST = 2  # times as many sequences as there are, with those that fill up
 
 
 @dataclass(frozen=True)
@@ -29,24 +36,36 @@ def groups_of(tokens: Tensor, labels: Tensor | None, mask: Tensor | None, ignore
     tokens: [sequences, tokens]. A prompt is what stands before the first token with a label, without
     padding (mask 0).
     """
-    if labels is None or labels.shape != tokens.shape or len(tokens) < 2:
+    if labels is None or labels.shape != tokens.shape or len(tokens) < 2 or hasattr(tokens, "device_mesh"):
         return None
     is_prompt = (labels != ignored).cumsum(1) == 0
+    counts = torch.ones_like(is_prompt)
     if mask is not None and mask.shape == tokens.shape:
-        is_prompt = is_prompt & mask.bool()
-    prompts = tokens.masked_fill(~is_prompt, -1)
-    _, of_sequence, sizes = prompts.unique(dim=0, return_inverse=True, return_counts=True)
-    alone = ~is_prompt.any(1)
-    members: list[list[int]] = [[] for _ in sizes]
-    groups = []
-    for number, (group, single) in enumerate(zip(of_sequence.tolist(), alone.tolist(), strict=True)):
-        if single:
-            groups.append([number])
-        else:
-            members[group].append(number)
-    groups += [group for group in members if group]
-    most = max(map(len, groups))
+        counts = mask.bool()
+    is_prompt = is_prompt & counts
+    long, all_of_it = is_prompt.sum(1), counts.sum(1)
+    shares = (long >= _TOKENS) | (long > _PART * all_of_it)
+    _, prompts = tokens.masked_fill(~is_prompt, -1).unique(dim=0, return_inverse=True)
+    members: dict[Any, list[int]] = {}
+    for number, (prompt, its) in enumerate(zip(prompts.tolist(), shares.tolist(), strict=True)):
+        members.setdefault(prompt if its else ("alone", number), []).append(number)
+    groups = sorted(members.values(), key=len, reverse=True)
+    most = len(groups[0])
     if most == 1:
         return None
+    if len(groups) * most > _MOST * len(tokens):
+        groups = _packed(groups, most)
     rows = [group + [-1] * (most - len(group)) for group in groups]
     return Groups(torch.tensor(rows, device=tokens.device))
+
+
+def _packed(groups: list[list[int]], most: int) -> list[list[int]]:
+    """Small ones together, the largest first: fewer groups than there are is the safe side."""
+    packed: list[list[int]] = []
+    for group in groups:
+        fitting = next((one for one in packed if len(one) + len(group) <= most), None)
+        if fitting is None:
+            packed.append(list(group))
+        else:
+            fitting += group
+    return packed

@@ -283,9 +283,10 @@ class Scope:
         )
         self._record_source(source)
         self._thread = threading.get_ident()
-        self._waiting.append(Numbers(losses, self._norm))
+        numbers = Numbers(losses, self._norm)
         try:
             emitted = self._call("begin_step", rate, self._update.terms)
+            self._waiting.append(numbers)
             self._complete(wait=emitted)
         finally:
             self._next()  # a run that had to go on elsewhere raises, once, with the step counted

@@ -55,6 +55,25 @@ class Groups(unittest.TestCase):
     def test_padding_is_no_prompt(self) -> None:
         self.assertIsNone(index_of(batch([0, 0, 0], 1)))
 
+    def test_the_first_token_of_all_sequences_is_no_prompt(self) -> None:
+        tokens = torch.randint(2, 20, (6, 30))
+        tokens[:, 0] = 1
+        labels = tokens.clone()
+        labels[:, 0] = IGNORED
+        mask = torch.ones_like(tokens)
+        self.assertIsNone(groups_of(tokens, labels, mask, IGNORED))
+        labels[:, :9] = IGNORED
+        tokens[:, :9] = 1
+        self.assertIsNotNone(groups_of(tokens, labels, mask, IGNORED))
+
+    def test_a_large_group_among_single_ones_takes_no_more_than_twice_the_memory(self) -> None:
+        of = batch([1] * 16 + list(range(2, 18)), 1)
+        index = groups_of(of["input_ids"], of["labels"], of["attention_mask"], IGNORED).index  # type: ignore
+        self.assertLessEqual(index.numel(), 64)
+        self.assertEqual(sorted(index[index >= 0].tolist()), list(range(32)))
+        together = [set(row) & set(range(16)) for row in index.tolist()]
+        self.assertIn(set(range(16)), together)
+
     def test_without_labels_nothing_is_known(self) -> None:
         tokens = batch([1, 1], 1)["input_ids"]
         self.assertIsNone(groups_of(tokens, None, None, IGNORED))
