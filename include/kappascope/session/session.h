@@ -170,7 +170,7 @@ class Session {
 
   struct Waiting {
     store::Snapshot snapshot;
-    bool emitted;
+    bool emitted = false;
   };
 
   std::unique_ptr<RunRecord> record_;
