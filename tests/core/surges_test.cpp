@@ -197,7 +197,9 @@ TEST_CASE("a detector of surges goes on from its state, and refuses what is none
     after.load(before.state());
     for (std::size_t i = cut; i < values.size(); ++i) REQUIRE(after.add(values[i]) == told[i]);
   }
-  const auto state = whole.state();
+  auto state = whole.state();
   for (std::size_t length = 0; length < state.size(); ++length)
     CHECK_THROWS_AS(SurgeDetector().load(std::span(state).first(length)), Error);
+  state.at(3) = 2;  // neither in a surge nor outside of one
+  CHECK_THROWS_AS(SurgeDetector().load(state), Error);
 }

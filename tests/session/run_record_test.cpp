@@ -113,6 +113,20 @@ TEST_CASE("after the first attempt that failed the next comes a second later") {
   CHECK(it.refused > again);
 }
 
+TEST_CASE("what is written at once after a failure ends the wait for the next attempt") {
+  FullDisk it;
+  it.full = true;
+  it.add(0);
+  it.record.write();
+  it.full = false;
+  it.now = 0.5;  // before the next attempt
+  it.record.write_now();
+  REQUIRE(it.steps().size() == 1);
+  it.add(1);
+  it.record.write();
+  CHECK(it.steps().size() == 2);
+}
+
 TEST_CASE("steps are written when something is measured or time has passed, not each at once") {
   const TemporaryFolder folder;
   session::SessionOptions options;

@@ -143,6 +143,15 @@ TEST_CASE("within a budget the first windows lie at halves of the interval, from
     }
 }
 
+TEST_CASE("a window that took nothing says what the next one costs") {
+  Budget budget(0.01);
+  CHECK_FALSE(budget.knows_cost());
+  budget.charge(0);
+  budget.close_window(3);
+  CHECK(budget.knows_cost());
+  CHECK(budget.cost(5) == 0);
+}
+
 TEST_CASE("a budget waits until what a window is known to need fits") {
   Budget budget(0.1);
   budget.charge(1);
