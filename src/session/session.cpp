@@ -150,8 +150,13 @@ bool Session::begin_step(double learning_rate, double terms) {
   report_failures(snapshot);
   waiting_.push_back({std::move(snapshot), emitted});
   ++step_;
-  grant_windows();
-  listen(needs());
+  try {
+    grant_windows();
+    listen(needs());
+  } catch (...) {  // no loss will come for it
+    waiting_.pop_back();
+    throw;
+  }
   return emitted;
 }
 
