@@ -44,16 +44,19 @@ def kappas(device: str) -> None:
             row(f"kappa, {d} features of {dtype}: device / host - 1", off, unit * host.sigma.value * math.sqrt(16 * d))
 
 
+def wait(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
 def timed(device: str, work: Callable[[], Any]) -> float:
     """Seconds, the faster of two after one."""
     found = []
     for _ in range(3):
-        if device != "cpu":
-            torch.cuda.synchronize()
+        wait(device)
         begin = time.perf_counter()
         work()
-        if device != "cpu":
-            torch.cuda.synchronize()
+        wait(device)
         found.append(time.perf_counter() - begin)
     return min(found[1:])
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import kappascope
 import torch
-from agreement import row
+from agreement import row, wait
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -78,19 +78,15 @@ class Training:
 
     def seconds(self, steps: int) -> float:
         """Of all of them, the device's work included."""
-        self.wait()
+        wait(self.device)
         begin = time.perf_counter()
         for _ in range(steps):
             self.step()
-        self.wait()
+        wait(self.device)
         return time.perf_counter() - begin
 
     def each(self, steps: int) -> list[float]:
         return [self.seconds(1) for _ in range(steps)]
-
-    def wait(self) -> None:
-        if self.device != "cpu":
-            torch.cuda.synchronize()
 
     def close(self) -> None:
         if self.scope is not None:
@@ -143,7 +139,7 @@ def watched(shape: Shape, device: str, steps: int) -> dict[str, Any]:
         frame = kappascope.read(folder + "/run").frame()
         learning = frame[frame.name == "learning/sigma"]
         found["measured"] = learning.layer.nunique()
-        found["resolved"] = learning[learning.status == "ok"].layer.nunique()
+        found["resolved"] = learning[learning.status == "resolved"].layer.nunique()
         cost = frame[frame.name.str.startswith("cost/")]
         found["cost"] = cost[cost.step == cost.step.max()].set_index("name").value.to_dict()
         del training

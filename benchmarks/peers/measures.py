@@ -21,13 +21,13 @@ class Bench:
         self.problem, self.exact, self.top, self.quick, self.say = problem, exact, top, quick, say
         self.tried = {}
 
-    def seconds(self, task):
-        """Those of the work on the device included."""
+    def timed(self, task):
+        """Its seconds, those of the work on the device included, and what it gives."""
         self.wait()
         start = time.perf_counter()
-        task()
+        found = task()
         self.wait()
-        return time.perf_counter() - start
+        return time.perf_counter() - start, found
 
     def wait(self):
         if self.problem.x.is_cuda:
@@ -49,7 +49,7 @@ class Bench:
             for name in wanted:
                 tools.clean(self.problem)
                 gc.collect()
-                times[name].append(self.seconds(tasks[name]))
+                times[name].append(self.timed(tasks[name])[0])
         tools.clean(self.problem)
         return times
 
@@ -147,12 +147,8 @@ class Bench:
             tools.clean(self.problem)
             torch.manual_seed(1)
             count = tools.Count(limit)
-            found = None
             try:
-                def task():
-                    nonlocal found
-                    found = tool.pairs(self.problem, k, tol, setting, count)
-                seconds = self.seconds(task)
+                seconds, found = self.timed(lambda: tool.pairs(self.problem, k, tol, setting, count))
             except tools.OverBudget:
                 return None
             tools.clean(self.problem)

@@ -121,9 +121,7 @@ bool Session::step(std::optional<double> loss,
                    double learning_rate,
                    std::optional<double> gradient_norm,
                    double terms) {
-  require(waiting_.empty(),
-          "complete_step() is to be called for step {} first",
-          waiting_.empty() ? 0 : waiting_.front().snapshot.step);
+  require(waiting_.empty(), "complete_step() is to be called first, for each step that was begun");
   const bool emitted = begin_step(learning_rate, terms);
   complete_step(loss, gradient_norm);
   return emitted;

@@ -40,8 +40,7 @@ TEST_CASE("numbers that come after further steps are of their own, and so is the
   std::vector<session::Alarm> alarms;
   auto session = session_in(dir.path() / "run", alarms);
   for (int step = 0; step < 4; ++step) session.begin_step(0.1 * step);
-  CHECK_THROWS_WITH(session.step(1.0),
-                    Catch::Contains("complete_step() is to be called for step 0"));
+  CHECK_THROWS_WITH(session.step(1.0), Catch::Contains("complete_step() is to be called first"));
   CHECK_THROWS_WITH((void)session.state(), Catch::Contains("between two steps"));
   session.complete_step(3.0, 30.0);
   session.complete_step(std::numeric_limits<double>::quiet_NaN());
