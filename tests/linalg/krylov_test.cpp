@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/krylov.h"
 
+#include <limits>
+
 #include "kappascope/linalg/lanczos.h"
 #include "linalg/host_basis.h"
 #include "support/catch.h"
@@ -63,4 +65,27 @@ TEST_CASE("an invariant space has an empty residual block, and a full one takes 
   CHECK(space.complete());
   space.random_restart();
   CHECK(space.block() == 0);
+}
+
+TEST_CASE("a start or a product that is not finite is told, and the space stays as it was") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Eigen::MatrixXd a = Eigen::Vector3d(1, 2, 3).asDiagonal();
+  const SymmetricOperator op = dense_operator(a);
+  HostBasis basis(op);
+  KrylovSpace<HostBasis> by_start(basis, op.product_noise, 5);
+  basis.load(Eigen::Vector3d(0, nan, 1));
+  by_start.start_from_work();
+  CHECK_FALSE(by_start.finite());
+
+  const SymmetricOperator broken{.size = 3,
+                                 .apply = [&](const Eigen::VectorXd&, Eigen::VectorXd& y) {
+                                   y = Eigen::Vector3d::Constant(nan);
+                                 }};
+  HostBasis own(broken);
+  KrylovSpace<HostBasis> by_product(own, 0, 5);
+  by_product.random_restart();
+  by_product.expand(0);
+  CHECK_FALSE(by_product.finite());
+  CHECK(by_product.expanded() == 0);
+  CHECK(by_product.block() == 1);
 }

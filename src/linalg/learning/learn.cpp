@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kResolvedWithin = 2, kUsefulWithin = 100;
+constexpr double kRounding = 1e-12;  // of a variance, beside the largest
 
 /// What all rows show, and what they show without each block.
 struct Populations {
@@ -148,10 +149,37 @@ PairedRatio ratio(const MatrixSteps& of, const MatrixSteps& to, double reach) {
   return {std::exp((fast + slow) / 2), std::exp(low - error), std::exp(high + error)};
 }
 
+/// No number of steps.
+LearningTimes not_learned(Resolution resolution, const std::string& reason) {
+  StepsEstimate none;
+  none.resolution = resolution;
+  none.reason = reason;
+  const LearningTime time{none, none, none};
+  return {.sigma = time,
+          .second_moment = time,
+          .with_bias = time,
+          .mean_costs = {},
+          .bias_leaves = {},
+          .bias_changes = {}};
+}
+
+/// Whether each half, also without one of its blocks, varies by more than the rounding of all.
+bool all_parts_vary(const Sketch& sketch) {
+  const auto& [even, odd] = sketch.halves;
+  const double least = kRounding * std::max(even.top, odd.top);
+  const auto varies = [&](const Trained& part) { return part.top > least; };
+  return varies(even) && varies(odd) && std::ranges::all_of(sketch.without, varies);
+}
+
 LearningTimes learn(const Sketch& sigma,
                     const Sketch& second_moment,
                     const Sketch& with_bias,
                     double confidence) {
+  for (const Sketch* sketch : {&sigma, &second_moment, &with_bias})
+    if (!all_parts_vary(*sketch))
+      return not_learned(Resolution::kNotResolvable,
+                         "The features vary in too few of the sequences to show how far off their "
+                         "numbers are.");
   std::map<const Sketch*, Populations> found;
   for (const Sketch* sketch : {&sigma, &second_moment, &with_bias})
     if (!found.contains(sketch)) found.emplace(sketch, populations(*sketch));
@@ -172,20 +200,6 @@ LearningTimes learn(const Sketch& sigma,
     result.bias_changes = ratio(biased, raw, reach);
   }
   return result;
-}
-
-/// No number of steps.
-LearningTimes not_learned(Resolution resolution, const std::string& reason) {
-  StepsEstimate none;
-  none.resolution = resolution;
-  none.reason = reason;
-  const LearningTime time{none, none, none};
-  return {.sigma = time,
-          .second_moment = time,
-          .with_bias = time,
-          .mean_costs = {},
-          .bias_leaves = {},
-          .bias_changes = {}};
 }
 
 std::vector<Eigen::VectorXd> scales_of(const Eigen::VectorXd& mean,

@@ -19,9 +19,12 @@ std::vector<Eigen::Index> columns_of(const std::vector<bool>& free) {
 
 }  // namespace
 
-NonnegativeLeastSquares::NonnegativeLeastSquares(const Eigen::MatrixXd& a)
-    : equations_(a.rows()), a_(a) {
-  if (a.rows() <= a.cols()) return;
+NonnegativeLeastSquares::NonnegativeLeastSquares(const Eigen::MatrixXd& a) : equations_(a.rows()) {
+  // Into an empty matrix: one that Eigen resizes is freed twice where memory runs out.
+  if (a.rows() <= a.cols()) {
+    a_ = a;
+    return;
+  }
   reduction_.compute(a);
   a_ = reduction_.matrixQR().topRows(a.cols()).triangularView<Eigen::Upper>();
 }

@@ -224,6 +224,17 @@ TEST_CASE("single rows that are copies count once") {
   CHECK(moments_of(distinct).n_effective == 100);
 }
 
+TEST_CASE("rows without groups are groups of one") {
+  const RowMatrixD rows = rows_of(40, 3, 25, 0.5);
+  MomentAccumulator accumulator(3);
+  accumulator.update(rows);
+  const MomentSums sums = accumulator.state().sums;
+  Eigen::VectorXd squared = Eigen::VectorXd::Zero(3);
+  for (const auto& row : rows.rowwise()) squared += (row.transpose() - sums.shift).cwiseAbs2();
+  CHECK(sums.groups == 40);
+  CHECK(sums.group_sum_squared.isApprox(squared, 1e-13));
+}
+
 TEST_CASE("a spike that no kept row shows is in the error of its variance") {
   RowMatrixD rows = rows_of(5000, 3, 23);
   rows.col(1).setZero();

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "kappascope/linalg/features/kappa.h"
+#include "linalg/features/conditioning.h"
 #include "support/catch.h"
 #include "support/matrices.h"
 
@@ -152,6 +153,35 @@ TEST_CASE("features that vary by less than their rounding are not said to be dep
   CHECK(found.sigma.resolution == Resolution::kNotResolvable);
   CHECK_THAT(found.sigma.reason, Catch::Contains("rounding"));
   CHECK(found.sigma.lower == 1);
+}
+
+TEST_CASE("a constant feature stays degenerate among coarse rows") {
+  RowMatrixD rows = gaussian_matrix(500, 3, 2);
+  rows.col(1).setZero();
+  rows = rows.unaryExpr([](double x) { return rounded(x, kTypes[3]); });
+  KappaOptions options;
+  options.moments.precision = precision_of(kTypes[3]);
+  const Conditioning found = kappa(rows, {}, options);
+  for (const auto* one : {&found.sigma, &found.second_moment, &found.second_moment_scaled})
+    CHECK(one->resolution == Resolution::kDegenerate);
+}
+
+TEST_CASE("sums in float alone hide small directions too") {
+  // Nothing of the rows is rounded.
+  KappaFacts facts;
+  facts.dimension = 3;
+  facts.n = 4000;
+  facts.n_effective = 4000;
+  facts.lambda_max = 1;
+  facts.smallest_positive = 0.5;
+  facts.null_dimension = 1;
+  facts.solver_rounding = 1e-15;
+  facts.trace = 1.5;
+  facts.frobenius_squared = 1.25;
+  facts.fourth = 5;
+  CHECK(kappa_estimate(facts, {}, 0.95).resolution == Resolution::kDegenerate);
+  facts.at_top.sums = 1e-7;
+  CHECK(kappa_estimate(facts, {}, 0.95).resolution == Resolution::kNotResolvable);
 }
 
 TEST_CASE("sums in float say what they hide, and merged sums what the coarsest hides") {

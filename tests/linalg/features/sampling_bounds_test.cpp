@@ -99,6 +99,28 @@ TEST_CASE("tails are read off the rows: Gaussian rows give none, Student rows gi
   CHECK(row_tails(RowMatrixF::Ones(8, 3), 100, 0.95).weights.size() > 0);
 }
 
+TEST_CASE(
+    "rows that nobody kept are as heavy as their fourth moment, less what the kept ones show") {
+  // Rows of ten lengths: their fourth moment is 1 + 3 times as large as Gaussian rows' of one
+  // length.
+  RowMatrixD rows = gaussian_matrix(20'000, 50, 4);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) rows.row(i) *= i % 10 == 0 ? 3 : 1;
+  const Moments moments = moments_of(rows);
+  const auto unseen = [&](const Eigen::VectorXd& weights) {
+    RowTails tails;
+    tails.weights = weights;
+    tails.masses = Eigen::VectorXd::Constant(weights.size(), 1.0 / weights.size());
+    add_sums_of_all_rows(moments, moments.covariance.squaredNorm(), {}, {}, tails);
+    return tails.unseen;
+  };
+  // E s⁴ / (E s²)² of the lengths s.
+  const double all = (0.9 + 0.1 * 81) / std::pow(0.9 + 0.1 * 9, 2);
+  CHECK(unseen(Eigen::VectorXd::Ones(10)) == Approx(all).epsilon(0.05));
+  const Eigen::VectorXd half = Eigen::Vector2d(1, 3);  // (1 + 9)/2 over 2²
+  CHECK(unseen(half) == Approx(all / 1.25).epsilon(0.05));
+  CHECK(unseen(Eigen::Vector4d(1, 0, 0, 0)) == 1);  // they show more than all have
+}
+
 TEST_CASE("a concentrated spectrum has a sharper top, and few rows have no bottom") {
   CHECK(sampling_bounds({}, 400, 100, 2, 0.01).top <
         0.7 * sampling_bounds({}, 400, 100, 100, 0.01).top);

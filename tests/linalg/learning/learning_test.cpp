@@ -153,6 +153,21 @@ TEST_CASE("rows without an answer have none, and say why") {
   CHECK(none.sigma.ninety.resolution == Resolution::kNotResolvable);
 }
 
+TEST_CASE("features that vary in few sequences have no number of steps") {
+  RowMatrixD rows = gaussian_matrix(512, kD, 3);
+  const auto of = [&](std::initializer_list<Eigen::Index> alive) {
+    RowMatrixD some = RowMatrixD::Constant(512, kD, 0.3);
+    for (const Eigen::Index b : alive) some.middleRows(64 * b, 64) = rows.middleRows(64 * b, 64);
+    return learning(some, {}, {.rows_per_group = 64}).second_moment.ninety;
+  };
+  // In one half alone; in one block of the other.
+  for (const auto& found : {of({0, 2, 4, 6}), of({0, 1, 2, 4, 6})}) {
+    CHECK(found.resolution == Resolution::kNotResolvable);
+    CHECK(std::isnan(found.value));
+  }
+  CHECK(std::isfinite(of({0, 1, 2, 3}).value));
+}
+
 TEST_CASE("rows that are not finite are left out of their sequences, and counted") {
   RowMatrixD rows = gaussian_matrix(400, kD, 13);
   const auto before = learning(rows.topRows(399));
