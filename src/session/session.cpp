@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "core/notice.h"
@@ -151,8 +152,9 @@ bool Session::begin_step(double learning_rate, double terms) {
   try {
     grant_windows();
     listen(needs());
-  } catch (...) {  // no loss will come for it
+  } catch (...) {  // no loss will come for it, and what ends the run is told of the step before
     waiting_.pop_back();
+    --step_;
     throw;
   }
   return emitted;
@@ -170,11 +172,15 @@ void Session::complete_step(std::optional<double> loss, std::optional<double> gr
   if (loss) snapshot.scalars.insert(snapshot.scalars.begin(), number(store::id::kLossTrain, *loss));
 
   const double begin = monotonic_seconds();
-  if (writes()) {
-    raised_ = alarms_->evaluate(snapshot);
+  std::exception_ptr failed;  // the step is stored all the same
+  try {
+    if (writes()) raised_ = alarms_->evaluate(snapshot);
     for (const auto& alarm : raised_) snapshot.events.push_back(event_of(alarm));
+  } catch (...) {
+    failed = std::current_exception();
   }
   record_->add(std::move(snapshot));
+  if (failed) std::rethrow_exception(failed);
   if (emitted || !raised_.empty() || record_->since_written() > options_.flush_seconds)
     record_->write();
   probing_ += monotonic_seconds() - begin;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/temporary_folder.h"
+#include "kappascope/core/error.h"
 #include "kappascope/session/session.h"
 #include "kappascope/store/run_reader.h"
 #include "kappascope/store/schema/schema.h"
@@ -30,6 +31,19 @@ std::vector<std::pair<std::int64_t, double>> stored(const std::filesystem::path&
   for (const auto& [step, scalar] : reader.scalars({id, ""})) out.emplace_back(step, scalar.value);
   return out;
 }
+
+/// Cannot listen for what a step needs, from one on.
+class DeafFrom : public session::Session {
+ public:
+  DeafFrom(std::int64_t step, const std::filesystem::path& dir)
+      : Session(store::RunWriter::create(dir, {}), {}, {}), step_(step) {}
+
+ private:
+  void listen(const session::Needs&) override {
+    if (next_step() > step_) throw Error("deaf");
+  }
+  std::int64_t step_;
+};
 
 using Points = std::vector<std::pair<std::int64_t, double>>;
 
@@ -64,6 +78,19 @@ TEST_CASE("a step is completed once") {
   CHECK_THROWS_WITH(session.complete_step(1.0), Catch::Contains("more often than begin_step()"));
   session.step(1.0);
   CHECK_THROWS_WITH(session.complete_step(1.0), Catch::Contains("more often than begin_step()"));
+}
+
+TEST_CASE("a step that fails is as if it had not begun, and the run ends at the one before") {
+  const TemporaryFolder dir;
+  DeafFrom session(2, dir.path() / "run");
+  session.step(3.0);
+  session.step(2.0);
+  CHECK_THROWS_WITH(session.step(1.0), "deaf");
+  CHECK(session.next_step() == 2);
+  session.close("interrupted");
+  const store::RunReader reader(dir.path() / "run");
+  CHECK(reader.last_step() == 1);
+  CHECK(stored(dir.path() / "run", store::id::kLossTrain) == Points{{0, 3.0}, {1, 2.0}});
 }
 
 TEST_CASE("a run that had to go on elsewhere is told of once, with the step counted") {
