@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program under test behind the shim of faulty.cpp: loaded once, forked for every run."""
+import json
 import os
 import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -124,8 +126,6 @@ class StoreChecker:
         )
 
     def ask(self, run):
-        import json
-
         self.process.stdin.write(f"{run}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
@@ -176,6 +176,17 @@ def contents(folder):
     return out
 
 
+def training_state(checkpoint):
+    """name -> shape and bytes of each tensor of a checkpoint, but for those of the session."""
+    (length,) = struct.unpack("<Q", checkpoint[:8])
+    heads, data = json.loads(checkpoint[8 : 8 + length]), checkpoint[8 + length :]
+    return {
+        name: (head["shape"], data[slice(*head["data_offsets"])])
+        for name, head in heads.items()
+        if name != "__metadata__" and not name.startswith("session/")
+    }
+
+
 def left_over(paths):
     """Files that no command leaves when it ends in peace."""
     return [p for p in paths if p.endswith((".partial", "-journal")) or ".new" in p]
@@ -183,8 +194,6 @@ def left_over(paths):
 
 def rows_of(database):
     """What a run holds, but for what two equal runs differ in: times, costs, its own resumption."""
-    import sqlite3
-
     with sqlite3.connect(database) as sql:
         timed = "(name LIKE 'cost/%' OR name = 'memory/training' OR name LIKE '%seconds')"
         others = "'created', 'command', 'data', 'input', 'memory of training'"
