@@ -196,8 +196,10 @@ class PythonSession final : public torch::CustomClassHolder {
   bool begin_step(double learning_rate, double terms) {
     return session().begin_step(learning_rate, terms);
   }
-  void complete_step(std::optional<double> loss, std::optional<double> gradient_norm) {
+  /// Whether it raised alarms().
+  bool complete_step(std::optional<double> loss, std::optional<double> gradient_norm) {
     session().complete_step(loss, gradient_norm);
+    return !session().alarms().empty();
   }
   /// Of the step that was completed last: names, steps, layers, messages.
   std::tuple<std::vector<std::string>,

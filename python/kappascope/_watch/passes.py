@@ -49,17 +49,33 @@ class Passes:
         self._layers = watched.layers
         self._products = Products(watched, self.are_seen, self._see_product)
         self._number = compiled.number_of(self)
-        self._hooks = [
-            layer.module.register_forward_hook(LayerHook(self, i, self._number))
-            for i, layer in enumerate(watched.layers)
-        ]
+        self._uncompiled: set[int] = set()
+        """Layers whose hooks go outside of windows. A compiler has built in those of the others."""
+        self._hooks: dict[int, Any] = {}
+        self._hook()
 
     def handles(self) -> list[Any]:
-        return [*self._hooks, *self._products.handles]
+        return [*self._hooks.values(), *self._products.handles]
+
+    def listen(self, features: bool, gradients: bool) -> None:
+        """What the passes of the next step are wanted for."""
+        self.want(features, gradients)
+        if features:
+            self._hook()
+        else:
+            for index in self._uncompiled & self._hooks.keys():
+                self._hooks.pop(index).remove()
 
     def want(self, features: bool, gradients: bool) -> None:
+        if features != self.features:
+            compiled.want(self, features)
         self.features, self._gradients = features, gradients
-        compiled.want(self, features)
+
+    def _hook(self) -> None:
+        for index, layer in enumerate(self._layers):
+            if index not in self._hooks:
+                hook = LayerHook(self, index, self._number)
+                self._hooks[index] = layer.module.register_forward_hook(hook)
 
     def scale_by(self, scaler: Any) -> None:
         """The gradients to come are multiplied by its scale."""
@@ -77,8 +93,8 @@ class Passes:
     def see(self, index: int, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         layer = self._layers[index]
         self._products.called(layer.name)
-        if not (self._update.roots.called or self.paused):
-            self._update.roots.see_output(output)
+        if not compiled.is_compiled_call():
+            self._uncompiled.add(index)
         if not self.are_seen():
             return
         if not (isinstance(output, Tensor) and inputs and isinstance(inputs[0], Tensor)):

@@ -91,7 +91,7 @@ class Scope:
             ]
         for note in notes:
             self._say(note)
-        self._passes.want(*session.needs())
+        self._passes.listen(*session.needs())
         self._updated = False
         self._norm: Tensor | float | None = None
         self._waiting: deque[Numbers] = deque()  # of steps that the session began
@@ -299,9 +299,9 @@ class Scope:
     def _complete(self, wait: bool) -> None:
         """The steps whose numbers are there, or all."""
         while self._waiting and (wait or self._waiting[0].are_there()):
-            self._call("complete_step", *self._waiting.popleft().get())
-            for alarm in alarms_of(self._session):
-                self._on_alarm(alarm)
+            if self._call("complete_step", *self._waiting.popleft().get()):
+                for alarm in alarms_of(self._session):
+                    self._on_alarm(alarm)
 
     def _record_source(self, source: str) -> None:
         """The run's fact "loss": where its losses come from."""
@@ -318,7 +318,7 @@ class Scope:
 
     def _after_update(self, *_: Any) -> None:
         self._next()  # what a line search evaluated after the step is not of the next one
-        self._passes.want(*self._session.needs())
+        self._passes.listen(*self._session.needs())
 
     def _next(self) -> None:
         self._update.next()
@@ -354,7 +354,7 @@ class Scope:
         self._session.skip()
         self._tried += 1
         self._next()
-        self._passes.want(*self._session.needs())
+        self._passes.listen(*self._session.needs())
 
     def _say(self, note: str, aloud: bool = False) -> None:
         """Once; aloud: on stderr too."""

@@ -33,8 +33,9 @@ std::string_view name_of(at::ScalarType type, const std::string& tensor) {
 
 /// The length, little-endian, and the text of the header, its checksum all zeros.
 std::string header_of(const NamedTensors& tensors, const Metadata& metadata) {
-  nlohmann::ordered_json header;
-  auto& texts = header[kMetadata];
+  // Said to be objects: a null that becomes one is lost where memory runs out (nlohmann-json 3.11).
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  auto& texts = header[kMetadata] = nlohmann::ordered_json::object();
   texts["crc32"] = kNoDigits;  // first: its place in the file is then known
   for (const auto& [name, text] : metadata) {
     require(name != "crc32", "the name 'crc32' is taken");
