@@ -6,6 +6,7 @@ import os
 import struct
 import sys
 import tempfile
+import time
 import unittest
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,10 +70,12 @@ class Loggers(unittest.TestCase):
         want = self.train(kappascope.integrations.to_wandb(run))
         run.finish()
         (file,) = (self.folder / "wandb").glob("offline-run-*/*.wandb")
+        parsed: list[Any] = []
+        end = time.monotonic() + 60  # another process writes it, and may be behind
+        while time.monotonic() < end and not (parsed and parsed[-1].HasField("exit")):
+            parsed = [wandb_internal_pb2.Record.FromString(data) for data in records(file)]
         got = []
-        for data in records(file):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(data)
+        for record in parsed:
             items = {
                 item.key or "/".join(item.nested_key): json.loads(item.value_json)
                 for item in record.history.item
