@@ -25,7 +25,7 @@ SLOWER = 4
 TRIES = 5
 DRAWN = """
 new Promise((done) => {
-  const plot = document.getElementById("plot-loss_and_kappa");
+  const plot = document.getElementById("plot-overview");
   const last = () => Math.max(...plot.data.filter((one) => one.mode && one.meta === 0).map((one) => one.x[one.x.length - 1]));
   const look = () => (last() >= STEP ? done(Date.now()) : undefined);
   plot.on("plotly_afterplot", look);

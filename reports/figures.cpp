@@ -188,7 +188,7 @@ bool over_seeds(const std::vector<Arm>& arms) {
 }
 
 std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
-  std::vector<Figure> figures = {loss_and_kappa(arms)};
+  std::vector<Figure> figures = {overview(arms)};
   // Most runs have no images to be right about: nothing is missing there.
   if (auto figure = accuracies(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   if (auto figure = learning_layers(arms); !figure.panels.empty())

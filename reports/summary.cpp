@@ -15,7 +15,7 @@ namespace kappascope::reports {
 namespace {
 
 struct Headline {
-  std::string text{}, certainty{};
+  std::string text{}, certainty{}, basis{};
 };
 
 std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
@@ -43,6 +43,14 @@ std::string state_of(const Arm& arm) {
   return arm.state == "running" ? " so far" : ", where it stopped";
 }
 
+/// How many runs the numbers of the arms are of; empty for one run.
+std::string basis_of(const std::vector<Arm>& arms) {
+  const auto [least, most] = std::ranges::minmax_element(arms, {}, &Arm::seeds);
+  if (most->seeds < 2) return arms.size() > 1 ? "one run per arm" : "";
+  return least->seeds == most->seeds ? fmt::format("medians of {} seeds", most->seeds)
+                                     : "medians over seeds";
+}
+
 Headline of_one(const Arm& arm) {
   auto loss = arm.last(id::kLossTest);
   const char* kind = "Test loss";
@@ -61,10 +69,13 @@ Headline of_one(const Arm& arm) {
                            grouped(static_cast<double>(loss->step)),
                            state_of(arm)),
                arm.seeds > 1 ? fmt::format("The median; {}.", interval(loss->scalar))
-                             : "One run: another seed may differ."};
+                             : "One run: another seed may differ.",
+               basis_of({arm})};
   if (points.size() > 1 && std::isfinite(points.front().scalar.value))
     out.text +=
         fmt::format(" ({} at step {})", words(points.front().scalar.value), points.front().step);
+  if (const auto accuracy = arm.last(id::kAccuracyTest))
+    out.text += fmt::format(", accuracy {}", percent(accuracy->scalar.value));
   out.text += ".";
   return out;
 }
@@ -74,6 +85,14 @@ std::string lengths_of(const Arm& a, const Arm& b) {
   if (a.last_step == b.last_step) return "";
   return fmt::format(
       "They have trained for {} and {} steps. ", grouped(steps_of(b)), grouped(steps_of(a)));
+}
+
+/// "; accuracy 88.1 % against 87.9 %", where both have one.
+std::string accuracies_of(const Arm& base, const Arm& other) {
+  const auto ours = other.last(id::kAccuracyTest), theirs = base.last(id::kAccuracyTest);
+  if (!ours || !theirs) return "";
+  return fmt::format(
+      "; accuracy {:.2f} % against {:.2f} %", 100 * ours->scalar.value, 100 * theirs->scalar.value);
 }
 
 /// Which arm has none, or how many.
@@ -105,18 +124,19 @@ Headline of_several(const std::vector<Arm>& arms) {
   if (!base || best == nullptr)
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const auto told = as_difference(least->scalar.value, base->scalar.value);
-  const bool medians = arms.front().seeds > 1 && best->seeds > 1;
-  return {fmt::format(
-              "{}: {} {} {}, {} {} {} ({}).",
-              medians ? "Medians over seeds" : "One run per arm (differences may be chance)",
-              best->label,
-              arms.size() > 2 ? "has the lowest test loss of the other arms," : "ends at test loss",
-              told.a,
-              told.relation,
-              least->scalar.value == base->scalar.value ? "to that of" : "than",
-              arms.front().label,
-              told.b),
-          lengths_of(arms.front(), *best) + how_to_be_surer(arms) + "."};
+  return {
+      fmt::format(
+          "{} {} {}, {} {} {} ({}){}.",
+          best->label,
+          arms.size() > 2 ? "has the lowest test loss of the other arms," : "ends at test loss",
+          told.a,
+          told.relation,
+          least->scalar.value == base->scalar.value ? "to that of" : "than",
+          arms.front().label,
+          told.b,
+          accuracies_of(arms.front(), *best)),
+      lengths_of(arms.front(), *best) + "Differences may be chance: " + how_to_be_surer(arms) + ".",
+      basis_of(arms)};
 }
 
 /// What all arms share, or each one's where they are few.
@@ -134,15 +154,27 @@ std::string shared(const std::vector<Arm>& arms,
   return fmt::format("{}", fmt::join(values, " / "));
 }
 
-std::string largest_rate_of(const Arm& arm) {
-  double largest = 0;
-  for (const auto& point : arm.series(id::kLearningRate))
-    largest = std::max(largest, point.scalar.value);
-  return largest > 0 ? "rate " + words(largest) : "";
-}
-
 std::string with_unit(const std::string& value, const char* before, const char* after) {
   return value.empty() ? "" : before + value + after;
+}
+
+/// The largest, and how it went: "rate 10⁻³, cosine schedule".
+std::string rate_of(const Arm& arm) {
+  double least = 0, largest = 0;
+  for (const auto& point : arm.series(id::kLearningRate)) {
+    largest = std::max(largest, point.scalar.value);
+    least = least == 0 ? largest : std::min(least, point.scalar.value);
+  }
+  if (!(largest > 0)) return "";
+  const auto schedule = setting_of(arm, "train.schedule");
+  return "rate " + words(largest) +
+         (!schedule.empty() ? ", " + schedule + " schedule"
+          : least < largest ? " at most"
+                            : "");
+}
+
+std::string batch_of(const Arm& arm) {
+  return with_unit(setting_of(arm, "train.batch"), "batch ", "");
 }
 
 /// Without the folder that the data lie in: "kjv.txt (61937 training, 6881 test windows)".
@@ -163,11 +195,12 @@ std::string facts_of(const std::vector<Arm>& arms) {
   const auto steps = [](const Arm& arm) { return grouped(steps_of(arm)) + " steps"; };
   std::vector<std::string> parts = {shared(arms, fact("model"), "models"),
                                     shared(arms, parameters, "sizes"),
+                                    shared(arms, data_of, "data sets"),
                                     shared(arms, fact("optimizer"), "optimisers"),
-                                    shared(arms, largest_rate_of, "learning rates"),
+                                    shared(arms, rate_of, "learning rates"),
+                                    shared(arms, batch_of, "batches"),
                                     shared(arms, steps, "lengths"),
-                                    shared(arms, fact("seed", "seed "), "seeds"),
-                                    shared(arms, data_of, "data sets")};
+                                    shared(arms, fact("seed", "seed "), "seeds")};
   std::erase(parts, "");
   return fmt::format("{}", fmt::join(parts, " · "));
 }
@@ -189,10 +222,20 @@ Summary summarise(const std::vector<Arm>& arms) {
   if (!headline) headline = arms.size() == 1 ? of_one(arms.front()) : of_several(arms);
   out.headline = headline->text;
   out.certainty = headline->certainty;
+  out.basis = headline->basis;
   out.facts = facts_of(arms);
-  out.answers = {worst_layer(arms), learning_rate(arms), bias(arms), cost(arms)};
-  out.trust = trust(arms);
+  out.answers = {
+      worst_layer(arms), learning_rate(arms), bias(arms), trust_and_cost(arms), next_step(arms)};
   return out;
+}
+
+std::optional<Gauge> gauge_of(const Diagnosis& answer) {
+  if (!answer.threshold || !(*answer.threshold > 0) || !(answer.value || answer.lower))
+    return std::nullopt;
+  return Gauge{.value = answer.value,
+               .lower = answer.lower,
+               .upper = answer.upper,
+               .threshold = *answer.threshold};
 }
 
 }  // namespace kappascope::reports

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,18 @@
 
 namespace kappascope::reports {
 
+/// A number, with its interval, beside what it is compared with; all above zero.
+struct Gauge {
+  std::optional<double> value{}, lower{}, upper{};  ///< without a value, resolved to bounds alone
+  double threshold = 1;
+};
+
 /// What one arm contributes to an answer.
 struct Reading {
   std::size_t arm = 0;
   std::string number{};    ///< "κ = 1.2×10⁴ in blocks.2"
   std::string interval{};  ///< "95 %: 10⁴–1.4×10⁴", or why there is none
+  std::optional<Gauge> gauge{};
 };
 
 /// One of the questions that every run is asked, answered from the store.
@@ -24,16 +32,19 @@ struct Answer {
   std::string answer{};    ///< "blocks.2.down_proj", "yes", "cannot tell"
   Grade grade = Grade::kOpen;
   std::vector<Reading> readings{};  ///< what it rests on, the arm that decides first
+  std::string threshold{};          ///< what the readings are compared with: "the run's 936 steps"
   std::string why{};                ///< why this grade, and what to do about it
   std::string figure{};             ///< id of the section that shows it; may be empty
 };
 
 /// The first screen of a report in words.
 struct Summary {
-  std::string headline{}, certainty{};
-  std::string facts{};            ///< model, optimiser, rate, steps, seeds, data; what was stored
-  std::vector<Answer> answers{};  ///< worst layer, learning rate, bias, cost
-  Answer trust{};                 ///< how far the others can be trusted
+  std::string headline{};
+  std::string basis{};      ///< "one run per arm", "medians of 3 seeds"; empty for one run
+  std::string certainty{};  ///< what the headline does not say, and how to be surer
+  std::string facts{};      ///< model, data, optimiser, rate, steps, seeds; what was stored
+  /// Worst layer, learning rate, bias, trust and cost, what to do next.
+  std::vector<Answer> answers{};
 };
 
 Summary summarise(const std::vector<Arm>& arms);

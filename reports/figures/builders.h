@@ -11,7 +11,9 @@
 namespace kappascope::reports {
 
 // One function a figure; build_figures() lists them in the order of the page.
-Figure loss_and_kappa(const std::vector<Arm>& arms);
+/// The loss, and what else a training is judged by, on one step axis: the first two panels are the
+/// loss and, where a layer was measured, the first number of the worst.
+Figure overview(const std::vector<Arm>& arms);
 /// Steps of gradient descent to learn 90 %, a panel a layer; empty where nobody measured them.
 Figure learning_layers(const std::vector<Arm>& arms);
 /// Small multiples, a panel a layer; empty without one.
@@ -66,6 +68,9 @@ bool add_series(Figure& figure,
 /// κ(Σ+(μ+b)(μ+b)ᵀ) where the arm has it in this layer, else κ(Σ+μμᵀ): the regressor of W_d at
 /// b = 0.
 std::string block_kappa(const Arm& arm, const std::string& layer);
+
+/// λ1 as the optimiser sees it over its limit, at the steps that have both.
+std::optional<Series> share_of_limit(const std::vector<Arm>& arms, std::size_t arm);
 
 /// Steps to 90 % of the same matrix.
 std::string block_steps(const Arm& arm, const std::string& layer);

@@ -33,52 +33,6 @@ std::string block_kappa(const Arm& arm, const std::string& layer) {
                                                        : id::kKappaWithBias;
 }
 
-Figure loss_and_kappa(const std::vector<Arm>& arms) {
-  Figure figure{.id = "loss_and_kappa", .title = "Loss, and κ of the worst layer"};
-  figure.x.title = "step";
-  figure.panels.push_back({.title = "loss", .y = {.title = "loss", .may_log = true}});
-  bool any_loss = false;
-  for (std::size_t a = 0; a < arms.size(); ++a) {
-    any_loss |=
-        add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
-    any_loss |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
-  }
-  const auto worst = worst_layers_of(arms);
-  const std::string layer = worst.empty() ? "" : worst.front().second.point->scalar.layer;
-  const bool in_steps = !worst.empty() && worst.front().second.in_steps;
-  if (in_steps) {
-    figure.title = "Loss, and how long the slowest layer takes to learn";
-    figure.panels.push_back({.title = std::string(kBlockStepsTitle) + ", " + layer,
-                             .y = {.title = "steps", .log = true}});
-    for (std::size_t a = 0; a < arms.size(); ++a)
-      add_series(
-          figure, 1, series_of(arms, a, block_steps(arms[a], layer), layer, kBlockStepsTitle));
-  } else if (!layer.empty()) {
-    figure.panels.push_back(
-        {.title = std::string(kBlockKappaTitle) + ", " + layer, .y = {.title = "κ", .log = true}});
-    add_block_kappas(figure, 1, arms, layer);
-  }
-  figure.caption =
-      !in_steps
-          ? "Loss, and below it on the same steps the condition number of the problem that the "
-            "optimiser solves for the worst conditioned down-projection W_d; lower is easier."
-          : "Loss, and below it on the same steps how many steps of plain gradient descent the "
-            "slowest down-projection W_d would need to learn 90 % of what its features can "
-            "represent; lower is easier.";
-  figure.marks = alarm_marks(arms);
-  if (!figure.marks.empty()) {
-    figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
-                                  figure.marks.size());
-  }
-  if (!any_loss && layer.empty()) {
-    figure.panels.clear();
-    figure.missing = "No loss and no condition number was recorded.";
-  } else if (layer.empty()) {
-    figure.caption += " No condition number was recorded: the features probe did not run.";
-  }
-  return figure;
-}
-
 std::string block_steps(const Arm& arm, const std::string& layer) {
   return arm.series(id::kLearningWithBias, layer).empty() ? id::kLearningSecondMoment
                                                           : id::kLearningWithBias;

@@ -27,23 +27,6 @@ std::optional<Series> descent_limit(const std::vector<Arm>& arms, std::size_t ar
   return limit;
 }
 
-/// λ1 as the optimiser sees it over its limit, at the steps that have both.
-std::optional<Series> share_of_limit(const std::vector<Arm>& arms, std::size_t arm) {
-  auto share = series_of(arms, arm, id::kPreconditionedLambda, "", "λ1 over its limit");
-  const auto limit = series_of(arms, arm, id::kStabilityLimit, "", "");
-  if (!share || !limit) return std::nullopt;
-  for (std::size_t i = 0; i < share->x.size(); ++i) {
-    const auto at = std::ranges::lower_bound(limit->x, share->x[i]) - limit->x.begin();
-    const auto place = static_cast<std::size_t>(at);
-    const bool there = place < limit->x.size() && limit->x[place] == share->x[i];
-    const double by = there ? limit->y[place] : kNoLimit;
-    for (auto* values : {&share->y, &share->lower, &share->upper}) {
-      if (!values->empty()) (*values)[i] /= by;
-    }
-  }
-  return share;
-}
-
 Series density_series(const store::Array& array, std::size_t arm, const std::string& quantity) {
   Series series{.arm = arm, .quantity = quantity};
   const auto points = static_cast<std::size_t>(array.shape[1]);
@@ -65,6 +48,22 @@ bool is_density(const store::Array& array) {
 }
 
 }  // namespace
+
+std::optional<Series> share_of_limit(const std::vector<Arm>& arms, std::size_t arm) {
+  auto share = series_of(arms, arm, id::kPreconditionedLambda, "", "λ1 over its limit");
+  const auto limit = series_of(arms, arm, id::kStabilityLimit, "", "");
+  if (!share || !limit) return std::nullopt;
+  for (std::size_t i = 0; i < share->x.size(); ++i) {
+    const auto at = std::ranges::lower_bound(limit->x, share->x[i]) - limit->x.begin();
+    const auto place = static_cast<std::size_t>(at);
+    const bool there = place < limit->x.size() && limit->x[place] == share->x[i];
+    const double by = there ? limit->y[place] : kNoLimit;
+    for (auto* values : {&share->y, &share->lower, &share->upper}) {
+      if (!values->empty()) (*values)[i] /= by;
+    }
+  }
+  return share;
+}
 
 Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
   Figure figure{.id = "hessian_eigenvalues", .title = "The sharpest directions of the loss"};

@@ -10,16 +10,23 @@
 #include "kappascope/core/error.h"
 
 namespace kappascope::reports {
+
+std::string setting_of(const Arm& arm, std::string_view wanted) {
+  try {
+    for (const auto& [name, value] : parse_ini(arm.fact("config"), ""))
+      if (name == wanted) return value;
+  } catch (const UsageError&) {
+    // A configuration of the user's own.
+  }
+  return "";
+}
+
 namespace {
 
 /// "cosine schedule"; of a loop that did not store one, how the rate went.
 std::string schedule_of(const Arm& arm) {
-  try {
-    for (const auto& [name, value] : parse_ini(arm.fact("config"), ""))
-      if (name == "train.schedule") return value + " schedule";
-  } catch (const UsageError&) {
-    // A configuration of the user's own.
-  }
+  const auto schedule = setting_of(arm, "train.schedule");
+  if (!schedule.empty()) return schedule + " schedule";
   const auto& rates = arm.series(id::kLearningRate);
   if (rates.empty()) return "no schedule stored";
   const auto [low, high] =

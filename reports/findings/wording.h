@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "reports/diagnosis/questions.h"
 #include "reports/number_format.h"
@@ -20,6 +21,8 @@ std::string certainty_of(const Ratio& ratio);
 std::string steps_in_words(const store::Scalar& steps);
 /// When the sharpness was measured, when not, and the schedule; empty where it never was.
 std::string coverage_of(const Arm& run, const Stability& stability);
+/// A setting of the trainer's configuration, where the run stores one.
+std::string setting_of(const Arm& arm, std::string_view name);
 /// Why what was measured at `step` last decides nothing.
 std::string too_early(const Arm& arm, std::int64_t step);
 

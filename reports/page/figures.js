@@ -5,7 +5,7 @@
 const kappascopeFigures = (model, view) => {
   const root = document.documentElement;
   const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
-  const kRow = 150, kLeadRow = document.getElementById("live") ? 106 : 118, kGap = 54, kTop = 24, kBottom = 46, kLeft = 84;
+  const kRow = 150, kLeadRow = document.getElementById("live") ? 106 : 118, kGap = 54, kStackGap = 32, kFewTicks = 4, kTop = 24, kBottom = 46, kLeft = 84;
   // Plotly reads a little HTML in its texts; names are to be seen as they are.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const number = (v) => {
@@ -39,6 +39,9 @@ const kappascopeFigures = (model, view) => {
     return shown.length ? shown : figure.panels.slice(0, figure.columns).map((_, p) => p);
   };
   const suffixOf = (place) => (place === 0 ? "" : String(place + 1));
+  // Panels above each other share one axis, so that the line under the cursor goes through all of them.
+  const isStack = (figure) => figure.columns === 1 && panelsOf(figure).length > 1 && !figure.x.categories;
+  const xSuffixOf = (figure, place) => (isStack(figure) ? "" : suffixOf(place));
 
   const nameAt = (figure, x) => figure.x.ticks[Math.round(x)][1].replace(/\n/g, ", ");
 
@@ -106,8 +109,8 @@ const kappascopeFigures = (model, view) => {
   }
 
   function seriesTraces(figure, series, place) {
-    const axis = figure.panels[series.panel].y, suffix = suffixOf(place);
-    const base = { type: "scatter", xaxis: "x" + suffix, yaxis: "y" + suffix, showlegend: false,
+    const axis = figure.panels[series.panel].y;
+    const base = { type: "scatter", xaxis: "x" + xSuffixOf(figure, place), yaxis: "y" + suffixOf(place), showlegend: false,
                    meta: series.arm, visible: !view.hidden.has(series.arm) };
     if (series.until) return figure.series.find((one) => one.panel === series.panel) === series ? mapTraces(figure, series.panel, base) : [];
     if (series.shade) return [cellsTrace(figure, series, base)];
@@ -137,20 +140,26 @@ const kappascopeFigures = (model, view) => {
                     marker: { symbol: infinite.map((i) => (series.y[i] === "inf" ? "triangle-up-open" : "triangle-down-open")),
                               size: 11, color: hex, line: { width: 1.5, color: hex } } });
     }
-    if (series.points && series.lower) {
+    // A band needs two points: one alone has a bar.
+    const known = (i) => Boolean(series.lower) && i in series.lower && series.lower[i] !== null && series.upper[i] !== null;
+    const alone = (i) => known(i) && !known(i - 1) && !known(i + 1);
+    if (series.points && series.lower || series.y.some((_, i) => alone(i))) {
       // No bound, no bar: one of length 0 would look like certainty.
-      const gap = (edge, i) => (edge === null ? NaN : typeof edge === "string" || typeof series.y[i] !== "number" ? 0
-        : Math.abs(placed(edge, axis) - placed(series.y[i], axis)));
+      const gap = (edge, i) => (edge === null || !(series.points || alone(i)) ? NaN
+        : typeof edge === "string" || typeof series.y[i] !== "number" ? 0 : Math.abs(placed(edge, axis) - placed(series.y[i], axis)));
       trace.error_y = { type: "data", symmetric: false, array: series.upper.map(gap),
                         arrayminus: series.lower.map(gap), color: hex, thickness: 1.5, width: 5 };
     }
     return traces;
   }
 
-  const ticksOf = (axis) => (axis.ticks.length ? {
-    tickmode: "array", tickvals: axis.ticks.map((tick) => placed(tick[0], axis)),
-    ticktext: axis.ticks.map((tick) => plain(tick[1]).replace(/\n/g, "<br>")),
-  } : {});
+  // A low panel has room for a few.
+  const ticksOf = (axis, height = 1) => {
+    const each = height < 1 && !axis.categories ? Math.ceil(axis.ticks.length / kFewTicks) : 1;
+    const ticks = axis.ticks.filter((_, i) => i % each === 0);
+    return ticks.length ? { tickmode: "array", tickvals: ticks.map((tick) => placed(tick[0], axis)),
+                            ticktext: ticks.map((tick) => plain(tick[1]).replace(/\n/g, "<br>")) } : {};
+  };
 
   function layoutOf(figure) {
     const places = panelsOf(figure), shown = places.map((p) => figure.panels[p]);
@@ -163,14 +172,15 @@ const kappascopeFigures = (model, view) => {
     }
     // Names of several lines stand once, below the last row.
     const tall = Math.max(1, ...figure.x.ticks.map((tick) => tick[1].split("\n").length)) - 1, bottom = kBottom + 17 * tall;
-    const inner = heights.reduce((a, b) => a + b, 0) + kGap * (rows - 1);
+    const stack = isStack(figure), gapBelow = stack ? kStackGap : kGap;
+    const inner = heights.reduce((a, b) => a + b, 0) + gapBelow * (rows - 1);
     // Names of layers need more room than numbers.
     const names = shown.flatMap((panel) => (panel.y.categories ? panel.y.ticks.map((tick) => tick[1].length) : []));
     const ink = style("--ink"), soft = style("--soft"), grid = style("--grid");
     const layout = {
       height: inner + kTop + bottom, margin: { l: Math.max(kLeft, Math.min(280, 44 + 7 * Math.max(0, ...names))), r: 14, t: kTop, b: bottom },
       paper_bgcolor: style("--card"), plot_bgcolor: style("--card"), font: { color: ink, size: 12.5 },
-      hovermode: "closest", showlegend: false, annotations: [], shapes: [], dragmode: "zoom", barmode: "overlay", bargap: 0,
+      hovermode: "closest", spikedistance: -1, showlegend: false, annotations: [], shapes: [], dragmode: "zoom", barmode: "overlay", bargap: 0,
       hoverlabel: { bgcolor: style("--card"), bordercolor: soft, font: { color: ink } },
     };
     const zoom = view.zoom.get(figure.id) || { y: new Map() };
@@ -180,21 +190,22 @@ const kappascopeFigures = (model, view) => {
     let top = inner;
     shown.forEach((panel, p) => {
       const row = Math.floor(p / columns), column = p % columns;
-      if (column === 0 && row > 0) top -= heights[row - 1] + kGap;
+      if (column === 0 && row > 0) top -= heights[row - 1] + gapBelow;
       const left = column * (width + gap), suffix = suffixOf(p);
       const last = p + columns >= shown.length;
       const domain = [Math.max(0, (top - heights[row]) / inner), Math.min(1, top / inner)];
-      layout["xaxis" + suffix] = {
+      if (!stack || last) layout["xaxis" + xSuffixOf(figure, p)] = {
         ...common, domain: [left, left + width], anchor: "y" + suffix, range: zoom.x || [figure.x.min, figure.x.max],
         title: { text: last ? plain(figure.x.title) : "", standoff: 6 }, showticklabels: last || (figure.x.categories && !tall),
-        ...(p > 0 ? { matches: "x" } : {}), automargin: last && figure.x.categories, ...ticksOf(figure.x),
+        ...(p > 0 && !stack ? { matches: "x" } : {}), automargin: last && figure.x.categories, ...ticksOf(figure.x),
+        ...(stack ? { showspikes: true, spikemode: "across", spikesnap: "cursor", spikethickness: 1, spikedash: "solid", spikecolor: soft } : {}),
       };
       const log = panel.y.log, near = zoom.y.get(places[p]);
       layout["yaxis" + suffix] = {
-        ...common, domain, anchor: "x" + suffix, type: log ? "log" : "linear",
+        ...common, domain, anchor: "x" + xSuffixOf(figure, p), type: log ? "log" : "linear",
         range: near && near.log === log ? near.range : log ? [Math.log10(panel.y.min), Math.log10(panel.y.max)] : [panel.y.min, panel.y.max].map((v) => placed(v, panel.y)),
         title: { text: column === 0 || panel.y.title !== shown[p - 1].y.title ? plain(panel.y.title) + (log || panel.y.threshold ? " (log)" : "") : "", standoff: 4 },
-        nticks: 6, ...ticksOf(panel.y),
+        nticks: panel.height < 1 ? kFewTicks : 6, ...ticksOf(panel.y, panel.height),
       };
       layout.annotations.push({
         text: "<b>" + plain(panel.title) + "</b>", x: left, xref: "paper", xanchor: "left", y: domain[1], yref: "paper",
@@ -204,11 +215,11 @@ const kappascopeFigures = (model, view) => {
     for (const line of figure.lines) {
       const place = panelsOf(figure).indexOf(line.panel);
       if (place < 0) continue;
-      const suffix = suffixOf(place);
+      const suffix = suffixOf(place), across = "x" + xSuffixOf(figure, place) + " domain";
       const axis = figure.panels[line.panel].y, log = axis.log, y = placed(line.y, axis);
-      layout.shapes.push({ type: "line", xref: "x" + suffix + " domain", x0: 0, x1: 1, yref: "y" + suffix, y0: y, y1: y,
+      layout.shapes.push({ type: "line", xref: across, x0: 0, x1: 1, yref: "y" + suffix, y0: y, y1: y,
                            line: { color: soft, width: 1, dash: "dash" } });
-      if (line.label) layout.annotations.push({ text: plain(line.label), xref: "x" + suffix + " domain", x: 1, xanchor: "right", yref: "y" + suffix,
+      if (line.label) layout.annotations.push({ text: plain(line.label), xref: across, x: 1, xanchor: "right", yref: "y" + suffix,
                                 y: log ? Math.log10(y) : y, yanchor: "bottom", showarrow: false, font: { size: 11, color: soft } });
     }
     return layout;

@@ -127,18 +127,25 @@
   // The arms stand in the bar above; a key is needed where one colour has several lines.
   function drawKey(figure) {
     const key = document.querySelector('[data-key="' + figure.id + '"]');
-    const kinds = new Map();
+    const kinds = new Map(), kindOf = (series) => series.dash + (series.faint ? " faint" : "");
+    // The title of a panel with lines of one kind says what they are.
+    const several = (panel) => new Set(figure.series.filter((one) => one.panel === panel).map(kindOf)).size > 1;
     for (const series of figure.series) {
-      if (series.points || series.shade) continue;
-      const kind = series.dash + (series.faint ? " faint" : "");
+      if (series.points || series.shade || !several(series.panel)) continue;
+      const kind = kindOf(series);
       kinds.set(kind, [...(kinds.get(kind) || []), series]);
     }
-    key.replaceChildren(...(kinds.size < 2 ? [] : [...kinds.values()].map((all) => {
+    const entry = (picture, words) => {
       const span = document.createElement("span");
-      span.innerHTML = sample(all[0].dash, "", transparent(style("--ink"), all[0].faint ? 0.4 : 1));
-      span.append([...new Set(all.map((series) => series.quantity))].join(", "));
+      span.innerHTML = picture;
+      span.append(words);
       return span;
-    })));
+    };
+    const lines = kinds.size < 2 ? [] : [...kinds.values()].map((all) => entry(
+      sample(all[0].dash, "", transparent(style("--ink"), all[0].faint ? 0.4 : 1)),
+      [...new Set(all.map((series) => series.quantity))].join(", ")));
+    const marks = (figure.marks || []).length ? [entry('<b aria-hidden="true">▼</b>', "an alarm, on the upper edge")] : [];
+    key.replaceChildren(...lines, ...marks);
   }
 
   function toggleArm(arm) {

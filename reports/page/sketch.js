@@ -52,12 +52,12 @@ function kappascopeSketch(div, traces, layout) {
   const line = (x0, y0, x1, y1, more) => '<path d="M' + [x0, y0].map(at).join(" ") + "L" + [x1, y1].map(at).join(" ") + '" ' + more + "/>";
 
   function frame(name) {
-    const x = axisOf("x", "x" + name), y = axisOf("y", "y" + name);
+    const x = axisOf("x", layout["yaxis" + name].anchor), y = axisOf("y", "y" + name), lowest = x.axis.anchor === "y" + name;
     const grid = 'stroke="' + y.axis.gridcolor + '"', edge = 'stroke="' + y.axis.linecolor + '"';
     let out = "";
     for (const [v, text] of ticksOf(x)) {
       out += line(x.place(v), y.from, x.place(v), y.to, grid);
-      if (x.axis.showticklabels) out += label(text, x.place(v), y.from + 18, 'text-anchor="middle"');
+      if (x.axis.showticklabels && lowest) out += label(text, x.place(v), y.from + 18, 'text-anchor="middle"');
     }
     for (const [v, text] of ticksOf(y)) {
       out += line(x.from, y.place(v), x.to, y.place(v), grid);
@@ -69,7 +69,7 @@ function kappascopeSketch(div, traces, layout) {
       const turned = 'text-anchor="middle" transform="rotate(-90 ' + at(x.from - 60) + " " + at(middle) + ')"';
       out += label(y.axis.title.text, x.from - 60, middle, turned);
     }
-    if (x.axis.title.text) out += label(x.axis.title.text, (x.from + x.to) / 2, y.from + 38, 'text-anchor="middle"');
+    if (x.axis.title.text && lowest) out += label(x.axis.title.text, (x.from + x.to) / 2, y.from + 38, 'text-anchor="middle"');
     return out;
   }
 
@@ -93,13 +93,13 @@ function kappascopeSketch(div, traces, layout) {
     return out;
   }
 
-  const names = Object.keys(layout).flatMap((key) => (key.match(/^xaxis(\d*)$/) || []).slice(1));
+  const names = Object.keys(layout).flatMap((key) => (key.match(/^yaxis(\d*)$/) || []).slice(1));
   // A part of its own cuts off what lies outside of its axes.
   const areas = names.map((name) => {
-    const x = axisOf("x", "x" + name), y = axisOf("y", "y" + name);
+    const x = axisOf("x", layout["yaxis" + name].anchor), y = axisOf("y", "y" + name);
     const box = [x.from - 6, y.to - 6, x.to - x.from + 12, y.from - y.to + 12].map(at);
     return '<svg class="area" x="' + box[0] + '" y="' + box[1] + '" width="' + box[2] + '" height="' + box[3] + '" viewBox="' + box.join(" ") + '">' +
-      traces.filter((trace) => trace.xaxis === "x" + name).map(drawn).join("") + "</svg>";
+      traces.filter((trace) => trace.yaxis === "y" + name).map(drawn).join("") + "</svg>";
   }).join("");
   const limits = layout.shapes.map((one) => {
     const x = axisOf("x", one.xref.split(" ")[0]), y = axisOf("y", one.yref);

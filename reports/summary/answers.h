@@ -14,7 +14,10 @@ namespace kappascope::reports {
 Answer worst_layer(const std::vector<Arm>& arms);
 Answer learning_rate(const std::vector<Arm>& arms);
 Answer bias(const std::vector<Arm>& arms);
-Answer cost(const std::vector<Arm>& arms);
-Answer trust(const std::vector<Arm>& arms);
+Answer trust_and_cost(const std::vector<Arm>& arms);
+Answer next_step(const std::vector<Arm>& arms);
+
+/// Its number beside its threshold, where both are known.
+std::optional<Gauge> gauge_of(const Diagnosis& answer);
 
 }  // namespace kappascope::reports

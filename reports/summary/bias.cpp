@@ -36,6 +36,10 @@ Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
   return effect;
 }
 
+Gauge gauge_of(const Ratio& ratio) {
+  return {.value = ratio.value, .lower = ratio.lower, .upper = ratio.upper, .threshold = 1};
+}
+
 /// "of 6 layers 4 lower and 2 not significant"
 std::string layers_text(const Effect& effect, std::size_t all) {
   constexpr std::array kWhat = {"lower", "higher", "not significant", "not resolved"};
@@ -73,6 +77,7 @@ void add_costs(const std::vector<Arm>& arms, Answer& out) {
     const auto most = in_steps ? largest_of(arms[a], id::kLearning, steps_mean_costs)
                                : largest_of(arms[a], id::kKappas, mean_costs);
     if (!most) continue;
+    out.threshold = "no cost";
     out.readings.push_back({a,
                             fmt::format("the mean costs {}× {}in {}",
                                         words(most->value),
@@ -80,7 +85,8 @@ void add_costs(const std::vector<Arm>& arms, Answer& out) {
                                         short_name(most->layer)),
                             most->lower
                                 ? fmt::format("{}–{}×", words(*most->lower), words(*most->upper))
-                                : "no interval"});
+                                : "no interval",
+                            gauge_of(*most)});
   }
   out.why = out.readings.empty()
                 ? "What the mean of the features costs is not resolved in any layer."
@@ -105,6 +111,7 @@ Answer bias(const std::vector<Arm>& arms) {
     return out;
   }
   const LayerNames short_name(arms);
+  out.threshold = "no change";
   std::size_t better = 0, layers = 0;
   bool in_steps = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
@@ -116,11 +123,10 @@ Answer bias(const std::vector<Arm>& arms) {
     better += effect.layers[0];
     layers += all;
     Reading reading{
-        a,
-        fmt::format("{0} with the bias over {0} without it is not resolved in any layer", what),
-        ""};
+        a, fmt::format("{0} with the bias over {0} without it is not resolved in any layer", what)};
     if (effect.surest) {
       const Ratio& ratio = *effect.surest;
+      reading.gauge = gauge_of(ratio);
       reading.number = fmt::format("it changes {} most in {}: to {}× of {}",
                                    in_steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
                                    short_name(ratio.layer),

@@ -81,7 +81,11 @@ Answer learning_rate(const std::vector<Arm>& arms) {
              .figure = "hessian_eigenvalues"};
   const auto found = by_arm(arms, diagnose_rate, [](const RateDiagnosis& r) { return r.grade; });
   if (found.empty()) return out;
-  for (const auto& [a, rate] : found) out.readings.push_back(reading_of(a, rate));
+  for (const auto& [a, rate] : found) {
+    out.readings.push_back(reading_of(a, rate));
+    out.readings.back().gauge = gauge_of(rate);
+  }
+  out.threshold = "the optimiser's limit";
   const RateDiagnosis& first = found.front().second;
   out.grade = first.grade;
   out.answer = answer_of(first.verdict);

@@ -75,16 +75,21 @@ Answer worst_layer(const std::vector<Arm>& arms) {
   const auto& [first, worst] = found.front();
   const std::string& layer = worst.point->scalar.layer;
   const LayerNames short_name(arms);
+  const bool is_open = worst.grade == Grade::kOpen;
   Answer out{.id = "worst_layer",
              .question = worst.in_steps ? "Which layer learns slowest?"
                                         : "Which layer is worst conditioned?",
-             .answer = short_name(layer),
+             .answer = (is_open ? "perhaps " : "") + short_name(layer),
              .grade = worst.grade,
              .why = explained(arms[first], worst),
              .figure = worst.in_steps ? "learning_layers" : "kappa_layers"};
-  for (const auto& [a, of_arm] : found)
+  out.threshold = worst.in_steps ? fmt::format("the run's {} steps", grouped(steps_of(arms[first])))
+                                 : "twice the run's steps";
+  for (const auto& [a, of_arm] : found) {
     out.readings.push_back(reading_of(a, of_arm, layer, short_name));
-  if (out.answer != layer) out.why += " Its module: " + layer + ".";
+    if (of_arm.in_steps == worst.in_steps) out.readings.back().gauge = gauge_of(of_arm);
+  }
+  if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
   return out;
 }
 

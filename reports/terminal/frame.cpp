@@ -8,6 +8,7 @@
 
 #include "core/printable.h"
 #include "core/wrap.h"
+#include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
 #include "reports/findings/wording.h"
 #include "reports/live/status.h"
@@ -156,14 +157,25 @@ std::string step_axis(const std::vector<Arm>& arms, std::size_t columns) {
          last;
 }
 
+/// Its first panels; the others are for the page.
+Figure first_panels(Figure figure, std::size_t count) {
+  const auto is_other = [&](const auto& part) { return part.panel >= count; };
+  std::erase_if(figure.series, is_other);
+  std::erase_if(figure.lines, is_other);
+  figure.panels.resize(std::min(count, figure.panels.size()));
+  return figure;
+}
+
 /// λ1 of each arm and what it must stay below; the next eigenvalues are for the page.
 Figure sharpness(const std::vector<Arm>& arms) {
-  Figure figure = hessian_eigenvalues(arms);
-  std::erase_if(figure.series,
-                [](const Series& series) { return series.panel > 0 || series.faint; });
-  figure.panels.resize(std::min<std::size_t>(1, figure.panels.size()));
-  std::erase_if(figure.lines, [](const ReferenceLine& line) { return line.panel > 0; });
+  Figure figure = first_panels(hessian_eigenvalues(arms), 1);
+  std::erase_if(figure.series, &Series::faint);
   return figure;
+}
+
+/// The loss, and the worst layer where one was measured.
+Figure loss_and_layer(const std::vector<Arm>& arms) {
+  return first_panels(overview(arms), worst_layers_of(arms).empty() ? 1 : 2);
 }
 
 /// A panel of a figure that has something to draw.
@@ -187,7 +199,7 @@ std::vector<Place> places_of(const std::vector<Figure>& figures) {
 std::string frame_of(const std::vector<Arm>& arms, const TerminalSize& size) {
   std::vector<std::string> lines = lines_of(arms, size.columns);
   std::vector<Figure> figures;
-  if (!arms.empty()) figures = {loss_and_kappa(arms), sharpness(arms)};
+  if (!arms.empty()) figures = {loss_and_layer(arms), sharpness(arms)};
   finish_figures(figures);
   const auto places = places_of(figures);
   if (!places.empty()) {

@@ -293,7 +293,7 @@ TEST_CASE("a run that begins in a watched folder appears") {
   Listener listener(serving, version_of(page));
   auto writer = store::RunWriter::create(folder / "study/late", {{"label", "late"}});
   writer.write(row(0));
-  CHECK(listener.hears({"\"arms\":[\"late\"]", "\"loss_and_kappa\""}));
+  CHECK(listener.hears({"\"arms\":[\"late\"]", "\"overview\""}));
 }
 
 TEST_CASE("watch refuses what it cannot watch, and its help says how to use it over ssh") {

@@ -24,8 +24,9 @@ const std::string kCommit(40, 'a'), kOther(40, 'b');
 TEST_CASE("the commit of a working folder is read in every form in which Git keeps it") {
   const TemporaryFolder folder;
   const auto& top = folder.path();
-  CHECK(commit_at(top).empty());
   const auto git = top / ".git";
+  fs::create_directories(git);
+  CHECK(commit_at(top).empty());
   write(git / "HEAD", "ref: refs/heads/main\n");
   CHECK(commit_at(top).empty());  // a branch without a commit yet
   write(git / "packed-refs",

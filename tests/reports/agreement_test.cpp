@@ -38,8 +38,7 @@ TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "
     CHECK(answers.size() == 10);
     // The page's cards.
     const auto summary = summarise(arms);
-    auto cards = summary.answers;
-    cards.push_back(summary.trust);
+    const auto& cards = summary.answers;
     for (const auto& card : cards) {
       CAPTURE(card.id, card.answer);
       CHECK(answers.at(card.id)["grade"] == to_string(card.grade));
@@ -63,7 +62,8 @@ TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "
     }
     // The worst layer, wherever it is named.
     const std::string worst = answers.at("worst_layer")["evidence"][0]["layer"];
-    CHECK(cards.front().answer == worst);
+    const bool is_open = answers.at("worst_layer")["grade"] == "cannot tell";
+    CHECK(cards.front().answer == (is_open ? "perhaps " : "") + worst);
     const auto listed = summary_of(run).worst_layer;
     CHECK(listed.evidence.front().layer == worst);
     CHECK(to_string(listed.grade) == answers.at("worst_layer")["grade"]);
@@ -74,6 +74,8 @@ TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "
     CHECK(std::ranges::is_permutation(suggested, actions));
     const auto& next = answers.at("next_step")["action"];
     CHECK((suggested.empty() ? next.is_null() : next == suggested.front()));
+    const bool tries_bias = seed % 2 == 0 && next == "bias";  // the run is that trial
+    CHECK((cards.back().readings.empty() == (next.is_null() || tries_bias)));
     const auto& rate = answers.at("learning_rate");
     CHECK(rate["action"].is_null() == (cards[1].grade < Grade::kWatch));
     // Findings warn of what the answers say.

@@ -69,7 +69,7 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
                 std::to_string(one.series.size()) + " series\n";
   }
   CHECK(approved ==
-        "loss_and_kappa: 2 panels, 6 series\n"
+        "overview: 4 panels, 10 series\n"
         "kappa_layers: 3 panels, 6 series\n"
         "condition_numbers: 9 panels, 15 series\n"
         "intercept_absorption: 6 panels, 6 series\n"
@@ -86,7 +86,7 @@ TEST_CASE("the W_d block of an arm is that of its bias where it has one", "[figu
   const TemporaryFolder folder;
   const auto arms = sample_arms(folder);
   const auto figures = build_figures(arms);
-  const Figure& overview = figure(figures, "loss_and_kappa");
+  const Figure& overview = figure(figures, "overview");
   std::size_t compared = 0;
   for (const Series& series : overview.series) {
     if (series.panel != 1) continue;

@@ -277,7 +277,10 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
       stated.add({"last test loss", arm.label, "", ""}, words(listed.test_loss), "listing");
       if (table[6] != "not measured")
         stated.add({"cost %", arm.label, "", ""}, table[6], "arms table");
-      stated.add({"cost %", arm.label, "", ""}, summary.answers.back().answer, "card");
+      for (const auto& reading : summary.answers[3].readings)
+        stated.add({"cost %", arm.label, "", ""},
+                   reading.number.substr(0, reading.number.find(" of")),
+                   "card");
       if (const auto& slowest = listed.slowest; !slowest.layer.empty()) {
         const auto steps = steps_in_words(slowest.scalar);
         stated.add({"slowest", arm.label, "", ""}, steps + " in " + slowest.layer, "listing");

@@ -8,6 +8,7 @@
 
 #include "reports/figures/builders.h"
 #include "reports/findings/wording.h"
+#include "reports/html/parts/gauge.h"
 #include "reports/html/parts/glossary.h"
 #include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
@@ -37,22 +38,28 @@ std::string answer_link(const Answer& answer) {
   return fmt::format("<a href=\"#{}\">{}</a>", answer.figure, text);
 }
 
+/// What the reading says, after the arm that it is of.
+std::string of_arm(const Reading& reading, const std::vector<Arm>& arms, const std::string& text) {
+  if (arms.size() < 2) return text;
+  return fmt::format(
+      "<span class=\"swatch\" data-arm=\"{}\"></span><span class=\"arm\">{}</span> {}",
+      reading.arm,
+      escape_html(arms[reading.arm].label),
+      text);
+}
+
+/// A verdict, and a number with its bar an arm; what explains them is folded.
 std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& explain) {
-  std::string readings;
+  std::string readings, intervals;
+  bool gauges = false;
   for (std::size_t i = 0; i < answer.readings.size() && i < kInTile; ++i) {
     const Reading& reading = answer.readings[i];
-    std::string text = explain(reading.number);
-    if (arms.size() > 1) {
-      text = fmt::format(
-          "<span class=\"swatch\" data-arm=\"{}\"></span><span class=\"arm\">{}</span> {}",
-          reading.arm,
-          escape_html(arms[reading.arm].label),
-          text);
-    }
-    readings += fmt::format(
-        "<li>{}{}</li>",
-        text,
-        reading.interval.empty() ? "" : " <small>" + explain(reading.interval) + "</small>");
+    readings += fmt::format("<li>{}{}</li>",
+                            of_arm(reading, arms, explain(reading.number)),
+                            reading.gauge ? gauge_html(*reading.gauge) : "");
+    gauges = gauges || reading.gauge;
+    if (!reading.interval.empty())
+      intervals += fmt::format("<li>{}</li>", of_arm(reading, arms, explain(reading.interval)));
   }
   if (answer.readings.size() > kInTile) {
     readings += fmt::format("<li><a href=\"#arms-table\">and {} more</a></li>",
@@ -60,13 +67,15 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
   }
   return fmt::format(
       "<div class=\"tile {}\" data-answer=\"{}\"><h2>{}</h2><p class=\"answer\">{} {}</p>"
-      "<ul>{}</ul><details><summary>why</summary><p>{}</p></details></div>",
+      "<ul>{}</ul>{}<details><summary>why</summary><ul>{}</ul><p>{}</p></details></div>",
       css_of(answer.grade),
       answer.id,
       escape_html(answer.question),
       answer_link(answer),
       badge(answer.grade),
       readings,
+      gauges ? "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" : "",
+      intervals,
       explain(answer.why));
 }
 
@@ -123,23 +132,18 @@ std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
   Explain explain;
   std::string tiles;
   for (const Answer& answer : summary.answers) tiles += tile(answer, arms, explain);
-  const Answer& trust = summary.trust;
+  const auto span = [](const char* kind, const std::string& text) {
+    return text.empty() ? "" : fmt::format(" <span class=\"{}\">{}</span>", kind, text);
+  };
   return fmt::format(
       "<section id=\"summary\" aria-label=\"Summary\">"
-      "<p class=\"headline\">{}{}</p><p class=\"facts-line\">{}</p>"
-      "<div class=\"tiles\">{}</div>"
-      "<p class=\"trust\" data-answer=\"trust\"><b>{}:</b> <span class=\"grade {}\">{}</span> {} "
-      "<a href=\"#topic-reliability\">More</a></p></section>",
+      "<p class=\"headline\">{}{}{}</p><p class=\"facts-line\">{}</p>"
+      "<div class=\"tiles\">{}</div></section>",
       escape_html(summary.headline),
-      summary.certainty.empty()
-          ? ""
-          : " <span class=\"certainty\">" + explain(summary.certainty) + "</span>",
+      span("basis", escape_html(summary.basis)),
+      span("certainty", explain(summary.certainty)),
       escape_html(summary.facts),
-      tiles,
-      escape_html(trust.question),
-      css_of(trust.grade),
-      escape_html(trust.answer),
-      explain(trust.why));
+      tiles);
 }
 
 std::string arms_html(const std::vector<const Arm*>& arms) {

@@ -32,7 +32,7 @@ std::string how_made(const Figure& figure, const std::vector<Arm>& arms) {
   if (figure.id == "hessian_density" || figure.id.rfind("spectrum_", 0) == 0)
     return " Of the first seed of each arm alone: this is not averaged.";
   std::string words = " Every arm is shown as " + seeds_in_words(arms) + ".";
-  if (figure.id == "loss_and_kappa") words += smoothing_in_words(arms);
+  if (figure.id == "overview") words += smoothing_in_words(arms);
   return words;
 }
 

@@ -17,7 +17,10 @@ void add_training(std::vector<SeriesInfo>& out) {
       {{id::kLossTrain, "of the loss", "training loss of the step", kFigure | kStudy},
        {id::kLossTest, "of the loss", "loss on test rows", kFigure | kFindings | kStudy},
        {id::kLearningRate, "1", "learning rate of the step", kFigure | kFindings},
-       {id::kGradientNorm, "of the loss", "norm of all gradients before the update", kStudy}},
+       {id::kGradientNorm,
+        "of the loss",
+        "norm of all gradients before the update",
+        kFigure | kStudy}},
       out);
   add({Emitter::kClassification, Scope::kModel, kNumber},
       {{id::kAccuracyTest, "share", "test rows classified rightly", kFigure | kStudy},

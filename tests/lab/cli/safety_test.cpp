@@ -132,13 +132,13 @@ TEST_CASE("figures replace figures, and nothing else of their name") {
   const std::string command = "report run --out page.html --figures figures";
   REQUIRE(work.run(command).status == 0);
   REQUIRE(work.run(command).status == 0);
-  const auto figure = work.path() / "figures/loss_and_kappa.svg";
+  const auto figure = work.path() / "figures/overview.svg";
   REQUIRE(fs::exists(figure));
   fs::remove(work.path() / "figures/figures.json");
   put(figure, "drawn by hand");
   const auto refused = work.run(command);
   CHECK(refused.status == 1);
-  CHECK_THAT(refused.err, Contains("loss_and_kappa.svg") && Contains("--force"));
+  CHECK_THAT(refused.err, Contains("overview.svg") && Contains("--force"));
   CHECK(slurp(figure) == "drawn by hand");
   CHECK(work.run(command + " --force").status == 0);
   CHECK_THAT(slurp(figure), Contains("<svg"));

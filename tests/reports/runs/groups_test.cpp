@@ -114,16 +114,17 @@ TEST_CASE("arms with seeds are told as medians, and nobody is sent to sweep what
     label_arms(runs);
     const Groups groups(runs);
     const auto summary = summarise(groups.arms());
-    std::string text = summary.headline + summary.certainty + summary.trust.why;
+    std::string text = summary.headline + summary.basis + summary.certainty;
+    for (const auto& answer : summary.answers) text += answer.why;
     for (const auto& finding : find_findings(groups.arms()))
       text += finding.text + finding.certainty;
     return text;
   };
   CHECK_THAT(page_of_seeds(3),
-             Contains("Medians over seeds: b · 3 seeds ends at test loss") &&
+             Contains("b · 3 seeds ends at test loss") && Contains("medians of 3 seeds") &&
                  Contains("3 seeds: 1.1–1.3") && Contains("kappascope compare") &&
                  !Contains("kappascope sweep") && !Contains("One seed"));
-  CHECK_THAT(page_of_seeds(1), Contains("One run per arm") && Contains("kappascope sweep"));
+  CHECK_THAT(page_of_seeds(1), Contains("one run per arm") && Contains("kappascope sweep"));
 }
 
 TEST_CASE("the runs of a study with one seed are not sent to sweep either", "[groups]") {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figure of the first screen: what happened, on one step axis.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "reports/diagnosis/questions.h"
+#include "reports/figures/builders.h"
+
+namespace kappascope::reports {
+namespace {
+
+constexpr double kLow = 0.6;  // height of what stands below the loss
+
+bool add_losses(Figure& figure, const std::vector<Arm>& arms) {
+  figure.panels.push_back({.title = "loss", .y = {.title = "loss", .may_log = true}});
+  bool any = false;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    any |=
+        add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
+    any |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
+  }
+  return any;
+}
+
+/// A panel with one series an arm, where any arm has it.
+template <typename Of>
+void add_panel(
+    Figure& figure, const std::vector<Arm>& arms, Panel panel, const Of& of, bool faint = false) {
+  const std::size_t place = figure.panels.size();
+  bool any = false;
+  for (std::size_t a = 0; a < arms.size(); ++a)
+    any |= add_series(figure, place, of(a), Dash::kSolid, faint);
+  if (any) figure.panels.push_back(std::move(panel));
+}
+
+/// The first number of the layer that is worst at the end. Whether there is one.
+bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
+  const auto worst = worst_layers_of(arms);
+  if (worst.empty()) return false;
+  const std::string layer = worst.front().second.point->scalar.layer;
+  const bool in_steps = worst.front().second.in_steps;
+  const char* title = in_steps ? kBlockStepsTitle : kBlockKappaTitle;
+  add_panel(figure,
+            arms,
+            {.title = std::string(title) + ", " + layer,
+             .y = {.title = in_steps ? "steps" : "κ", .log = true},
+             .height = kLow},
+            [&](std::size_t a) {
+              const auto name =
+                  in_steps ? block_steps(arms[a], layer) : block_kappa(arms[a], layer);
+              return series_of(arms, a, name, layer, title);
+            });
+  figure.caption =
+      in_steps
+          ? "Loss, and below it on the same steps how many steps of plain gradient descent the "
+            "slowest down-projection W_d would need to learn 90 % of what its features can "
+            "represent; lower is easier."
+          : "Loss, and below it on the same steps the condition number of the problem that the "
+            "optimiser solves for the worst conditioned down-projection W_d; lower is easier.";
+  return true;
+}
+
+}  // namespace
+
+Figure overview(const std::vector<Arm>& arms) {
+  Figure figure{.id = "overview", .title = "The training at a glance"};
+  figure.x.title = "step";
+  figure.caption = "Loss.";
+  const bool any_loss = add_losses(figure, arms);
+  const bool any_layer = add_worst_layer(figure, arms);
+  if (!any_loss && !any_layer) {
+    figure.panels.clear();
+    figure.missing = "No loss and no condition number was recorded.";
+    return figure;
+  }
+  if (!any_layer)
+    figure.caption += " No condition number was recorded: the features probe did not run.";
+  const std::size_t before = figure.panels.size();
+  add_panel(figure,
+            arms,
+            {.title = "sharpness over the optimiser's limit",
+             .y = {.title = "share", .may_log = true},
+             .height = kLow},
+            [&](std::size_t a) { return share_of_limit(arms, a); });
+  if (figure.panels.size() > before) figure.lines.push_back({before, 1, "the limit"});
+  add_panel(
+      figure,
+      arms,
+      {.title = "gradient norm", .y = {.title = "norm", .may_log = true}, .height = kLow},
+      [&](std::size_t a) { return series_of(arms, a, id::kGradientNorm, "", "gradient norm"); },
+      true);
+  add_panel(
+      figure,
+      arms,
+      {.title = "learning rate", .y = {.title = "rate"}, .height = kLow},
+      [&](std::size_t a) { return series_of(arms, a, id::kLearningRate, "", "learning rate"); });
+  figure.marks = alarm_marks(arms);
+  if (!figure.marks.empty()) {
+    figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
+                                  figure.marks.size());
+  }
+  return figure;
+}
+
+}  // namespace kappascope::reports

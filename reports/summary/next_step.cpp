@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do next: the most urgent of what the runs' numbers ask for.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "reports/advice/suggestions.h"
+#include "reports/runs/groups.h"
+#include "reports/summary/answers.h"
+
+namespace kappascope::reports {
+namespace {
+
+const char* in_short(Action action) {
+  switch (action) {
+    case Action::kFloat32:
+      return "float32 for one layer";
+    case Action::kLowerRate:
+      return "a lower learning rate";
+    case Action::kWarmUp:
+      return "a longer warm-up";
+    case Action::kLargerBatch:
+      return "a larger batch";
+    case Action::kSmallerBatch:
+      return "a smaller batch";
+    case Action::kNorm:
+      return "a norm before a down-projection";
+    case Action::kTryBias:
+      return "a trial with a bias";
+  }
+  return "";
+}
+
+/// What one arm asks for first.
+struct Request {
+  std::size_t arm = 0;
+  Action action{};
+  Grade grade = Grade::kOpen;
+  Suggestion suggestion{};
+  std::size_t others = 0;
+};
+
+std::vector<Request> requests_of(const std::vector<Arm>& arms) {
+  // Where an arm has a bias, the trial is this comparison.
+  const bool tried = diagnose_bias(arms).present;
+  std::vector<Request> out;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const auto found = diagnose(arms[a]);
+    const auto all = suggestions(arms[a], found);
+    const auto steps = found.next_steps();
+    if (steps.empty() || (tried && steps.front()->action == Action::kTryBias)) continue;
+    out.push_back({a, *steps.front()->action, steps.front()->grade, all.front(), all.size() - 1});
+  }
+  return out;
+}
+
+Answer nothing_asked(const std::vector<Arm>& arms) {
+  Answer out{.id = "next_step", .question = "What should I change next?", .grade = Grade::kGood};
+  const bool single = std::ranges::any_of(arms, [](const Arm& arm) { return arm.seeds < 2; });
+  const bool measured = std::ranges::any_of(
+      arms, [](const Arm& arm) { return arm.has(id::kLearning) || arm.has(id::kKappas); });
+  out.answer = !measured                   ? "nothing measured yet"
+               : arms.size() > 1 && single ? "nothing, but run more seeds"
+                                           : "nothing";
+  if (!measured) out.grade = Grade::kOpen;
+  out.why = measured ? "No number of these runs asks for a change." : "No layer was measured.";
+  if (arms.size() > 1 && single)
+    out.why +=
+        fmt::format(" Which arm is better, one run per arm cannot say: {}.", how_to_be_surer(arms));
+  return out;
+}
+
+}  // namespace
+
+Answer next_step(const std::vector<Arm>& arms) {
+  const auto requests = requests_of(arms);
+  if (requests.empty()) return nothing_asked(arms);
+  const auto first = std::ranges::max_element(requests, {}, &Request::grade);
+  const Suggestion& what = first->suggestion;
+  Answer out{.id = "next_step",
+             .question = "What should I change next?",
+             .answer = in_short(first->action),
+             .grade = first->grade,
+             .readings = {{.arm = first->arm, .number = "try " + what.attempt}},
+             .why = fmt::format("Because {}. It worked where {}. Not known: {}.",
+                                what.evidence,
+                                what.success,
+                                what.unknown)};
+  std::size_t others = requests.size() - 1;
+  for (const auto& request : requests) others += request.others;
+  if (others > 0)
+    out.why += fmt::format(" `kappascope advise` has {}.", counted(others, "other suggestion"));
+  return out;
+}
+
+}  // namespace kappascope::reports
