@@ -90,6 +90,17 @@ TEST_CASE("a journal that names another file deletes nothing, whoever opens the 
   }
 }
 
+TEST_CASE("what SQLite keeps beside the database is not written to under a second name") {
+  for (const std::string suffix : {"-journal", "-wal", "-shm"}) {
+    CAPTURE(suffix);
+    const Places places;
+    fs::create_hard_link(places.elsewhere, places.run / ("run.sqlite" + suffix));
+    CHECK_THROWS_WITH(RunReader(places.run), Contains("second name"));
+    CHECK_THROWS_WITH(check_store(places.run), Contains("second name"));
+    CHECK(places.kept() == kWork);
+  }
+}
+
 TEST_CASE("links and pipes among a run's files are not followed and not waited for") {
   for (const std::string name :
        {"run.sqlite", "run.sqlite-journal", "run.sqlite-wal", "run.sqlite-shm", "writer.lock"}) {

@@ -46,10 +46,20 @@ bool names_another(const fs::path& file) {
   return journal.good() && std::memcmp(end.data(), kMark.data(), kMark.size()) == 0;
 }
 
-/// Refuses what would lead SQLite out of the run's folder.
+/// Refuses what would lead SQLite out of the run's folder. What it keeps beside the database it
+/// writes to, also where somebody only reads.
 void require_own_files(const fs::path& file) {
-  for (const auto* suffix : {"", "-journal", "-wal", "-shm"})
-    own_file(file.parent_path(), file.filename().string() + suffix);
+  own_file(file.parent_path(), file.filename());
+  for (const auto* suffix : {"-journal", "-wal", "-shm"}) {
+    const auto beside = own_file(file.parent_path(), file.filename().string() + suffix);
+    std::error_code none;
+    const auto names = fs::hard_link_count(beside, none);
+    require(none || names == 1,
+            "cannot open {}: {} has a second name, which may be anywhere, and would be written to; "
+            "copy the run to another folder",
+            file.string(),
+            beside.filename().string());
+  }
   require(!names_another(file),
           "cannot open {0}: {0}-journal names a file outside the run, which rolling it back would "
           "delete; remove the journal, and `kappascope check` says what is whole",

@@ -73,7 +73,7 @@ TEST_CASE("up to three conditions are drawn in full, each figure once", "[study]
   CHECK(ids.size() == 7);
   CHECK(ids[1] == "c1_overview");
   CHECK(ids[6] == "c3_condition_numbers");
-  CHECK(holds(page, "noise 2: Loss, and κ of the worst layer"));
+  CHECK(holds(page, "noise 2: The training at a glance"));
 }
 
 TEST_CASE("of more conditions the loss is drawn, on one scale", "[study]") {
