@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
@@ -10,7 +11,8 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr double kLow = 0.6;  // height of what stands below the loss
+constexpr double kLow = 0.6;             // height of what stands below the loss
+constexpr std::size_t kMostLayers = 12;  // beside each other
 
 bool add_losses(Figure& figure, const std::vector<Arm>& arms) {
   figure.panels.push_back({.title = "loss", .y = {.title = "loss", .may_log = true}});
@@ -34,6 +36,23 @@ void add_panel(
   if (any) figure.panels.push_back(std::move(panel));
 }
 
+/// The first number of the other layers of a run, faint and without their intervals.
+void add_other_layers(Figure& figure,
+                      const std::vector<Arm>& arms,
+                      const std::string& worst,
+                      bool in_steps) {
+  const Arm& arm = arms.front();
+  const auto layers = in_steps ? layers_of(arm, id::kLearning) : layers_of(arm, id::kKappas);
+  if (arms.size() > 1 || layers.size() > kMostLayers) return;
+  for (const auto& layer : layers) {
+    if (layer == worst) continue;
+    auto series = in_steps ? series_of(arms, 0, block_steps(arm, layer), layer, kBlockStepsTitle)
+                           : series_of(arms, 0, block_kappa(arm, layer), layer, kBlockKappaTitle);
+    if (series) series->lower.clear(), series->upper.clear();
+    add_series(figure, figure.panels.size(), std::move(series), Dash::kSolid, true);
+  }
+}
+
 /// The first number of the layer that is worst at the end. Whether there is one.
 bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
   const auto worst = worst_layers_of(arms);
@@ -41,9 +60,12 @@ bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
   const std::string layer = worst.front().second.point->scalar.layer;
   const bool in_steps = worst.front().second.in_steps;
   const char* title = in_steps ? kBlockStepsTitle : kBlockKappaTitle;
+  const std::size_t before = figure.series.size();
+  add_other_layers(figure, arms, layer, in_steps);
+  const bool others = figure.series.size() > before;
   add_panel(figure,
             arms,
-            {.title = std::string(title) + ", " + layer,
+            {.title = fmt::format("{}, {}{}", title, layer, others ? "; other layers faint" : ""),
              .y = {.title = in_steps ? "steps" : "κ", .log = true},
              .height = kLow},
             [&](std::size_t a) {

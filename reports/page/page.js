@@ -132,6 +132,7 @@
     const several = (panel) => new Set(figure.series.filter((one) => one.panel === panel).map(kindOf)).size > 1;
     for (const series of figure.series) {
       if (series.points || series.shade || !several(series.panel)) continue;
+      if (series.layer && series.faint) continue;  // the panel's title says it
       const kind = kindOf(series);
       kinds.set(kind, [...(kinds.get(kind) || []), series]);
     }
