@@ -9,6 +9,7 @@ using namespace kappascope;
 
 TEST_CASE("durations read as a person would say them") {
   CHECK(format_seconds(0.42) == "0.4 s");
+  CHECK(format_seconds(10.6) == "11 s");
   CHECK(format_seconds(12.4) == "12 s");
   CHECK(format_seconds(59.4) == "59 s");
   CHECK(format_seconds(60) == "1 min 00 s");

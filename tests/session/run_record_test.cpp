@@ -6,6 +6,7 @@
 
 #include <array>
 #include <limits>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -157,8 +158,25 @@ TEST_CASE("a session that is closed needs nothing more of a training step") {
   session::Session session(store::RunWriter::create(folder / "run", {}), std::move(probes));
   session.step(1);
   CHECK(session.needs().features);
+  session.begin_step();
   session.close();
   CHECK_FALSE(session.needs().features);
+  CHECK_THROWS_WITH(session.begin_step(), "the session is closed");
+  CHECK_THROWS_WITH(session.complete_step(1), "the session is closed");
+}
+
+TEST_CASE("an event is of the last step, or of the one that is named") {
+  const TemporaryFolder folder;
+  session::Session session(store::RunWriter::create(folder / "run", {}), {});
+  for (int step = 0; step < 3; ++step) session.step(1);
+  session.event("last", "");
+  session.event("first", "", 0);
+  session.close();
+  std::map<std::string, std::int64_t> steps;
+  for (const auto& event : store::RunReader(folder / "run").events())
+    steps[event.event.kind] = event.step;
+  CHECK(steps.at("last") == 2);
+  CHECK(steps.at("first") == 0);
 }
 
 TEST_CASE("what is held has a bound, beyond which the oldest goes and the run says so") {

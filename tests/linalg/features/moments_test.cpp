@@ -218,6 +218,14 @@ TEST_CASE("alternating signs within a group lower the effective number") {
   CHECK(moments.fourth.variance_excess.isZero(0));
 }
 
+TEST_CASE("the effective number of rows does not depend on the scale of the features") {
+  RowMatrixD rows = rows_of(640, 4, 26);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) rows.row(i) += rows.row(i / 64 * 64);
+  const double effective = moments_of(rows, 64).n_effective;
+  CHECK(effective < 320);
+  CHECK(moments_of(1e-3 * rows, 64).n_effective == Approx(effective));
+}
+
 TEST_CASE("single rows that are copies count once") {
   const RowMatrixD distinct = rows_of(100, 4, 22);
   CHECK(moments_of(distinct.replicate(4, 1)).n_effective == Approx(100));

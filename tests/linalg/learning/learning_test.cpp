@@ -106,6 +106,15 @@ TEST_CASE("with diagonal scaling the learning times are those of the scaled matr
   check_scaled(found.with_bias, mu + bias);
 }
 
+TEST_CASE("a feature that does not vary has no part in scaled learning times") {
+  RowMatrixD rows = gaussian_matrix(400, kD, 16);
+  const auto found = learning(rows.leftCols(kD - 1), {}, {.scaled = true});
+  rows.col(kD - 1).setZero();
+  const auto with_dead = learning(rows, {}, {.scaled = true});
+  CHECK(with_dead.sigma.ninety.value == Approx(found.sigma.ninety.value).epsilon(1e-9));
+  CHECK(with_dead.bias_changes.value == 1);  // without a bias
+}
+
 TEST_CASE("a larger mean makes a layer slower, however large it is") {
   const Eigen::VectorXd direction = gaussian_matrix(kD, 1, 15).normalized();
   // A short one may help: it adds to what varies little.
