@@ -8,6 +8,7 @@ extern const char kappascope_page_html_begin[], kappascope_page_html_end[];
 extern const char kappascope_page_css_begin[], kappascope_page_css_end[];
 extern const char kappascope_figures_js_begin[], kappascope_figures_js_end[];
 extern const char kappascope_sketch_js_begin[], kappascope_sketch_js_end[];
+extern const char kappascope_answers_js_begin[], kappascope_answers_js_end[];
 extern const char kappascope_tables_js_begin[], kappascope_tables_js_end[];
 extern const char kappascope_page_js_begin[], kappascope_page_js_end[];
 extern const char kappascope_live_js_begin[], kappascope_live_js_end[];
@@ -28,6 +29,9 @@ inline std::string_view figures_js() {
 }
 inline std::string_view sketch_js() {
   return {kappascope_sketch_js_begin, kappascope_sketch_js_end};
+}
+inline std::string_view answers_js() {
+  return {kappascope_answers_js_begin, kappascope_answers_js_end};
 }
 inline std::string_view tables_js() {
   return {kappascope_tables_js_begin, kappascope_tables_js_end};

@@ -125,6 +125,7 @@ std::string page_of(const Page& page,
                         {"plotly", plotly_js()},
                         {"figures_js", figures_js()},
                         {"sketch_js", sketch_js()},
+                        {"answers_js", answers_js()},
                         {"tables_js", tables_js()},
                         {"js", page_js()},
                         {"live_js", live ? live_js() : ""}});

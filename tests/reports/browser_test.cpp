@@ -91,6 +91,24 @@ TEST_CASE("the first screen shows a sketch of its figure until plotly has starte
         std::string::npos);
 }
 
+TEST_CASE("the answers are copied as Markdown in which a name is text", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a", {.label = "[x](y) <b>"});
+  const auto other = write_sample_run(folder / "b", {.bias = true});
+  const Visit seen = visit(folder, html_report({run, other}), R"js(
+    const text = kappascopeAnswers.markdown();
+    let copied = "";
+    Object.defineProperty(navigator, "clipboard", { value: { writeText: async (it) => { copied = it; } } });
+    document.getElementById("copy").click();
+    const lines = text.split("\n").filter((line) => line.startsWith("- "));
+    document.body.dataset.copy = [lines.length, copied === text, text.includes("\\[x\\](y) \\<b\\>"),
+      lines.every((line) => / \*\*[^*]+\*\*/.test(line))].join();
+  )js");
+  CHECK(seen.dom.find("data-copy=\"5,true,true,true\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
+}
+
 TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;

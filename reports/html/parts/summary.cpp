@@ -137,7 +137,8 @@ std::string summary_html(const Summary& summary, const std::vector<Arm>& arms) {
   };
   return fmt::format(
       "<section id=\"summary\" aria-label=\"Summary\">"
-      "<p class=\"headline\">{}{}{}</p><p class=\"facts-line\">{}</p>"
+      "<p class=\"headline\">{}{}{}</p><p class=\"facts-line\"><span>{}</span> "
+      "<button type=\"button\" id=\"copy\">Copy as Markdown</button></p>"
       "<div class=\"tiles\">{}</div></section>",
       escape_html(summary.headline),
       span("basis", escape_html(summary.basis)),
