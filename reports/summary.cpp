@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "kappascope/core/statistics.h"
 #include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
 
@@ -51,23 +52,38 @@ std::string basis_of(const std::vector<Arm>& arms) {
                                      : "medians over seeds";
 }
 
+/// That of one batch is noise: the median of the last tenth, where there are enough.
+std::string training_loss_of(const Arm& arm, const store::StepValue& last) {
+  constexpr std::size_t kEnough = 5;
+  const auto& losses = arm.series(id::kLossTrain).values();
+  const std::size_t count = losses.size() / 10;
+  std::vector<double> end(losses.end() - static_cast<std::ptrdiff_t>(count), losses.end());
+  std::erase_if(end, [](double loss) { return !std::isfinite(loss); });
+  if (end.size() < std::max(count, kEnough))
+    return fmt::format("Training loss {} at step {}{}",
+                       words(last.scalar.value),
+                       grouped(static_cast<double>(last.step)),
+                       state_of(arm));
+  return fmt::format("Training loss {}, the median of the last {} steps{}",
+                     words(median(end)),
+                     grouped(static_cast<double>(count)),
+                     state_of(arm));
+}
+
 Headline of_one(const Arm& arm) {
   auto loss = arm.last(id::kLossTest);
-  const char* kind = "Test loss";
-  if (!loss) {
-    loss = arm.last(id::kLossTrain);
-    kind = "Training loss";
-  }
+  const bool is_test = loss.has_value();
+  if (!loss) loss = arm.last(id::kLossTrain);
   if (!loss) {
     return arm.last_step < 0 ? Headline{"Nothing has been stored yet.", ""}
                              : Headline{"No loss was stored.", ""};
   }
   const auto& points = arm.series(loss->scalar.name);
-  Headline out{fmt::format("{} {} at step {}{}",
-                           kind,
-                           words(loss->scalar.value),
-                           grouped(static_cast<double>(loss->step)),
-                           state_of(arm)),
+  Headline out{is_test ? fmt::format("Test loss {} at step {}{}",
+                                     words(loss->scalar.value),
+                                     grouped(static_cast<double>(loss->step)),
+                                     state_of(arm))
+                       : training_loss_of(arm, *loss),
                arm.seeds > 1 ? fmt::format("The median; {}.", interval(loss->scalar))
                              : "One run: another seed may differ.",
                basis_of({arm})};

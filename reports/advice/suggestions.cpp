@@ -40,6 +40,9 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
   std::vector<std::string> evidence;
   if (found.diverged)
     evidence.push_back(fmt::format("the loss is not finite from step {} on", *found.diverged));
+  if (found.rise)
+    evidence.push_back(fmt::format(
+        "the training loss rose from {} to {}", words(found.rise->first), words(found.rise->last)));
   if (!found.spikes.empty()) {
     const auto& first = found.spikes.front();
     evidence.push_back(
@@ -64,15 +67,17 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
       .attempt = found.action == Action::kWarmUp
                      ? "a warm-up over the first tenth of the steps, and beside it half the rate"
                      : "half the rate, and beside it a longer warm-up",
-      .success = found.diverged
-                     ? "the loss stays a number, over several seeds"
+      .success = found.diverged ? "the loss stays a number, over several seeds"
+                 : found.rise
+                     ? "the loss falls, over several seeds"
                      : "the spikes are gone and the test loss at the end is no higher, over "
                        "several seeds",
       .unknown = found.verdict == Verdict::kAtLimit && found.spikes.empty()
                      ? "whether it helps at all: training often stays at its limit and learns "
                        "there"
-                 : found.diverged ? "whether the rate makes it, or a batch or the precision does"
-                                  : "whether the rate makes the spikes, or a batch does"};
+                 : found.diverged || found.rise
+                     ? "whether the rate makes it, or a batch or the precision does"
+                     : "whether the rate makes the spikes, or a batch does"};
 }
 
 Suggestion batch(const BatchDiagnosis& found) {

@@ -20,12 +20,14 @@ constexpr std::array<std::string_view, 10> kQuestions = {"worst_layer",
                                                          "cost",
                                                          "next_step"};
 constexpr std::array<std::string_view, 4> kGrades = {"good", "cannot tell", "watch", "bad"};
-constexpr std::array<std::string_view, 24> kVerdicts = {
-    "not_measured",    "too_early", "undecided",  "fine",          "limits",
-    "diverged",        "at_limit",  "spikes",     "helps",         "helps_in_part",
-    "mixed",           "harms",     "not_taken",  "worth_a_trial", "mean_helps",
-    "nothing_to_gain", "too_small", "too_large",  "non_finite",    "out_of_range",
-    "uneven",          "dead",      "unresolved", "costly"};
+constexpr std::array<std::string_view, 25> kVerdicts = {
+    "not_measured",    "too_early", "undecided",     "fine",
+    "limits",          "diverged",  "rose",          "at_limit",
+    "spikes",          "helps",     "helps_in_part", "mixed",
+    "harms",           "not_taken", "worth_a_trial", "mean_helps",
+    "nothing_to_gain", "too_small", "too_large",     "non_finite",
+    "out_of_range",    "uneven",    "dead",          "unresolved",
+    "costly"};
 constexpr std::array<std::string_view, 7> kActions = {
     "precision", "rate", "warm-up", "batch", "batch", "norm", "bias"};
 

@@ -35,6 +35,7 @@ enum class Verdict : std::uint8_t {
   kFine,           ///< nothing to do
   kLimits,         ///< the layer needs as many steps as the run has (resolved: about), or more
   kDiverged,       ///< the loss stopped being a number
+  kRose,           ///< the training loss ends far above where it began
   kAtLimit,        ///< the sharpness passed the optimiser's stability limit
   kSpikes,         ///< of the training loss, far above all before
   kHelps,          ///< the bias, in every layer that has one

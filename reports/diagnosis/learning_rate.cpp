@@ -18,6 +18,8 @@ void decide(RateDiagnosis& out) {
   const Side side = stability.holds ? stability.side() : Side::kUndecided;
   if (out.diverged) {
     out.verdict = Verdict::kDiverged, out.grade = Grade::kBad;
+  } else if (out.rise) {
+    out.verdict = Verdict::kRose, out.grade = Grade::kBad;
   } else if (side == Side::kAbove) {
     out.verdict = Verdict::kAtLimit, out.grade = Grade::kWatch;
   } else if (!out.spikes.empty()) {
@@ -40,9 +42,10 @@ RateDiagnosis rate_of(const Arm& run) {
   out.all_spikes = loss_spikes(run).size();
   out.spikes = telling_spikes(run);
   out.stability = stability_of(run);
+  out.rise = rise_of(run);
   decide(out);
   if (out.diverged) out.evidence.push_back({id::kLossTrain, "", *out.diverged});
-  if (out.stability.holds && out.verdict != Verdict::kDiverged) {
+  if (out.stability.holds && !out.diverged && !out.rise) {
     const auto& most = out.stability.most();
     out.value = most.lambda.value;
     out.lower = most.lambda.lower;
@@ -50,6 +53,7 @@ RateDiagnosis rate_of(const Arm& run) {
     out.threshold = most.limit;
     out.evidence.push_back({most.lambda.name, "", most.step});
   }
+  if (out.rise) out.evidence.insert(out.evidence.begin(), {id::kLossTrain, "", run.last_step});
   for (const auto& spike : out.spikes)
     out.evidence.push_back({id::kLossTrain, "", losses.steps()[spike.begin]});
   if (out.grade < Grade::kWatch) return out;
@@ -71,6 +75,22 @@ std::optional<std::int64_t> diverged_at(const Arm& run) {
   const auto found = std::ranges::find_if(
       run.events, [](const store::StepEvent& event) { return event.event.kind == "nan_loss"; });
   return found == run.events.end() ? std::nullopt : std::optional(found->step);
+}
+
+std::optional<Rise> rise_of(const Arm& run) {
+  constexpr double kTimes = 2, kLeast = 1;
+  constexpr std::size_t kFewest = 20;  // losses
+  std::vector<double> losses;
+  for (const double loss : run.series(id::kLossTrain).values())
+    if (std::isfinite(loss)) losses.push_back(loss);
+  if (losses.size() < kFewest) return std::nullopt;
+  std::vector<double> end(losses.end() - static_cast<std::ptrdiff_t>(losses.size() / 10),
+                          losses.end());
+  std::ranges::sort(end);
+  // Nine of ten of them, so that a spike at the end is none.
+  const double bar = std::max(kTimes * losses.front(), kLeast);
+  if (!(end[end.size() / 10] > bar)) return std::nullopt;
+  return Rise{losses.front(), end[end.size() / 2]};
 }
 
 const Stability::Reading& Stability::most() const {

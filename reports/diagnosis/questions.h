@@ -69,10 +69,18 @@ double rate_at(const Arm& run, std::int64_t step);
 /// The step from which on the loss was no number.
 std::optional<std::int64_t> diverged_at(const Arm& run);
 
+/// A training loss that ends above twice its first value, and above 1, as few losses do: those that
+/// begin at zero, as a policy's, may rise while all is well.
+struct Rise {
+  double first = 0, last = 0;  ///< last: the median of the last tenth
+};
+std::optional<Rise> rise_of(const Arm& run);
+
 struct RateDiagnosis : Diagnosis {
   const Arm* run = nullptr;         ///< of an arm over seeds the first of the worst
   std::size_t runs = 1, alike = 1;  ///< of the arm, and of these the ones of the same grade
   std::optional<std::int64_t> diverged{};
+  std::optional<Rise> rise{};
   std::vector<Spike> spikes{};  ///< of the training loss that tell of the rate
   std::size_t all_spikes = 0, losses = 0;
   Stability stability{};

@@ -138,7 +138,8 @@ const kappascopeFigures = (model, view) => {
       traces.push({ ...base, x: infinite.map((i) => series.x[i]), y: infinite.map((i) => drawn(series.y[i], axis)), mode: "markers",
                     cliponaxis: false, hoverinfo: "text", hovertext: infinite.map((i) => hovertext[i]),
                     marker: { symbol: infinite.map((i) => (series.y[i] === "inf" ? "triangle-up-open" : "triangle-down-open")),
-                              size: 11, color: hex, line: { width: 1.5, color: hex } } });
+                              // Of many in a row one is enough to see.
+                              size: infinite.length > 60 ? 4 : 11, color: hex, line: { width: 1.5, color: hex } } });
     }
     // A band needs two points: one alone has a bar.
     const known = (i) => Boolean(series.lower) && i in series.lower && series.lower[i] !== null && series.upper[i] !== null;

@@ -56,9 +56,9 @@ std::string answer_of(const BiasDiagnosis& bias) {
   const Verdict v = bias.verdict;
   const bool nothing = v == Verdict::kNothingToGain || v == Verdict::kMeanHelps;
   if (!bias.present)
-    return std::string("no arm has one") + (v == Verdict::kWorthATrial ? ": worth a trial"
-                                            : nothing                  ? ": nothing to gain"
-                                                                       : "");
+    return v == Verdict::kWorthATrial ? "worth a trial"
+           : nothing                  ? "nothing to gain"
+                                      : "cannot tell";
   return v == Verdict::kHelps         ? "yes"
          : v == Verdict::kHelpsInPart ? "yes, in part"
          : v == Verdict::kMixed       ? "mixed"
@@ -102,7 +102,8 @@ void add_costs(const std::vector<Arm>& arms, Answer& out) {
 Answer bias(const std::vector<Arm>& arms) {
   const auto found = diagnose_bias(arms);
   Answer out{.id = "bias",
-             .question = "Did the post-gating bias help?",
+             .question = found.present ? "Does the bias b make layers learn faster?"
+                                       : "Would a bias b make layers learn faster?",
              .answer = answer_of(found),
              .grade = found.grade,
              .figure = "intercept_absorption"};

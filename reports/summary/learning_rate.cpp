@@ -11,6 +11,9 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
   Reading reading{.arm = a};
   if (signs.diverged) {
     reading.number = fmt::format("the loss is not finite from step {}", *signs.diverged);
+  } else if (signs.rise) {
+    reading.number = fmt::format(
+        "the training loss rose from {} to {}", words(signs.rise->first), words(signs.rise->last));
   } else if (!signs.spikes.empty()) {
     reading.number =
         fmt::format("{} of the loss, the first at step {}",
@@ -44,6 +47,11 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
 std::string explained(const RateDiagnosis& rate) {
   if (rate.verdict == Verdict::kDiverged)
     return "Lower train.learning-rate, or lengthen train.warmup.";
+  if (rate.verdict == Verdict::kRose) {
+    return "Nine of ten losses of the last tenth of the run lie above twice the first one. A rate "
+           "that "
+           "is too high does that; so does an objective that changes, as an adversary's.";
+  }
   if (!rate.spikes.empty()) {
     return "A spike is a training loss 8 robust deviations above the 50 calm ones before it; here "
            "those count that are far above all before, as fewer than 1 in 100 healthy runs of "
@@ -65,6 +73,7 @@ std::string explained(const RateDiagnosis& rate) {
 
 const char* answer_of(Verdict verdict) {
   return verdict == Verdict::kDiverged  ? "yes"
+         : verdict == Verdict::kRose    ? "the loss rose"
          : verdict == Verdict::kAtLimit ? "at its limit"
          : verdict == Verdict::kSpikes  ? "perhaps"
          : verdict == Verdict::kFine    ? "no sign of it"

@@ -75,12 +75,13 @@ Answer trust_and_cost(const std::vector<Arm>& arms) {
                        : found.grade == Grade::kWatch ? "some estimates unresolved"
                                                       : "most estimates unresolved",
              .grade = found.grade,
-             .threshold = "the budget",
              .why = resolved_text(found),
              .figure = "estimates"};
   const auto costs =
       by_arm(arms, diagnose_cost, [](const CostDiagnosis& cost) { return cost.value; });
   for (const auto& [arm, cost] : costs) out.readings.push_back(reading_of(arm, cost.costs));
+  if (!costs.empty())
+    out.threshold = "the budget of " + percent(costs.front().second.costs.budget());
   if (!costs.empty()) out.why += how_to_cut(costs.front().second.costs) + " ";
   out.why += comparison_text(arms);
   return out;

@@ -155,6 +155,27 @@ TEST_CASE("2/rate is the limit of plain gradient descent alone; spikes tell of a
   CHECK(rests_on(found, "loss/train", "", 1500));
 }
 
+TEST_CASE("a loss that ends far above where it began is no healthy one", "[diagnosis]") {
+  const auto found = [](double first, double last, std::size_t steps = 200, std::size_t high = 0) {
+    const TemporaryFolder folder;
+    std::vector<double> losses(steps, last);
+    losses.front() = first;
+    for (std::size_t i = 0; i < high; ++i) losses[losses.size() - 1 - i] = 100 * last;
+    return diagnose_rate(read_arms({write(folder / "run", {.losses = losses})}).front());
+  };
+  CHECK(found(2.3, 1e25).verdict == Verdict::kRose);
+  CHECK(found(2.3, 1e25).grade == Grade::kBad);
+  CHECK(found(2.3, 1e25).action.has_value());
+  CHECK(found(2.3, 4.7).verdict == Verdict::kRose);
+  CHECK_FALSE(found(2.3, 4.5).rise);
+  // A policy's loss begins at zero and may grow.
+  CHECK_FALSE(found(0, 0.9).rise);
+  CHECK(found(0, 1.1).rise);
+  // A spike at the end is judged as one; a few losses say nothing.
+  CHECK_FALSE(found(2.3, 2, 200, 15).rise);
+  CHECK_FALSE(found(2.3, 1e25, 15).rise);
+}
+
 TEST_CASE("spikes that batches make are no sign of the rate, those of a training that breaks are",
           "[diagnosis]") {
   // Losses of batches that fall from 2.3, whose scatter is a power law: find_spikes() finds some in

@@ -82,6 +82,13 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
   CHECK(rate(400, 1).readings.front().interval ==
         "sees λ1 = 400, 105 % of its limit = 380 at step 999");
   CHECK_THAT(rate(400, 1).why, Contains("Measured at 1 of 1,000 steps"));
+  std::vector<double> losses(200, 30.0);
+  losses.front() = 2.3;
+  const auto rose = summary_of({.losses = losses});
+  CHECK(answer(rose, "learning_rate").answer == "the loss rose");
+  CHECK(answer(rose, "learning_rate").grade == Grade::kBad);
+  CHECK(answer(rose, "learning_rate").readings.front().number ==
+        "the training loss rose from 2.3 to 30");
   Content biased;
   for (const auto& [layer, with] : {std::pair("a", 50.0), std::pair("b", 400.0)}) {
     biased.scalars.push_back(sample::scalar("kappa/with_bias", layer, with, 0.1));
@@ -97,7 +104,7 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
       answer(summary_of({.scalars = {sample::scalar("kappa/sigma", "a", 10, 0.1),
                                      sample::scalar("kappa/second_moment", "a", 400, 0.1)}}),
              "bias");
-  CHECK(none.answer == "no arm has one: worth a trial");
+  CHECK(none.answer == "worth a trial");
   CHECK(none.readings.front().number == "the mean costs 40× in a");
   const auto cost = answer(summary_of({.scalars = {sample::plain("cost/features", "", 0.11),
                                                    sample::plain("cost/total", "", 0.11)}}),

@@ -117,4 +117,5 @@ if __name__ == "__main__":
     dist.init_process_group("gloo")
     for how in sys.argv[2:]:
         torch.save(asked(how), f"{sys.argv[1]}/{how}.{dist.get_rank()}")
+    dist.barrier()  # a process that leaves early may take the threads of the others' connections along
     dist.destroy_process_group()
