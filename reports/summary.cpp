@@ -19,24 +19,37 @@ struct Headline {
   std::string text{}, certainty{}, basis{};
 };
 
+/// "WHAT: a, b, c, d and 3 more."; nothing of nobody.
+std::string sentence(const char* what, std::vector<std::string> runs) {
+  if (runs.empty()) return "";
+  constexpr std::size_t kFew = 4;
+  if (runs.size() > kFew) {
+    const auto more = runs.size() - kFew;
+    runs.resize(kFew);
+    runs.push_back(fmt::format("{} more", more));
+  }
+  return fmt::format("{}: {}.", what, listed(runs));
+}
+
 std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
-  std::vector<std::string> parts;
+  std::vector<std::string> ended, rose;
   const auto runs = runs_of(arms);
   for (const Arm* run : runs) {
-    if (const auto step = diverged_at(*run))
-      parts.push_back(fmt::format("{} at step {}", run->label, *step));
+    if (const auto step = diverged_at(*run)) {
+      ended.push_back(fmt::format("{} at step {}", run->label, *step));
+    } else if (const auto rise = rise_of(*run)) {
+      rose.push_back(
+          fmt::format("{} from {} to {}", run->label, words(rise->first), words(rise->last)));
+    }
   }
-  if (parts.empty()) return std::nullopt;
-  const bool all = parts.size() == runs.size();
-  constexpr std::size_t kFew = 4;
-  if (parts.size() > kFew) {
-    const auto more = parts.size() - kFew;
-    parts.resize(kFew);
-    parts.push_back(fmt::format("{} more", more));
-  }
-  return Headline{
-      fmt::format("The loss stopped being a number: {}.", listed(parts)),
-      all ? "Everything below is what was stored until then." : "The other runs did not diverge."};
+  const auto count = ended.size() + rose.size();
+  if (count == 0) return std::nullopt;
+  const auto first = sentence("The loss stopped being a number", ended);
+  const auto second = sentence("The training loss rose", rose);
+  return Headline{first + (first.empty() || second.empty() ? "" : " ") + second,
+                  count < runs.size() ? "The other runs did not diverge."
+                  : rose.empty()      ? "Everything below is what was stored until then."
+                                      : "What is below is of a training that did not work."};
 }
 
 std::string state_of(const Arm& arm) {

@@ -64,7 +64,8 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
   }
   return {
       .evidence = fmt::format("{}", fmt::join(evidence, ", and ")),
-      .attempt = found.action == Action::kWarmUp
+      .attempt = found.rise ? "a tenth of the rate, and beside it a longer warm-up"
+                 : found.action == Action::kWarmUp
                      ? "a warm-up over the first tenth of the steps, and beside it half the rate"
                      : "half the rate, and beside it a longer warm-up",
       .success = found.diverged ? "the loss stays a number, over several seeds"

@@ -85,6 +85,7 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
   std::vector<double> losses(200, 30.0);
   losses.front() = 2.3;
   const auto rose = summary_of({.losses = losses});
+  CHECK(rose.headline == "The training loss rose: one from 2.3 to 30.");
   CHECK(answer(rose, "learning_rate").answer == "the loss rose");
   CHECK(answer(rose, "learning_rate").grade == Grade::kBad);
   CHECK(answer(rose, "learning_rate").readings.front().number ==
