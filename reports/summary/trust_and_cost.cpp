@@ -80,8 +80,10 @@ Answer trust_and_cost(const std::vector<Arm>& arms) {
   const auto costs =
       by_arm(arms, diagnose_cost, [](const CostDiagnosis& cost) { return cost.value; });
   for (const auto& [arm, cost] : costs) out.readings.push_back(reading_of(arm, cost.costs));
-  if (!costs.empty())
-    out.threshold = "the budget of " + percent(costs.front().second.costs.budget());
+  const auto limited = std::ranges::find_if(
+      out.readings, [](const Reading& reading) { return reading.gauge.has_value(); });
+  if (limited != out.readings.end())
+    out.threshold = "the budget of " + percent(limited->gauge->threshold);
   if (!costs.empty()) out.why += how_to_cut(costs.front().second.costs) + " ";
   out.why += comparison_text(arms);
   return out;

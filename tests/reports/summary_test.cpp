@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "reports/html/parts/gauge.h"
 #include "reports/html/parts/glossary.h"
 #include "reports/html/parts/summary.h"
 #include "reports/runs/layer_names.h"
@@ -186,6 +189,22 @@ TEST_CASE("the first screen shows each answer with its grade and two arms at mos
     CHECK_THAT(html, Contains(std::string("data-answer=\"") + id));
   CHECK_THAT(html, Contains("<span class=\"grade good\">good</span>"));
   CHECK_THAT(html, Contains("and 1 arm more"));
+}
+
+TEST_CASE("a bar shows value, interval and threshold on a log axis", "[summary]") {
+  // The axis reaches a factor of 1.6 beyond 1 and 100.
+  const auto place = [](double x) {
+    const double margin = std::log(1.6);
+    return fmt::format("{:.1f}%", 100 * (std::log(x) + margin) / (std::log(100) + 2 * margin));
+  };
+  const auto whole = gauge_html({.value = 10, .lower = 1, .upper = 20, .threshold = 100});
+  CHECK_THAT(whole, Contains("class=\"value\" style=\"left:" + place(10)));
+  CHECK_THAT(whole, Contains("class=\"threshold\" style=\"left:" + place(100)));
+  CHECK_THAT(whole, Contains("class=\"interval\" style=\"left:" + place(1)));
+  CHECK_THAT(whole, Contains("10, between 1 and 20, against 100"));
+  // An end at infinity is that of the axis; a value that is not resolved is not drawn.
+  const auto open = gauge_html({.lower = 1, .upper = INFINITY, .threshold = 1});
+  CHECK_THAT(open, Contains("left:50.0%;width:50.0%") && !Contains("class=\"value\""));
 }
 
 TEST_CASE("terms are explained once, code is code, and names stay text", "[summary]") {

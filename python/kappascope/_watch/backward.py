@@ -3,12 +3,12 @@
 
 While a run is open, torch.autograd.backward (which Tensor.backward calls too) is a function that
 notes its argument. Whether the pass reached the watched model, a hook on the model's outputs says;
-where a compiler hides these, the gradients of some of its parameters do.
+where a compiler hides these, or the model is called by its parts, the gradients of some of its parameters do.
 """
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ class Roots:
         self._reached = False
         roots = weakref.ref(self)  # an output that is kept keeps its hooks
 
-        def reach(*_: Any) -> None:
+        def reach(_: Tensor) -> None:
             mine = roots()
             if mine is not None:
                 mine._reached = True
@@ -48,7 +48,7 @@ class Roots:
         """Of the model. Where it is called by its parts, its gradients say what reached it."""
         self.called = True
         for tensor in _tensors_in(output)[:_MOST_OUTPUTS]:
-            when_differentiated(tensor, self._reach)
+            tensor.register_hook(self._reach)  # type: ignore[no-untyped-call]
 
     def begin(self) -> None:
         self._reached = False
@@ -67,15 +67,6 @@ class Roots:
         """Other numbers once a backward pass has added to them."""
         held = [p.grad for ref in self._parameters if (p := ref()) is not None]
         return [None if grad is None else (id(grad), grad._version) for grad in held]
-
-
-def when_differentiated(tensor: Tensor, call: Callable[..., None]) -> None:
-    """Calls it when a backward pass comes to the tensor, which has a graph."""
-    node = tensor.grad_fn
-    if node is None:
-        tensor.register_hook(call)  # type: ignore[no-untyped-call]
-    else:
-        node.register_prehook(call)  # takes a quarter of the time
 
 
 def _tensors_in(output: Any) -> list[Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .backward import Roots, when_differentiated
+from .backward import Roots
 from .later import Losses
 from .prompts import Groups, groups_of
 
@@ -103,13 +103,13 @@ class Update:
         value = loss.detach()
         shares = kwargs.get("num_items_in_batch") is not None
 
-        def arrived(*_: Any) -> None:
+        def arrived(_: Tensor) -> None:
             # A pass without a backward pass is none of training.
             self._outputs.append(value)
             self._shares = shares
             self.terms += terms
 
-        when_differentiated(loss, arrived)
+        loss.register_hook(arrived)  # type: ignore[no-untyped-call]
 
     def _see_prompts(self, inputs: Any, kwargs: Mapping[str, Any], labels: Any) -> None:
         tokens = _tokens_in(inputs, kwargs)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from kappascope._environment import command
 from torch import Tensor, nn
-from training import Attached, Model, batches, loss_of
+from training import Attached, Model, batches, loss_of, step
 
 
 class Commands(unittest.TestCase):
@@ -246,6 +246,22 @@ class Words(Attached):
             raise ZeroDivisionError
         self.assertEqual(kappascope.read(self.run_dir()).facts["state"], "failed")
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
+
+    def test_layers_have_a_hook_in_windows_alone(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        hooked = []
+        with kappascope.attach(
+            model, optimizer, self.run_dir(), every=3, window=1, budget=0
+        ) as scope:
+            for tokens in batches(6):
+                hooked.append(sum(len(layer.module._forward_hooks) for layer in scope.layers))
+                step(model, optimizer, scope, tokens)
+                optimizer.zero_grad()
+            count = len(scope.layers)
+        # Windows are at steps 0 and 3; before the first update nobody knows of compilers.
+        self.assertEqual(hooked, [count, 0, 0, count, 0, 0])
+        self.assertEqual(len(kappascope.read(self.run_dir()).series("loss/train")[0].step), 6)
 
     def test_alarms_are_told_stored_and_end_a_run_by_what_they_throw(self) -> None:
         told: list[kappascope.Alarm] = []
