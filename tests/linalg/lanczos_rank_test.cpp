@@ -248,6 +248,22 @@ TEST_CASE("a start without the largest does not hide it; the whole space tells f
   CHECK_THAT(certificate(whole), Catch::Contains("They are the largest ones for certain."));
 }
 
+TEST_CASE("a start after all others were given up has its coordinates in the columns that stay") {
+  RandomStarts anew(50), emptied(50);
+  for (int i = 0; i < 3; ++i) anew.added();
+  emptied.forget(3);
+  RitzPairs ritz;
+  ritz.eigen.values = Eigen::Vector2d(1, 4);
+  ritz.eigen.vectors = Eigen::Matrix2d::Identity();
+  ritz.coupling = Eigen::RowVector2d(1e-3, 2e-3);
+  ritz.given_up = Eigen::MatrixXd::Zero(0, 2);
+  for (auto* starts : {&anew, &emptied}) starts->started(Eigen::Vector3d(0.6, 0.798, 0.05), 1);
+  for (const double lambda : {2.0, 5.0, 9.0}) {
+    CHECK(anew.chance(lambda, ritz) < 1);
+    CHECK(anew.chance(lambda, ritz) == emptied.chance(lambda, ritz));
+  }
+}
+
 TEST_CASE("a bound on what was missed holds for all that lies beyond it") {
   const auto chance = [](double from, double to) {
     return [from, to](double value) { return value > from && value < to ? 0.3 : 1e-6; };

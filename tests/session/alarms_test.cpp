@@ -63,6 +63,14 @@ TEST_CASE("κ that changed is told where its intervals lie apart and the factor 
   AlarmsWatch any({.kappa = ChangeOptions{1}});
   any.evaluate(with(0, {kappa(100, 0.01)}));
   CHECK(names(any.evaluate(with(1, {kappa(105, 0.01)}))) == "kappa");
+  for (const double value : {200.0, 50.0}) {  // the factor itself is enough
+    AlarmsWatch twice;
+    twice.evaluate(with(0, {kappa(100, 0.1)}));
+    CHECK(names(twice.evaluate(with(1, {kappa(value, 0.1)}))) == "kappa");
+  }
+  AlarmsWatch points;  // an interval of no width says nothing of what it allows
+  points.evaluate(with(0, {kappa(100, 0)}));
+  CHECK(points.evaluate(with(1, {kappa(900, 0)})).empty());
   AlarmsWatch falls;
   falls.evaluate(with(0, {kappa(100, 0.5)}));
   CHECK(falls.evaluate(with(1, {kappa(40, 0.3)})).empty());  // up to 52, where 50 was possible
@@ -140,6 +148,8 @@ TEST_CASE("a batch that is small against the critical one is told by the lower b
   CHECK(at(900, 100).empty());
   CHECK(at(1100, 100) == "gradient_noise");
   CHECK(at(900, 100).empty());
+  CHECK(at(11, 1) == "gradient_noise");
+  CHECK(at(9, 1).empty());
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const auto raised = watch.evaluate(with(0,
                                           {{.name = id::kCriticalBatch,
@@ -160,11 +170,18 @@ TEST_CASE("dead units and what bfloat16 cannot hold are told when they grow") {
   for (const auto& [name, alarm] :
        {std::pair{id::kDeadFeatures, "dead_units"}, std::pair{id::kOutsideBfloat16, "bfloat16"}}) {
     CHECK(at(name, 0).empty());
+    CHECK(at(name, 1) == alarm);
     CHECK(at(name, 2) == alarm);
     CHECK(at(name, 2).empty());
     CHECK(at(name, 1).empty());
     CHECK(at(name, 3) == alarm);
   }
+  AlarmsWatch many({.dead_units = CountOptions{.least = 5}});
+  const auto dead = [&](double count) {
+    return many.evaluate(with(0, {{.name = id::kDeadFeatures, .layer = "a", .value = count}}));
+  };
+  CHECK(dead(4).empty());
+  CHECK(names(dead(5)) == "dead_units");
 }
 
 TEST_CASE("a number that is none is told with what came before it") {
@@ -187,6 +204,10 @@ TEST_CASE("a number that is none is told with what came before it") {
   REQUIRE(names(rows) == "non_finite");
   CHECK(rows[0].layer == "b");
   CHECK_THAT(rows[0].message, Contains("3 rows of features hold NaN or infinity"));
+  AlarmsWatch below;  // a loss may be negative
+  below.evaluate(with(0, {{.name = id::kLossTrain, .value = -2.5}}));
+  CHECK(below.evaluate(with(1, {{.name = id::kLossTrain, .value = nan}})).at(0).message ==
+        "the loss is NaN; before it the loss was -2.5 at step 0");
 }
 
 TEST_CASE("a rule can be left out") {

@@ -71,6 +71,22 @@ TEST_CASE("numbers that come after further steps are of their own, and so is the
   CHECK(stored(dir.path() / "run", store::id::kLearningRate).size() == 4);
 }
 
+TEST_CASE("a run that goes on raises no alarm that was raised before it stopped") {
+  const TemporaryFolder dir;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<session::Alarm> before, after;
+  auto first = session_in(dir.path() / "first", before);
+  first.step(nan);
+  REQUIRE(before.size() == 1);
+  auto second = session_in(dir.path() / "second", after);
+  second.load(first.state());
+  second.step(nan);
+  CHECK(after.empty());
+  second.step(1.0);
+  second.step(nan);
+  CHECK(after.size() == 1);
+}
+
 TEST_CASE("a step is completed once") {
   const TemporaryFolder dir;
   std::vector<session::Alarm> alarms;

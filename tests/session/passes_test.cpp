@@ -40,7 +40,7 @@ TEST_CASE("the gradients of accumulated passes are scaled by the rows of all of 
 }
 
 TEST_CASE("passes beyond the rows that a step keeps are counted and not kept") {
-  Passes passes(/*rows=*/5);
+  Passes passes(/*rows=*/4);
   std::vector<at::Tensor> features;
   for (int i = 0; i < 4; ++i) {
     auto one = pass("a", 3);
@@ -49,7 +49,7 @@ TEST_CASE("passes beyond the rows that a step keeps are counted and not kept") {
     passes.backward(passes.forward(pass("b", 6)), torch::ones({6, 2}));
   }
   const auto views = passes.take(LossReduction::kMean);
-  // Two passes of 3 reach 5 rows; the first of 6 does.
+  // Two passes of 3 reach 4 rows; the first of 6 does.
   REQUIRE(views.size() == 3);
   int seen = 0;
   for (const auto& view : views) {
@@ -107,6 +107,20 @@ TEST_CASE("a pass in a graph that no backward pass came by is none of training")
   CHECK(views[0].gradient[0][0].item<double>() == 4);
   CHECK(views[1].name == "b");
   CHECK_FALSE(views[1].gradient.defined());
+}
+
+TEST_CASE("of a layer that is used twice the use that is left is the first") {
+  Passes passes;
+  for (const std::int64_t rows : {4, 6}) {
+    const auto first = passes.forward(pass("a", rows)), second = passes.forward(pass("a", rows));
+    passes.backward(second, torch::ones({rows, 2}));
+    if (rows == 4) passes.backward(first, torch::ones({rows, 2}));
+  }
+  const auto views = passes.take(LossReduction::kMean);
+  REQUIRE(views.size() == 3);
+  CHECK(views[1].use == 1);
+  CHECK(views[2].use == 0);
+  for (const auto& view : views) CHECK(view.rows_of_step == 10);
 }
 
 TEST_CASE("rows that are masked out do not count and the terms of a loss may be fewer still") {

@@ -276,6 +276,34 @@ TEST_CASE("windows as far apart as the span of a budget do not stand in each oth
   CHECK(found.ends.size() >= 28);
 }
 
+TEST_CASE("what a window takes, and the budget that would pay for it, are those of its layers") {
+  // 0.3 s a layer, 3 layers, steps of 0.1 s: 0.9 s of 10 s; the first window takes one layer.
+  const Simulated training{
+      .schedule = {100, 1, -1, 1e-4}, .widths = {512}, .unit = 0.3 / 512 / 512};
+  for (const double part : {1.0, 0.25}) {
+    double clock = 0;
+    Measured measured;
+    session::RunningProbe probe(
+        {std::make_unique<Costly>(clock, training, measured), training.schedule, "budget", part},
+        1,
+        [&] { return clock; });
+    session::KnownLayers known;
+    const auto layers = layers_of({"a", "b", "c"}, 512);
+    probe.open({.layers = session::LayerNames{"a"}, .next = 1});
+    probe.observe({.layers = &layers});
+    store::Snapshot out;
+    probe.emit({0, 0.1, 0.1}, nullptr, out);
+    for (const auto& layer : layers) known.add(layer.name, session::work_of(layer));
+    const auto words = probe.budget_in_words({100, 10, 0.1}, known);
+    CHECK_THAT(words, Catch::Contains("a window of all layers takes about 0.9 s every 100 steps"));
+    CHECK_THAT(words, Catch::Contains(part == 1 ? "a budget of 0.09 (" : "a budget of 0.36 ("));
+    // One that is granted all has no turn: a layer that comes later is one of them.
+    const auto grant = probe.affordable({1'000'000, 1e9, 1000}, known);
+    CHECK(grant.open);
+    CHECK_FALSE(grant.layers.has_value());
+  }
+}
+
 TEST_CASE("a window that was saved goes on with the layers of its turn") {
   Names seen, others;
   auto probe = running(seen);

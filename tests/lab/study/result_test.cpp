@@ -98,6 +98,7 @@ TEST_CASE("a stored result reads back as the same value") {
   write_result(folder.path(), result);
   write_result(folder.path(), result);  // takes the place of the first
   CHECK(result_json(read_result(folder.path())) == result_json(result));
+  CHECK(store::RunReader(folder / "study").state() == "finished");
 }
 
 TEST_CASE("numbers that JSON has not, and what no run recorded, come back as they were") {

@@ -195,4 +195,8 @@ TEST_CASE("the caller's Cholesky is used, and what does not fit is refused") {
   CHECK_THROWS_AS(factored.ends(ones(12), Eigen::VectorXd::Zero(12)), kappascope::Error);
   CHECK_THROWS_AS(FactoredCovariance(Eigen::MatrixXd::Zero(2, 3)), kappascope::Error);
   CHECK_THROWS_AS(FactoredCovariance(Eigen::MatrixXd::Constant(2, 2, NAN)), kappascope::Error);
+  Eigen::MatrixXd infinite = Eigen::MatrixXd::Identity(2, 2);
+  infinite(1, 0) = infinite(0, 1) = INFINITY;
+  CHECK_THROWS_AS(FactoredCovariance(infinite), kappascope::Error);
+  CHECK_THROWS_AS(FactoredCovariance(-Eigen::MatrixXd::Identity(2, 2)), kappascope::Error);
 }

@@ -69,6 +69,18 @@ TEST_CASE("all six values are those of the dense matrices") {
   CHECK_FALSE(c.assumed_gaussian);
 }
 
+TEST_CASE("scaling what is of one scale already says the same and knows it no better") {
+  RowMatrixD rows = gaussian_matrix(2000, 8, 4);
+  rows.col(1) = 0.5 * rows.col(0) + rows.col(1);
+  rows.rowwise() -= rows.colwise().mean().eval();
+  const Eigen::VectorXd lengths = rows.colwise().norm();
+  rows = std::sqrt(2000) * rows * lengths.cwiseInverse().asDiagonal();
+  const auto found = of_rows(rows);
+  CHECK(found.sigma_scaled.value == Approx(found.sigma.value).epsilon(1e-9));
+  CHECK(found.sigma_scaled.lower < found.sigma.lower);
+  CHECK(found.sigma_scaled.upper > found.sigma.upper);
+}
+
 TEST_CASE("a bias of minus the mean brings the block back to sigma, and none leaves it") {
   const RowMatrixD rows = gaussian_matrix(300, 5, 4).array() + 3;
   const Moments moments = moments_of(rows);

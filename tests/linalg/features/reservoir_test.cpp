@@ -86,6 +86,18 @@ TEST_CASE("a stream that comes in pieces is sampled as one that comes at once") 
   CHECK(whole.rows() == pieces.rows());
 }
 
+TEST_CASE("samples that are joined one after another are drawn anew each time") {
+  Reservoir all(4, 1, 1);
+  std::vector<std::uint64_t> states{all.state().random};
+  for (const std::uint64_t seed : {2, 3, 4}) {
+    Reservoir other(4, 1, seed);
+    offer(other, 0, 4);
+    all.merge(other);
+    CHECK(std::ranges::find(states, all.state().random) == states.end());
+    states.push_back(all.state().random);
+  }
+}
+
 TEST_CASE("samples of different capacity, and states that contradict themselves, are refused") {
   Reservoir four(4, 1, 0);
   CHECK_THROWS_AS(four.merge(Reservoir(5, 1, 0)), kappascope::Error);

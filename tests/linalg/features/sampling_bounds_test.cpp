@@ -99,6 +99,21 @@ TEST_CASE("tails are read off the rows: Gaussian rows give none, Student rows gi
   CHECK(row_tails(RowMatrixF::Ones(8, 3), 100, 0.95).weights.size() > 0);
 }
 
+TEST_CASE("a row's weight is by the covariance of the others, of which it is no part") {
+  // Half of the rows nine times as heavy as the other half. With d/n = 1/4 a heavy row's share of
+  // the covariance, which it is a part of, is five times a light one's. The mean of 200 weights is
+  // within 2 %, and taking out the spread of Gaussian rows moves the ratio by 10 %.
+  RowMatrixD rows = gaussian_matrix(400, 100, 6);
+  rows.topRows(200) *= 3;
+  const Moments moments = moments_of(rows);
+  const Eigen::LLT<Eigen::MatrixXd> root(moments.covariance);
+  const RowMatrixD centred = rows.rowwise() - moments.mean.transpose();
+  const RowMatrixF whitened = root.matrixL().solve(centred.transpose()).transpose().cast<float>();
+  const auto weights = row_tails(whitened, 400, 0.95).weights;
+  REQUIRE(weights.size() == 400);
+  CHECK(weights.tail(200).sum() / weights.head(200).sum() == Approx(9).epsilon(0.12));
+}
+
 TEST_CASE(
     "rows that nobody kept are as heavy as their fourth moment, less what the kept ones show") {
   // Rows of ten lengths: their fourth moment is 1 + 3 times as large as Gaussian rows' of one

@@ -157,6 +157,9 @@ TEST_CASE("rows that say nothing of a spectrum leave it open") {
   CHECK(found.isotropy.upper == 1);
   const Conditioning zero = kappa(moments_of(RowMatrixD::Constant(9, 3, 2)), {});
   CHECK(zero.isotropy.resolution == Resolution::kDegenerate);
+  const auto constant = isotropy(moments_of(RowMatrixD::Constant(9, 3, 2)));
+  CHECK(constant.lower == Approx(1.0 / 3));
+  CHECK(constant.upper == 1);
   // Kept rows are not needed: then tails are taken for Gaussian.
   const Moments none = moments_of(gaussian_matrix(500, 6, 2), 0);
   CHECK(kappa(none, {}).isotropy.resolution == Resolution::kResolved);
