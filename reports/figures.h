@@ -31,6 +31,18 @@ struct Axis {
 /// Where a value stands on an axis with a threshold: about linear below it, logarithmic above.
 double on_signed_log(double value, double threshold);
 
+/// What a reader wants to know, and a part of the page helps to answer.
+enum class Topic : std::uint8_t {
+  kNone,
+  kTraining,
+  kLayers,
+  kRate,
+  kMean,
+  kOptimiser,
+  kNumbers,
+  kDocuments,  ///< how the runs compare with what a document states: the page of claims
+};
+
 enum class Draw { kLine, kPoints, kCells };
 enum class Dash { kSolid, kDash, kDot, kDashDot };
 
@@ -77,11 +89,11 @@ struct Panel {
 struct Figure {
   std::string id{};  ///< file name and anchor: [a-z0-9_]+
   std::string title{};
+  Topic topic = Topic::kNone;
   std::string caption{};  ///< what it shows, then notes about what was left out or cannot be drawn
   std::vector<std::string> notes{};  ///< sentences of their own between caption and plot
   std::string missing{};             ///< why there is nothing to draw; panels are empty then
   Axis x{};
-  bool about_documents = false;  ///< compares with a document: it stands on the page of claims
   std::size_t columns = 1;
   bool share_rows = false;              ///< one logarithmic y scale a row
   bool share_panels = false;            ///< one y scale for all panels, as the first has it

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "reports/html/parts/ledger.h"
+#include "reports/html/parts/sections.h"
 #include "reports/html/parts/summary.h"
 #include "reports/html/parts/tables.h"
 #include "reports/number_format.h"
@@ -22,22 +26,58 @@ std::string title_of(const std::vector<Arm>& arms) {
   return listed(labels) + " against " + arms.front().label;
 }
 
+std::vector<PageHighlight> highlights_of(const std::vector<Arm>& arms,
+                                         const std::vector<Finding>& findings) {
+  std::vector<PageHighlight> out;
+  for (const auto& one : highlights(arms, findings))
+    out.push_back({highlight_html(one), one.figure});
+  return out;
+}
+
+std::vector<PageTopic> topics_of(const Summary& summary, const std::vector<Finding>& findings) {
+  const auto answer = [&](const char* id) {
+    const auto found = std::ranges::find(summary.answers, id, &Answer::id);
+    return found == summary.answers.end() ? "" : found->answer;
+  };
+  const auto warnings = std::ranges::count_if(findings, &Finding::warning);
+  return {{Topic::kTraining,
+           "about-training",
+           "What happened?",
+           counted(findings.size(), "finding") +
+               (warnings > 0 ? fmt::format(", {} to look at", warnings) : "")},
+          {Topic::kLayers, "about-layers", "Which layers?", answer("worst_layer")},
+          {Topic::kRate, "about-rate", "Is the rate too high?", answer("learning_rate")},
+          {Topic::kMean,
+           "about-mean",
+           "What does the mean cost, and does a bias help?",
+           answer("bias")},
+          {Topic::kOptimiser, "about-curvature", "What does the optimiser see?", ""},
+          {Topic::kNumbers, "about-numbers", "How good are the numbers?", answer("trust")}};
+}
+
 }  // namespace
 
 Page page_about(const std::vector<Arm>& arms) {
-  Page page{.title = title_of(arms),
-            .summary = summary_html(summarise(arms), arms),
-            .heading = "What happened",
-            .findings = find_findings(arms),
-            .figures = build_figures(arms),
-            .tables = {{"arms-table", "The arms", arms_html(arms)},
-                       {"layers-table", "The layers", layers_html(arms)}},
-            .facts = {{"estimates", "How good each estimate is", estimates_html(arms)},
-                      {"facts", "The facts of the runs", facts_html(arms)}},
-            .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}}};
+  const auto summary = summarise(arms);
+  auto findings = find_findings(arms);
+  Page page{
+      .title = title_of(arms),
+      .summary = summary_html(summary, arms),
+      .highlights = highlights_of(arms, findings),
+      .heading = "All findings",
+      .figures = build_figures(arms),
+      .tables = {{"arms-table", "The arms", arms_html(arms), Topic::kTraining},
+                 {"layers-table", "The layers", layers_html(arms), Topic::kLayers}},
+      .facts = {{"estimates", "How good each estimate is", estimates_html(arms), Topic::kNumbers},
+                {"facts", "The facts of the runs", facts_html(arms), Topic::kTraining}},
+      .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}},
+      .topics = topics_of(summary, findings)};
+  page.findings = std::move(findings);
   const auto runs = runs_of(arms);
-  if (runs.size() > arms.size())
-    page.facts.insert(page.facts.begin(), {"runs-table", "The runs", arms_html(runs)});
+  if (runs.size() > arms.size()) {
+    page.facts.insert(page.facts.begin(),
+                      {"runs-table", "The runs", arms_html(runs), Topic::kTraining});
+  }
   return page;
 }
 

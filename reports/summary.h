@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/diagnosis/diagnosis.h"
+#include "reports/findings.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
@@ -48,6 +49,18 @@ struct Summary {
 };
 
 Summary summarise(const std::vector<Arm>& arms);
+
+/// What stands out, with the figure that shows it.
+struct Highlight {
+  std::string text{};       ///< a sentence
+  std::string certainty{};  ///< its interval; may be empty
+  std::string todo{};       ///< what to do about it; empty: nothing
+  std::string figure{};     ///< id of a figure, which may not be drawn; may be empty
+  bool warning = false;     ///< a reader should not overlook it
+};
+/// At most three, the most urgent first: what the numbers ask for, then one finding a topic.
+std::vector<Highlight> highlights(const std::vector<Arm>& arms,
+                                  const std::vector<Finding>& findings);
 
 /// Whether the losses of the two may be compared: same data, same loss, as far as they say.
 bool same_problem(const Arm& a, const Arm& b);

@@ -14,7 +14,7 @@ Figure accuracies(const std::vector<Arm>& arms) {
        {id::kAccuracyDocumentAttack, "the document's attack"},
        {id::kAccuracyFgsm, "FGSM"},
        {id::kAccuracyPgd, "PGD"}}};
-  Figure figure{.id = "accuracies", .title = "Accuracy on test images"};
+  Figure figure{.id = "accuracies", .title = "Accuracy on test images", .topic = Topic::kTraining};
   figure.x.title = "step";
   figure.columns = 2;
   bool attacked = false;

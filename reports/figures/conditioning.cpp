@@ -39,7 +39,9 @@ std::string block_steps(const Arm& arm, const std::string& layer) {
 }
 
 Figure learning_layers(const std::vector<Arm>& arms) {
-  Figure figure{.id = "learning_layers", .title = "How long every layer takes to learn"};
+  Figure figure{.id = "learning_layers",
+                .title = "How long every layer takes to learn",
+                .topic = Topic::kLayers};
   figure.x.title = "step";
   figure.share_panels = true;
   const auto layers = layers_of(arms, id::kLearning);
@@ -72,7 +74,7 @@ Figure learning_layers(const std::vector<Arm>& arms) {
 }
 
 Figure kappa_layers(const std::vector<Arm>& arms) {
-  Figure figure{.id = "kappa_layers", .title = "κ of every layer"};
+  Figure figure{.id = "kappa_layers", .title = "κ of every layer", .topic = Topic::kLayers};
   figure.x.title = "step";
   figure.share_panels = true;
   const auto layers = layers_of(arms, id::kKappas);
@@ -88,7 +90,8 @@ Figure kappa_layers(const std::vector<Arm>& arms) {
 }
 
 Figure kappa_map(const std::vector<Arm>& arms) {
-  Figure figure{.id = "kappa_map", .title = "κ of every layer at a glance"};
+  Figure figure{
+      .id = "kappa_map", .title = "κ of every layer at a glance", .topic = Topic::kLayers};
   const auto layers = layers_of(arms, id::kKappas);
   if (layers.size() <= kManyLayers) return figure;
   figure.x.title = "step";
@@ -144,7 +147,8 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
        {id::kKappaSecondMoment, "κ(Σ+μμᵀ)"},
        {id::kKappaWithBias, "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
   Figure figure{.id = "condition_numbers",
-                .title = "What the mean costs, and what the bias gives back"};
+                .title = "What the mean costs, and what the bias gives back",
+                .topic = Topic::kMean};
   figure.x.title = "step";
   const bool biased =
       std::ranges::any_of(arms, [](const Arm& arm) { return arm.has(id::kKappaWithBias); });
@@ -173,7 +177,9 @@ Figure condition_numbers(const std::vector<Arm>& arms) {
 }
 
 Figure intercept_absorption(const std::vector<Arm>& arms) {
-  Figure figure{.id = "intercept_absorption", .title = "How far training has used the bias"};
+  Figure figure{.id = "intercept_absorption",
+                .title = "How far training has used the bias",
+                .topic = Topic::kMean};
   figure.x.title = "step";
   figure.columns = 2;
   for (const auto& layer : layers_of(arms, id::kBias)) {

@@ -66,7 +66,9 @@ std::optional<Series> share_of_limit(const std::vector<Arm>& arms, std::size_t a
 }
 
 Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
-  Figure figure{.id = "hessian_eigenvalues", .title = "The sharpest directions of the loss"};
+  Figure figure{.id = "hessian_eigenvalues",
+                .title = "The sharpest directions of the loss",
+                .topic = Topic::kRate};
   figure.x.title = "step";
   const auto measured = std::any_of(
       arms.begin(), arms.end(), [](const Arm& arm) { return arm.has(id::kHessianLambda); });
@@ -144,7 +146,9 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
 }
 
 Figure hessian_density(const std::vector<Arm>& arms) {
-  Figure figure{.id = "hessian_density", .title = "Where the curvature is at the end"};
+  Figure figure{.id = "hessian_density",
+                .title = "Where the curvature is at the end",
+                .topic = Topic::kOptimiser};
   figure.x.title = "eigenvalue of the Hessian";
   for (std::size_t a = 0; a < arms.size(); ++a) {
     const auto found = arms[a].arrays.find({id::kHessianDensity, ""});

@@ -24,8 +24,9 @@ Figure gradient_variance(const std::vector<Arm>& arms) {
       {{id::kVarianceMeasured, "measured", Dash::kSolid},
        {id::kVarianceDerived, "derived for the dropout that ran", Dash::kDash},
        {id::kVariancePublished, "Lemma 2 as published", Dash::kDot}}};
-  Figure figure{.id = "gradient_variance", .title = "Gradient variance: measured against Lemma 2"};
-  figure.about_documents = true;
+  Figure figure{.id = "gradient_variance",
+                .title = "Gradient variance: measured against Lemma 2",
+                .topic = Topic::kDocuments};
   figure.x.title = "step";
   for (const auto& layer : layers_of(arms, id::kVarianceMeasured)) {
     figure.panels.push_back(
@@ -57,7 +58,9 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
        {id::kVarianceBiasLearned, "learned"},
        {id::kVarianceBiasMinusMean, "−E φ"},
        {id::kVarianceBiasMinimiser, "best"}}};
-  Figure figure{.id = "variance_by_bias", .title = "Gradient variance at four choices of the bias"};
+  Figure figure{.id = "variance_by_bias",
+                .title = "Gradient variance at four choices of the bias",
+                .topic = Topic::kMean};
   figure.x.title = "choice of b";
   figure.x.categories = true;
   for (std::size_t c = 0; c < kChoices.size(); ++c) {

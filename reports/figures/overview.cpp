@@ -86,7 +86,7 @@ bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
 }  // namespace
 
 Figure overview(const std::vector<Arm>& arms) {
-  Figure figure{.id = "overview", .title = "The training at a glance"};
+  Figure figure{.id = "overview", .title = "The training at a glance", .topic = Topic::kTraining};
   figure.x.title = "step";
   figure.caption = "Loss.";
   const bool any_loss = add_losses(figure, arms);

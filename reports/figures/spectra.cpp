@@ -183,7 +183,8 @@ Figure no_spectrum() {
 Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& arms) {
   const auto& first = group.spectra.front();
   Figure figure{.id = group.id + "_eigenvalues",
-                .title = "How sharp it is: eigenvalues of the " + first.title()};
+                .title = "How sharp it is: eigenvalues of the " + first.title(),
+                .topic = Topic::kOptimiser};
   figure.x.title = "eigenvalue, by rank from the largest (λ1) and from the smallest (λmin1)";
   figure.x.categories = true;
   figure.caption =
@@ -214,7 +215,8 @@ Figure spectrum_eigenvalues(const SpectrumGroup& group, const std::vector<Arm>& 
 Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms) {
   const auto& first = group.spectra.front();
   Figure figure{.id = group.id + "_density",
-                .title = "How many directions are sharp: density of the " + first.title()};
+                .title = "How many directions are sharp: density of the " + first.title(),
+                .topic = Topic::kOptimiser};
   figure.x.title = "eigenvalue of the " + first.title();
   bool any = false;
   for (const auto& spectrum : group.spectra)

@@ -57,7 +57,8 @@ std::map<std::string, std::string> rows_of(const std::vector<std::string>& param
 Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms) {
   const auto& first = group.spectra.front();
   Figure figure{.id = group.id + "_vectors",
-                .title = "Where it is sharp: layers of the eigenvectors of the " + first.title()};
+                .title = "Where it is sharp: layers of the eigenvectors of the " + first.title(),
+                .topic = Topic::kOptimiser};
   figure.x.title = "eigenvector of the eigenvalue";
   figure.x.categories = true;
   std::map<std::string, std::size_t> at;

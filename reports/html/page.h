@@ -16,24 +16,42 @@ namespace kappascope::reports {
 struct PageSection {
   std::string id{}, title{};  ///< plain text
   std::string body{};         ///< HTML
+  Topic topic = Topic::kNone;
 };
 
-/// What a page shows, from top to bottom. What is about the documents, not about the runs, stands
-/// on a second page in the same file, which a link opens.
+/// A question into which the parts of its topic fold.
+struct PageTopic {
+  Topic topic{};
+  std::string id{}, title{};  ///< plain text
+  std::string answer{};       ///< in short, beside the title; plain text, may be empty
+};
+
+/// What a reader should see after the first screen: a sentence, and the figure that shows it.
+struct PageHighlight {
+  std::string body{};    ///< HTML
+  std::string figure{};  ///< id; it stands here, and not with its topic
+};
+
+/// What a page shows, from top to bottom; parts of a topic that the page has stand there, after
+/// those that stand alone. What is about the documents, not about the runs, stands on a second page
+/// in the same file, which a link opens.
 struct Page {
   std::string title{};    ///< plain text, as the heading
   std::string summary{};  ///< HTML of the first screen above its figure, which is the first one
+  std::vector<PageHighlight> highlights{};
   std::string heading{};  ///< over the findings
   std::vector<Finding> findings{};
   std::vector<Figure> figures{};
   std::vector<PageSection> tables{};  ///< between the findings and the other figures
   std::vector<PageSection> facts{};   ///< at the end
   std::vector<PageSection> claims{};  ///< of the second page
+  std::vector<PageTopic> topics{};    ///< in their order
 };
 
 /// An element of the page with an id of its own.
 struct PagePart {
   std::string id{}, html{};
+  std::string home{};  ///< id of the topic's element that holds it, which stands before it
 };
 
 /// The page taken apart, so that what changed can be sent alone.

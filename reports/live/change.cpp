@@ -135,8 +135,8 @@ std::string list_json(const Range& range, const Of& of) {
 std::string identity(const std::string& text) {
   return text;
 }
-std::string id_of(const PagePart& part) {
-  return part.id;
+std::string place_of(const PagePart& part) {
+  return part.home.empty() ? part.id : part.home + "/" + part.id;
 }
 
 std::string drawn_json(const std::vector<Figure>& figures) {
@@ -178,8 +178,8 @@ std::string change_between(const PageState& before, const PageState& now) {
     if (old != value) out.add(key, text_json(value));
   };
   const auto order = [&](const char* key, const auto& old, const auto& value) {
-    const auto json = list_json(value, id_of);
-    if (list_json(old, id_of) != json) out.add(key, json);
+    const auto json = list_json(value, place_of);
+    if (list_json(old, place_of) != json) out.add(key, json);
   };
   text("title", before.page.title, now.page.title);
   text("note", before.note, now.note);

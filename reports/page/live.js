@@ -29,8 +29,13 @@
     if (!same) delete series.note;
   }
 
-  // A new section for an old one: the plot, what was unfolded and where the keyboard is go over.
+  // A new section for an old one: the plot, what was unfolded and where the keyboard is go over. What a
+  // topic holds are sections of their own.
   function replaceSection(old, fresh) {
+    if (old.matches("details.about")) {
+      old.querySelector("summary").innerHTML = fresh.querySelector("summary").innerHTML;
+      return;
+    }
     const parts = (section, what) => [...section.querySelectorAll(what)];
     const plot = old.querySelector(".plot"), key = old.querySelector(".key");
     if (plot && fresh.querySelector(".plot")) fresh.querySelector(".plot").replaceWith(plot);
@@ -42,27 +47,33 @@
     if (focus >= 0) parts(fresh, reached)[focus]?.focus({ preventScroll: true });
   }
 
-  function applySections(page, ids, html) {
-    const main = document.getElementById(page);
+  // A place is the id of a section, after that of the topic that holds it.
+  function applySections(page, places, html) {
+    const main = document.getElementById(page), glossary = main.querySelector(":scope > #glossary");
+    const ids = places && places.map((place) => place.split("/").pop());
+    const sectionOf = (id) => main.querySelector("#" + CSS.escape(id));
     for (const [id, text] of Object.entries(html)) {
-      const old = main.querySelector(":scope > #" + CSS.escape(id));
+      const old = sectionOf(id);
       if (!old && !(ids && ids.includes(id))) continue;
       const holder = document.createElement("template");
       holder.innerHTML = text;
       const fresh = holder.content.firstElementChild;
       if (old) replaceSection(old, fresh);
-      else main.insertBefore(fresh, main.querySelector(":scope > #glossary"));
+      else main.insertBefore(fresh, glossary);
     }
-    if (!ids) return;
-    // The order is that of the list; only what stands elsewhere is moved.
-    const known = [...main.children].filter((one) => one.id && one.id !== "glossary");
-    for (const one of known) if (!ids.includes(one.id)) one.remove();
-    let next = main.querySelector(":scope > #glossary");
-    for (const id of [...ids].reverse()) {
-      const section = main.querySelector(":scope > #" + CSS.escape(id));
-      if (section && section.nextElementSibling !== next) main.insertBefore(section, next);
-      next = section || next;
+    if (!places) return;
+    // The order is that of the list; only what stands elsewhere is moved, out of what goes away too.
+    const next = new Map([[main, glossary]]);
+    for (const place of [...places].reverse()) {
+      const [topic, id] = place.includes("/") ? place.split("/") : ["", place];
+      const home = topic ? sectionOf(topic) : main, section = sectionOf(id);
+      if (!section || !home) continue;
+      const before = next.get(home) || null;
+      if (section.parentElement !== home || section.nextElementSibling !== before) home.insertBefore(section, before);
+      next.set(home, section);
     }
+    for (const one of main.querySelectorAll(":scope > [id], :scope > details.about > [id]"))
+      if (one !== glossary && !ids.includes(one.id)) one.remove();
   }
 
   function applyFigures(change) {

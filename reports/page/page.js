@@ -13,7 +13,8 @@
   const layersOf = () => [...new Set(model.figures.flatMap((figure) => figure.panels.flatMap((panel) => panel.layer ?? [])))];
   const leadOf = () => (document.querySelector("#summary + .figure") ? model.figures[0] : null);
   let layers = layersOf();
-  const view = { hidden: new Set(), layers: new Set(model.picked.length ? model.picked : layers), zoom: new Map(), lead: leadOf() };
+  const view = { hidden: new Set(), layers: new Set(model.picked.length ? model.picked : layers), zoom: new Map(), lead: leadOf(),
+    isCompact: (figure) => plotOf(figure).matches(".highlight + .figure .plot") };
   const { tracesOf, layoutOf, panelsOf, sample, csv, colour, shape, style, transparent } = kappascopeFigures(model, view);
   // Going back from a zoom is ours: plotly would go back to the axes of its first drawing.
   const config = { responsive: true, displayModeBar: false, doubleClick: false };
@@ -67,7 +68,8 @@
   }
 
   // What is out of sight keeps its place and is drawn when it comes near, or when there is time.
-  const waiting = (figure) => (!drawn.has(figure) || stale.has(figure)) && plotOf(figure).offsetParent !== null;
+  const isShown = (place) => place.offsetParent !== null && !place.closest("details:not([open])");
+  const waiting = (figure) => (!drawn.has(figure) || stale.has(figure)) && isShown(plotOf(figure));
   const observer = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       const figure = model.figures.find((one) => plotOf(one) === entry.target);
@@ -191,13 +193,24 @@
     redraw();
   }
 
+  // A closed <details> hides what a link points at: opens them; whether any was closed.
+  function unfold(place) {
+    let any = false;
+    for (let outer = place; outer; outer = outer.parentElement) {
+      if (outer.tagName !== "DETAILS" || outer.open) continue;
+      outer.open = any = true;
+    }
+    return any;
+  }
+
   // The claims are a page of their own in this file: the address says which one is shown.
   function showPage() {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const page = target && target.closest("#claims") ? "claims" : "run";
     const changed = root.dataset.page !== page;
     root.dataset.page = page;
-    if (!changed) return;
+    const unfolded = unfold(target);
+    if (!changed && !unfolded) return;
     if (target) target.scrollIntoView();
     if (isReady()) setTimeout(drawWhenIdle, 30);
   }
@@ -256,6 +269,11 @@
     setTimeout(() => { startPlotly(); setTimeout(drawWhenIdle, 200); }, 100);  // what stands there is shown before
   });
   addEventListener("hashchange", showPage);
+  // The contents list the parts of a topic while it is open.
+  addEventListener("toggle", (event) => {
+    if (event.target.matches("details.about"))
+      document.querySelector('nav a[href="#' + event.target.id + '"]')?.parentElement.classList.toggle("open", event.target.open);
+  }, true);
   system.addEventListener("change", () => setTheme(current()));
   document.getElementById("theme").addEventListener("click", () => {
     chosen = root.dataset.theme === "dark" ? "light" : "dark";
@@ -265,7 +283,7 @@
   addEventListener("afterprint", () => setTheme(current()));
   addEventListener("scroll", () => {
     const places = [...document.querySelectorAll("nav li a")].map((link) => [link, document.getElementById(link.hash.slice(1))]);
-    const passed = places.filter(([, place]) => place && place.offsetParent !== null && place.getBoundingClientRect().top < 120);
+    const passed = places.filter(([, place]) => place && isShown(place.matches("details") ? place.parentElement : place) && place.getBoundingClientRect().top < 120);
     for (const [link] of places) link.removeAttribute("aria-current");
     if (passed.length) passed[passed.length - 1][0].setAttribute("aria-current", "true");
   }, { passive: true });
@@ -276,11 +294,9 @@
     link.href = url;
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   });
-  // A closed <details> hides what a link points at.
   addEventListener("click", (event) => {
     const link = event.target.closest && event.target.closest('a[href^="#"]');
-    const place = link && document.getElementById(link.hash.slice(1));
-    for (let outer = place; outer; outer = outer.parentElement) if (outer.tagName === "DETAILS") outer.open = true;
+    if (link) unfold(document.getElementById(link.hash.slice(1)));
   });
 
   window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, update };

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "reports/advice/suggestions.h"
 #include "reports/diagnosis/questions.h"
 #include "reports/findings/wording.h"
 #include "reports/number_format.h"
@@ -16,6 +17,17 @@ Answer learning_rate(const std::vector<Arm>& arms);
 Answer bias(const std::vector<Arm>& arms);
 Answer trust_and_cost(const std::vector<Arm>& arms);
 Answer next_step(const std::vector<Arm>& arms);
+
+/// What the numbers of one arm ask for.
+struct Request {
+  std::size_t arm = 0;
+  Question question{};
+  Action action{};
+  Grade grade = Grade::kOpen;
+  Suggestion suggestion{};
+};
+/// The most urgent first. No trial of a bias where an arm has one: the comparison is that trial.
+std::vector<Request> requests_of(const std::vector<Arm>& arms);
 
 /// Its number beside its threshold, where both are known.
 std::optional<Gauge> gauge_of(const Diagnosis& answer);

@@ -2,9 +2,10 @@
 // What to do next: the most urgent of what the runs' numbers ask for.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
-#include "reports/advice/suggestions.h"
 #include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
 
@@ -31,29 +32,6 @@ const char* in_short(Action action) {
   return "";
 }
 
-/// What one arm asks for first.
-struct Request {
-  std::size_t arm = 0;
-  Action action{};
-  Grade grade = Grade::kOpen;
-  Suggestion suggestion{};
-  std::size_t others = 0;
-};
-
-std::vector<Request> requests_of(const std::vector<Arm>& arms) {
-  // Where an arm has a bias, the trial is this comparison.
-  const bool tried = diagnose_bias(arms).present;
-  std::vector<Request> out;
-  for (std::size_t a = 0; a < arms.size(); ++a) {
-    const auto found = diagnose(arms[a]);
-    const auto all = suggestions(arms[a], found);
-    const auto steps = found.next_steps();
-    if (steps.empty() || (tried && steps.front()->action == Action::kTryBias)) continue;
-    out.push_back({a, *steps.front()->action, steps.front()->grade, all.front(), all.size() - 1});
-  }
-  return out;
-}
-
 Answer nothing_asked(const std::vector<Arm>& arms) {
   Answer out{.id = "next_step", .question = "What should I change next?", .grade = Grade::kGood};
   const bool single = std::ranges::any_of(arms, [](const Arm& arm) { return arm.seeds < 2; });
@@ -72,24 +50,39 @@ Answer nothing_asked(const std::vector<Arm>& arms) {
 
 }  // namespace
 
+std::vector<Request> requests_of(const std::vector<Arm>& arms) {
+  const bool tried = diagnose_bias(arms).present;
+  std::vector<Request> out;
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const auto found = diagnose(arms[a]);
+    auto all = suggestions(arms[a], found);
+    const auto steps = found.next_steps();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (tried && steps[i]->action == Action::kTryBias) continue;
+      out.push_back({a, steps[i]->question, *steps[i]->action, steps[i]->grade, std::move(all[i])});
+    }
+  }
+  std::ranges::stable_sort(out, std::ranges::greater(), &Request::grade);
+  return out;
+}
+
 Answer next_step(const std::vector<Arm>& arms) {
   const auto requests = requests_of(arms);
   if (requests.empty()) return nothing_asked(arms);
-  const auto first = std::ranges::max_element(requests, {}, &Request::grade);
-  const Suggestion& what = first->suggestion;
+  const Request& first = requests.front();
+  const Suggestion& what = first.suggestion;
   Answer out{.id = "next_step",
              .question = "What should I change next?",
-             .answer = in_short(first->action),
-             .grade = first->grade,
-             .readings = {{.arm = first->arm, .number = "try " + what.attempt}},
+             .answer = in_short(first.action),
+             .grade = first.grade,
+             .readings = {{.arm = first.arm, .number = "try " + what.attempt}},
              .why = fmt::format("Because {}. It worked where {}. Not known: {}.",
                                 what.evidence,
                                 what.success,
                                 what.unknown)};
-  std::size_t others = requests.size() - 1;
-  for (const auto& request : requests) others += request.others;
-  if (others > 0)
-    out.why += fmt::format(" `kappascope advise` has {}.", counted(others, "other suggestion"));
+  if (requests.size() > 1)
+    out.why += fmt::format(" `kappascope advise` has {}.",
+                           counted(requests.size() - 1, "other suggestion"));
   return out;
 }
 

@@ -18,14 +18,20 @@ std::vector<std::filesystem::path> sample_pair(const TemporaryFolder& folder) {
 TEST_CASE("the page draws every figure, asks for nothing and does not complain", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;
-  // Ten of the runs; the eleventh is about a document, and drawn where the reader goes there.
+  // Four stand on the page: that of the first screen, and those of what stands out. Six more are
+  // drawn where their topics are opened; the eleventh is about a document, and drawn where the
+  // reader goes there.
   const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
+    const count = () => document.documentElement.dataset.figures;
     kappascope.drawAll();
-    document.body.dataset.before = document.documentElement.dataset.figures;
+    const folded = count();
+    unfoldAll();
+    kappascope.drawAll();
+    document.body.dataset.before = [folded, count()].join();
     location.hash = "#ledger";
     addEventListener("hashchange", () => kappascope.drawAll());
   )js");
-  CHECK(seen.dom.find("data-before=\"10\"") != std::string::npos);
+  CHECK(seen.dom.find("data-before=\"4,10\"") != std::string::npos);
   CHECK(seen.dom.find("data-page=\"claims\"") != std::string::npos);
   CHECK(seen.dom.find("data-figures=\"11\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
@@ -36,6 +42,26 @@ TEST_CASE("the page draws every figure, asks for nothing and does not complain",
     INFO(expected);
     CHECK(seen.dom.find(expected) != std::string::npos);
   }
+}
+
+TEST_CASE("a link or an address opens the topic of what it points at", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
+    const isOpen = (id) => document.getElementById(id).open;
+    const topics = [...document.querySelectorAll("details.about")];
+    const closed = topics.every((one) => !one.open);
+    document.querySelector('nav a[href="#layers-table"]').click();
+    const clicked = isOpen("about-layers");
+    location.hash = "#estimates";
+    addEventListener("hashchange", () => setTimeout(() => {
+      const listed = document.querySelector('nav a[href="#estimates"]').offsetParent !== null;
+      document.body.dataset.topics = [topics.length > 4, closed, clicked, isOpen("about-numbers"), listed,
+        isOpen("about-mean")].join();
+    }, 50));
+  )js");
+  CHECK(seen.dom.find("data-topics=\"true,true,true,true,true,false\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
 
 TEST_CASE("a complaint of the page would be seen", "[browser]") {
@@ -131,6 +157,7 @@ TEST_CASE("of many layers three are drawn, and a click shows another", "[browser
   const TemporaryFolder folder;
   const auto run = write_sample_run(folder / "a", {.hessian = false, .layers = 36});
   const Visit seen = visit(folder, html_report({run}), R"js(
+    unfoldAll();
     kappascope.drawAll();
     const count = () => document.getElementById("plot-kappa_layers").data.length / 2;
     const before = count();
@@ -208,7 +235,8 @@ TEST_CASE("axe-core finds nothing serious, light or dark, on either page", "[bro
   const std::string check = read_file(KAPPASCOPE_AXE_JS) + R"js(
     const serious = [];
     const look = async () => {
-      kappascope.drawAll();
+      unfoldAll();
+    kappascope.drawAll();
       for (const one of (await axe.run()).violations)
         if (["serious", "critical"].includes(one.impact)) serious.push(one.id + " at " + one.nodes[0].html);
     };
@@ -240,6 +268,7 @@ TEST_CASE("hostile names run nothing in the browser", "[browser]") {
   const auto run =
       write_sample_run(folder / "a", {.label = evil, .bias = true, .layer_suffix = evil});
   const Visit seen = visit(folder, html_report({run}), R"js(
+    unfoldAll();
     kappascope.drawAll();
     const titles = [...document.querySelectorAll(".plot .annotation-text, .plot .annotation")];
     document.body.dataset.name = String(titles.some((title) => title.textContent.includes("<b>&amp;%{x}")));

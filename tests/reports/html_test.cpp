@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/figure_json.h"
+#include "reports/html/page.h"
 #include "reports/html/parts/ledger.h"
 #include "reports/html/parts/tables.h"
 #include "reports/html/text.h"
@@ -41,6 +42,45 @@ TEST_CASE("figures survive JSON with gaps, infinities and names that are not UTF
   CHECK(one["y"][3] == "-inf");
   CHECK(one["hollow"] == nlohmann::json({0, 1, 0, 0}));
   CHECK(one["layer"] == "bad \xEF\xBF\xBD name");
+}
+
+TEST_CASE("parts fold into their topics, and a figure that stands out stands there alone",
+          "[html]") {
+  const auto figure = [](const char* id, Topic topic) {
+    return Figure{.id = id, .title = id, .topic = topic, .panels = {Panel{}}};
+  };
+  Page page{.summary = "<section id=\"summary\"></section>",
+            .highlights = {{"<h3>one</h3>", "mean"}, {"<h3>two</h3>", "gone"}},
+            .heading = "All findings",
+            .figures = {figure("lead", Topic::kTraining),
+                        figure("each_layer", Topic::kLayers),
+                        figure("mean", Topic::kMean),
+                        figure("rate", Topic::kRate),
+                        figure("lemma", Topic::kDocuments)},
+            .tables = {{"table", "A table", "", Topic::kLayers}},
+            .topics = {{Topic::kTraining, "about-training", "What happened?", ""},
+                       {Topic::kMean, "about-mean", "What does the mean cost?", ""},
+                       {Topic::kLayers, "about-layers", "Which layers?", "<b>"}}};
+  std::string places;
+  for (const auto& part : parts_of(page).run) places += part.home + "/" + part.id + " ";
+  // The rate's topic is not on this page, and the only figure of the mean's stands out.
+  CHECK(places ==
+        "/summary /lead /highlights /highlight-1 /mean /highlight-2 /rate /about-training "
+        "about-training/findings /about-layers about-layers/table about-layers/each_layer ");
+  const auto html = page_of(page, {});
+  const auto at = [&](const char* what) { return html.find(what); };
+  CHECK(at("id=\"about-layers\"") < at("id=\"each_layer\""));
+  CHECK(at("id=\"each_layer\"") < html.find("</details>\n", at("id=\"each_layer\"")));
+  CHECK_THAT(html, Catch::Contains("&lt;b&gt;</span></summary><section"));
+  CHECK_THAT(html,
+             Catch::Contains(
+                 "<li><a href=\"#about-layers\">Which layers?</a><ul><li><a href=\"#table\">"));
+  // Without topics all of it stands alone, in its order.
+  page.topics.clear();
+  page.highlights.clear();
+  places.clear();
+  for (const auto& part : parts_of(page).run) places += part.home + "/" + part.id + " ";
+  CHECK(places == "/summary /lead /findings /table /each_layer /mean /rate ");
 }
 
 TEST_CASE("the ledger shows both sides, the condition and the witness", "[html]") {

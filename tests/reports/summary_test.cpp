@@ -123,6 +123,40 @@ TEST_CASE("a loss that is no number is the headline and makes the rate too high"
   CHECK(answer(summary, "learning_rate").grade == Grade::kBad);
 }
 
+TEST_CASE("what asks for a change stands out first, with what to try, and what is open does not",
+          "[summary]") {
+  const TemporaryFolder folder;
+  const auto found = [&](const std::vector<Arm>& arms) {
+    return highlights(arms, find_findings(arms));
+  };
+  const auto failed =
+      found(read_arms({write_sample_run(folder / "a", {.bias = true, .nan_loss = true})}));
+  REQUIRE(failed.size() == 3);
+  CHECK_THAT(failed[0].text, Contains("The loss is not finite from step 1500 on, and"));
+  CHECK_THAT(failed[0].todo, Contains("Try half the rate") || Contains("Try a warm-up"));
+  CHECK(failed[0].warning);
+  CHECK(failed[0].figure == "hessian_eigenvalues");
+  CHECK(failed[1].todo.empty());
+
+  // Of two runs without a change to ask for: no loss, which is the headline's, and no cost that is
+  // not known. The one number is told once.
+  const auto kappa = [&](const char* name, store::Status status) {
+    auto sigma = sample::scalar("kappa/sigma", "b", 3, 0.1, status);
+    return write(folder / name,
+                 {.scalars = {sigma,
+                              sample::scalar("kappa/second_moment", "b", 3.1, 0.1),
+                              sample::plain("loss/test", "", 1)},
+                  .facts = {{"data", "d"}}});
+  };
+  const auto open = read_arms({kappa("open", store::Status::kNotResolvable)});
+  CHECK(found(open).empty());
+  const auto known = found(read_arms({kappa("known", store::Status::kResolved)}));
+  REQUIRE(known.size() == 1);
+  CHECK(known[0].figure == "condition_numbers");
+  CHECK_THAT(known[0].certainty, Contains("90 %"));
+  CHECK_FALSE(known[0].warning);
+}
+
 TEST_CASE("the facts stand in a line, what differs side by side, data without their folder",
           "[summary]") {
   const TemporaryFolder folder;

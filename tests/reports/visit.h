@@ -28,13 +28,17 @@ struct Visit {
   std::string dom, messages;
 };
 
-/// Opens the page with `script` run at its end; the DOM after that, and what the console said.
+/// Opens the page with `script` run at its end, which may call unfoldAll(); the DOM after that, and
+/// what the console said.
 inline Visit visit(const TemporaryFolder& folder,
                    std::string page,
                    const std::string& script = "") {
   const auto at = page.rfind("</body>");
   REQUIRE(at != std::string::npos);
-  page.insert(at, "<script>" + script + "</script>");
+  page.insert(at,
+              "<script>const unfoldAll = () => { for (const one of "
+              "document.querySelectorAll('details.about')) one.open = true; };" +
+                  script + "</script>");
   std::ofstream(folder / "page.html", std::ios::binary) << page;
   const std::string command =
       "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "

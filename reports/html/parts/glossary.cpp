@@ -17,7 +17,7 @@ struct Term {
 };
 
 /// A term that holds another one stands before it.
-constexpr std::array<Term, 19> kTerms = {{
+constexpr std::array<Term, 22> kTerms = {{
     {"kappa-with-bias",
      "κ(Σ+(μ+b)(μ+b)ᵀ)",
      "condition number of the W_d block at the present bias b; equal to κ(Σ) where b = −μ"},
@@ -58,6 +58,18 @@ constexpr std::array<Term, 19> kTerms = {{
     {"effective-rows",
      "effective rows",
      "rows that would tell as much if they were independent; tokens of one sequence are not"},
+    {"steps",
+     "90 % after",
+     "steps of plain gradient descent, in this layer alone, until it fits 90 % of what the layer's "
+     "features can represent"},
+    {"learn",
+     "learn 90 %",
+     "fit 90 % of what the layer's features can represent, by plain gradient descent in this layer "
+     "alone"},
+    {"mean-costs",
+     "the mean costs",
+     "steps, or κ, with the mean μ of the features over those without it: what a bias could take "
+     "up"},
     {"interval",
      "95 %",
      "a method that holds the true value in 95 of 100 cases made this interval, for this run; "

@@ -63,7 +63,7 @@ std::string lines_of(const std::vector<Finding>& all,
 
 }  // namespace
 
-std::string findings_html(const std::vector<Finding>& findings, bool about_documents) {
+std::string findings_html(const std::vector<Finding>& findings, bool about_documents, int level) {
   Explain explain;
   std::string out;
   std::string topic;
@@ -76,9 +76,10 @@ std::string findings_html(const std::vector<Finding>& findings, bool about_docum
       if (findings[begin].topic != topic) {
         if (!topic.empty()) out += "</div>";
         topic = findings[begin].topic;
-        out += fmt::format("<h3 id=\"topic-{}\">{}</h3><div class=\"topic\">",
+        out += fmt::format("<h{2} id=\"topic-{0}\">{1}</h{2}><div class=\"topic\">",
                            anchor_of(topic),
-                           escape_html(topic));
+                           escape_html(topic),
+                           level);
       }
       out += lines_of(findings, begin, end, explain);
     }
@@ -89,28 +90,42 @@ std::string findings_html(const std::vector<Finding>& findings, bool about_docum
   return out.empty() ? "" : "<div class=\"findings\">" + out + "</div>";
 }
 
-std::string figure_html(const Figure& figure) {
+std::string highlight_html(const Highlight& highlight) {
+  Explain explain;
+  const auto line = [](const char* kind, const std::string& html) {
+    return html.empty() ? "" : fmt::format("<p class=\"{}\">{}</p>", kind, html);
+  };
+  return fmt::format("<h3{}>{}</h3>{}{}",
+                     highlight.warning ? " class=\"warning\"" : "",
+                     escape_html(highlight.text),
+                     line("certainty", explain(highlight.certainty)),
+                     line("todo", explain(highlight.todo)));
+}
+
+std::string figure_html(const Figure& figure, int level, bool first) {
   Explain explain;
   std::string notes;
   for (const auto& note : figure.notes) notes += "<li>" + explain(note) + "</li>";
   if (!notes.empty()) notes = fmt::format("<ul class=\"notes\">{}</ul>", notes);
   return fmt::format(
       "<section class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">"
-      "<h2 id=\"{0}-title\">{1} <a class=\"permalink\" href=\"#{0}\" "
-      "aria-label=\"Link to this figure\">#</a></h2>{2}"
+      "<h{4} id=\"{0}-title\">{1} <a class=\"permalink\" href=\"#{0}\" "
+      "aria-label=\"Link to this figure\">#</a></h{4}>{2}"
       "<div class=\"key\" data-key=\"{0}\"></div>"
       "<div class=\"plot\" id=\"plot-{0}\" role=\"img\" aria-labelledby=\"{0}-title\"></div>"
-      "<div class=\"below\"><details class=\"read\"><summary>How to read this</summary>"
+      "<div class=\"below\"><details class=\"read\"{5}><summary>How to read this</summary>"
       "<p class=\"caption\">{3}</p></details>"
       "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" data-csv=\"{0}\">Data (CSV)</a> "
       "<span>Drag to zoom, double-click to go back.</span></p></div></section>\n",
       figure.id,
       escape_html(figure.title),
       notes,
-      explain(figure.caption));
+      explain(figure.caption),
+      level,
+      first ? " open" : "");
 }
 
-std::string not_drawn_html(const std::vector<Figure>& figures) {
+std::string not_drawn_html(const std::vector<Figure>& figures, int level) {
   std::string items;
   for (const Figure& figure : figures) {
     if (!figure.panels.empty()) continue;
@@ -120,9 +135,11 @@ std::string not_drawn_html(const std::vector<Figure>& figures) {
                          escape_html(figure.missing));
   }
   if (items.empty()) return "";
-  return "<section id=\"not-measured\" aria-labelledby=\"not-measured-title\">"
-         "<h2 id=\"not-measured-title\">What was not measured</h2><ul>" +
-         items + "</ul></section>\n";
+  return fmt::format(
+      "<section id=\"not-measured\" aria-labelledby=\"not-measured-title\">"
+      "<h{0} id=\"not-measured-title\">What was not measured</h{0}><ul>{1}</ul></section>\n",
+      level,
+      items);
 }
 
 }  // namespace kappascope::reports

@@ -100,6 +100,13 @@ TEST_CASE("from nothing to a page everything is sent, with its order", "[change]
   CHECK(got["arms"] == nlohmann::json({"a"}));
   CHECK(got["run"] == nlohmann::json({"findings"}));
   CHECK(got["html"]["findings"] == "<section id=\"findings\"></section>");
+  // What moves into a topic is not sent again, its place is.
+  auto folded = state_with(two_series(3));
+  folded.parts.run.front().home = "about-training";
+  folded.parts.run.insert(folded.parts.run.begin(), {"about-training", "<details></details>"});
+  const auto moved = nlohmann::json::parse(change_between(state_with(two_series(3)), folded));
+  CHECK(moved["run"] == nlohmann::json({"about-training", "about-training/findings"}));
+  CHECK_FALSE(moved["html"].contains("findings"));
   CHECK(got["drawn"] == nlohmann::json({"loss"}));
   CHECK(got["figures"][0]["whole"]["series"].size() == 2);
 }
