@@ -51,7 +51,8 @@
   function applySections(page, places, html) {
     const main = document.getElementById(page), glossary = main.querySelector(":scope > #glossary");
     const ids = places && places.map((place) => place.split("/").pop());
-    const sectionOf = (id) => main.querySelector("#" + CSS.escape(id));
+    // What could not be drawn before has its id in a list.
+    const sectionOf = (id) => main.querySelector([":scope", ":scope > details.about"].map((home) => home + " > #" + CSS.escape(id)).join());
     for (const [id, text] of Object.entries(html)) {
       const old = sectionOf(id);
       if (!old && !(ids && ids.includes(id))) continue;

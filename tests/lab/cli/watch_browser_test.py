@@ -38,7 +38,7 @@ SAME_AS_LOADED = """
     const copy = one.cloneNode(true);
     for (const part of copy.querySelectorAll(".plot, .key")) part.replaceChildren();
     for (const part of copy.querySelectorAll("details")) part.removeAttribute("open");
-    return one.id + ": " + copy.textContent;
+    return one.id + ": " + copy.textContent.replace(/\\s/g, "");
   }));
   const mine = text(document).flat(), theirs = text(page).flat();
   return { version: page.getElementById("live").dataset.version === document.documentElement.dataset.version,
