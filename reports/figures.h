@@ -111,7 +111,7 @@ inline constexpr std::array<const char*, 8> kLightColours = {
 inline constexpr std::array<const char*, 8> kDarkColours = {
     "#56b4e9", "#ff9550", "#2ed3a5", "#e79bc4", "#e6c229", "#d0d0d0", "#b8a1e3", "#e0846f"};
 
-/// Values, steps and bounds in a page under 8 MB.
+/// Values, steps and bounds in a page under 5 MB.
 inline constexpr std::size_t kMaxNumbers = 220'000;
 
 /// Every figure of the report, in the order of the page, still without axes.

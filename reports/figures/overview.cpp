@@ -2,11 +2,13 @@
 // The figure of the first screen: what happened, on one step axis.
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
+#include "reports/summary.h"
 
 namespace kappascope::reports {
 namespace {
@@ -34,6 +36,36 @@ void add_panel(
   for (std::size_t a = 0; a < arms.size(); ++a)
     any |= add_series(figure, place, of(a), Dash::kSolid, faint);
   if (any) figure.panels.push_back(std::move(panel));
+}
+
+/// What an arm's test losses are of the first arm's at the same steps.
+std::optional<Series> loss_ratio(const std::vector<Arm>& arms, std::size_t a) {
+  const Points& base = arms.front().series(id::kLossTest);
+  Series series{.arm = a, .quantity = "test loss, relative"};
+  for (const auto& [step, loss] : arms[a].series(id::kLossTest)) {
+    const auto of_base = base.number_at(step);
+    if (!of_base || !(of_base->scalar.value > 0)) continue;
+    series.x.push_back(static_cast<double>(step));
+    series.y.push_back(loss.value / of_base->scalar.value);
+    series.hollow.push_back(0);
+  }
+  return series.x.size() < 2 ? std::nullopt : std::optional(std::move(series));
+}
+
+/// The arms against the first, where their losses may be compared: lines that hide each other above
+/// are apart here.
+void add_loss_ratios(Figure& figure, const std::vector<Arm>& arms) {
+  const std::size_t place = figure.panels.size();
+  add_panel(figure,
+            arms,
+            {.title = fmt::format("test loss over that of {}", arms.front().label),
+             .y = {.title = "ratio"},
+             .height = kLow},
+            [&](std::size_t a) {
+              return a == 0 || !same_problem(arms.front(), arms[a]) ? std::nullopt
+                                                                    : loss_ratio(arms, a);
+            });
+  if (figure.panels.size() > place) figure.lines.push_back({place, 1, "equal"});
 }
 
 /// The first number of the other layers of a run, faint and without their intervals.
@@ -90,6 +122,7 @@ Figure overview(const std::vector<Arm>& arms) {
   figure.x.title = "step";
   figure.caption = "Loss.";
   const bool any_loss = add_losses(figure, arms);
+  add_loss_ratios(figure, arms);
   const bool any_layer = add_worst_layer(figure, arms);
   if (!any_loss && !any_layer) {
     figure.panels.clear();

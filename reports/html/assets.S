@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the page, put into the library as they are. CMake gives the paths.
+// The files of the page, put into the library as they are, but for plotly. CMake gives the paths.
 #define ASSET(name, file)                 \
   .global kappascope_##name##_begin;      \
   .global kappascope_##name##_end;        \
@@ -15,5 +15,5 @@ ASSET(answers_js, KAPPASCOPE_ANSWERS_JS)
 ASSET(tables_js, KAPPASCOPE_TABLES_JS)
 ASSET(page_js, KAPPASCOPE_PAGE_JS)
 ASSET(live_js, KAPPASCOPE_LIVE_JS)
-ASSET(plotly_js, KAPPASCOPE_PLOTLY_JS)
+ASSET(packed_plotly, KAPPASCOPE_PLOTLY)
   .section .note.GNU-stack, "", @progbits

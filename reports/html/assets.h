@@ -12,7 +12,7 @@ extern const char kappascope_answers_js_begin[], kappascope_answers_js_end[];
 extern const char kappascope_tables_js_begin[], kappascope_tables_js_end[];
 extern const char kappascope_page_js_begin[], kappascope_page_js_end[];
 extern const char kappascope_live_js_begin[], kappascope_live_js_end[];
-extern const char kappascope_plotly_js_begin[], kappascope_plotly_js_end[];
+extern const char kappascope_packed_plotly_begin[], kappascope_packed_plotly_end[];
 }
 
 namespace kappascope::reports {
@@ -42,8 +42,9 @@ inline std::string_view page_js() {
 inline std::string_view live_js() {
   return {kappascope_live_js_begin, kappascope_live_js_end};
 }
-inline std::string_view plotly_js() {
-  return {kappascope_plotly_js_begin, kappascope_plotly_js_end};
+/// Base64 of a gzip file of the script.
+inline std::string_view packed_plotly() {
+  return {kappascope_packed_plotly_begin, kappascope_packed_plotly_end};
 }
 
 }  // namespace kappascope::reports

@@ -5,7 +5,7 @@
 const kappascopeFigures = (model, view) => {
   const root = document.documentElement;
   const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
-  const kRow = 150, kCompactRow = 110, kLeadRow = document.getElementById("live") ? 106 : 118, kGap = 54, kStackGap = 32, kFewTicks = 4, kTop = 24, kBottom = 46, kLeft = 84;
+  const kRow = 150, kCompactRow = 110, kPrintedRow = 76, kLeadRow = document.getElementById("live") ? 106 : 118, kGap = 54, kStackGap = 32, kFewTicks = 4, kTop = 24, kBottom = 46, kLeft = 84;
   // Plotly reads a little HTML in its texts; names are to be seen as they are.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const number = (v) => {
@@ -169,7 +169,7 @@ const kappascopeFigures = (model, view) => {
     const heights = [];
     for (let r = 0; r < rows; ++r) {
       const row = shown.slice(r * columns, (r + 1) * columns);
-      heights.push((figure === view.lead ? kLeadRow : view.isCompact(figure) ? kCompactRow : kRow) * Math.max(...row.map((panel) => panel.height)));
+      heights.push((view.isPrinted ? kPrintedRow : figure === view.lead ? kLeadRow : view.isCompact(figure) ? kCompactRow : kRow) * Math.max(...row.map((panel) => panel.height)));
     }
     // Names of several lines stand once, below the last row.
     const tall = Math.max(1, ...figure.x.ticks.map((tick) => tick[1].split("\n").length)) - 1, bottom = kBottom + 17 * tall;

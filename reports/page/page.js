@@ -13,7 +13,7 @@
   const layersOf = () => [...new Set(model.figures.flatMap((figure) => figure.panels.flatMap((panel) => panel.layer ?? [])))];
   const leadOf = () => (document.querySelector("#summary + .figure") ? model.figures[0] : null);
   let layers = layersOf();
-  const view = { hidden: new Set(), layers: new Set(model.picked.length ? model.picked : layers), zoom: new Map(), lead: leadOf(),
+  const view = { hidden: new Set(), layers: new Set(model.picked.length ? model.picked : layers), zoom: new Map(), lead: leadOf(), isPrinted: false,
     isCompact: (figure) => plotOf(figure).matches(".highlight + .figure .plot") };
   const { tracesOf, layoutOf, panelsOf, sample, csv, colour, shape, style, transparent } = kappascopeFigures(model, view);
   // Going back from a zoom is ours: plotly would go back to the axes of its first drawing.
@@ -22,13 +22,21 @@
   // `stale` ones are drawn, but not with the points of now; `near` ones are in sight or almost.
   const drawn = new Set(), stale = new Set(), near = new Set();
 
-  // Of plotly's 49 kinds of traces, bars and heat maps are used here beside lines; to start with all of them takes three
-  // times as long.
+  // Plotly is in the page as base64 of what gzip made of it, which is less than half as long.
+  let plotly = "", unpacking;
+  const unpack = () => (unpacking ??= (async () => {
+    const packed = atob(document.getElementById("plotly").textContent), bytes = new Uint8Array(packed.length);
+    for (let i = 0; i < packed.length; ++i) bytes[i] = packed.charCodeAt(i);
+    plotly = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  })());
+
+  // Of its 49 kinds of traces, bars and heat maps are used here beside lines; to start with all of them takes three times
+  // as long.
   const isReady = () => typeof Plotly !== "undefined";
   function startPlotly() {
-    if (isReady()) return;
+    if (isReady() || !plotly) return;
     const script = document.createElement("script");
-    script.textContent = document.getElementById("plotly").textContent
+    script.textContent = plotly
       .replace(/\.register\(\[(\w+\(\)),\w+\(\),(\w+\(\)),[\w$(),]+\]\)/, ".register([$1,$2])");
     document.head.append(script);
     for (const figure of model.figures) if (waiting(figure) && (figure === view.lead || near.has(figure))) draw(figure);
@@ -85,7 +93,7 @@
   }
 
   function drawWhenIdle() {
-    const next = model.figures.find((figure) => !drawn.has(figure) && waiting(figure));
+    const next = isReady() && model.figures.find((figure) => !drawn.has(figure) && waiting(figure));
     if (!next) return;
     draw(next);
     setTimeout(drawWhenIdle, 30);
@@ -99,6 +107,7 @@
 
   function drawAll() {
     startPlotly();
+    if (!isReady()) return;
     for (const figure of model.figures) if (waiting(figure)) draw(figure);
   }
 
@@ -266,7 +275,11 @@
   for (const figure of model.figures) watch(figure);
   addEventListener("load", () => {
     report();
-    setTimeout(() => { startPlotly(); setTimeout(drawWhenIdle, 200); }, 100);  // what stands there is shown before
+    setTimeout(async () => {  // what stands there is shown before
+      await unpack();
+      startPlotly();
+      setTimeout(drawWhenIdle, 200);
+    }, 100);
   });
   addEventListener("hashchange", showPage);
   // The contents list the parts of a topic while it is open.
@@ -279,8 +292,13 @@
     chosen = root.dataset.theme === "dark" ? "light" : "dark";
     setTheme(chosen);
   });
-  addEventListener("beforeprint", () => { setTheme("light"); drawAll(); });
-  addEventListener("afterprint", () => setTheme(current()));
+  for (const [name, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(name, () => {
+      view.isPrinted = isPrinted;
+      setTheme(isPrinted ? "light" : current());
+      if (isPrinted) drawAll();
+    });
+  }
   addEventListener("scroll", () => {
     const places = [...document.querySelectorAll("nav li a")].map((link) => [link, document.getElementById(link.hash.slice(1))]);
     const passed = places.filter(([, place]) => place && isShown(place.matches("details") ? place.parentElement : place) && place.getBoundingClientRect().top < 120);
@@ -299,6 +317,6 @@
     if (link) unfold(document.getElementById(link.hash.slice(1)));
   });
 
-  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, update };
+  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, unpack, update };
   report();
 })();

@@ -24,3 +24,8 @@ if(NOT hash STREQUAL KAPPASCOPE_PLOTLY_SHA256)
           "${KAPPASCOPE_PLOTLY_SHA256}. Install ${_kappascope_plotly}, or embed this file all the same with "
           "-DKAPPASCOPE_PLOTLY_SHA256=${hash}.")
 endif()
+
+# As the page carries it (page.js unpacks it).
+set(KAPPASCOPE_PACKED_PLOTLY ${PROJECT_BINARY_DIR}/plotly.min.js.gz.base64)
+execute_process(COMMAND gzip -9 -n -c "${KAPPASCOPE_PLOTLY_JS}" COMMAND base64 -w0 OUTPUT_FILE "${KAPPASCOPE_PACKED_PLOTLY}"
+                COMMAND_ERROR_IS_FATAL ANY)

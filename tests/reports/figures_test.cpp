@@ -69,7 +69,7 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
                 std::to_string(one.series.size()) + " series\n";
   }
   CHECK(approved ==
-        "overview: 4 panels, 10 series\n"
+        "overview: 5 panels, 11 series\n"
         "kappa_layers: 3 panels, 6 series\n"
         "condition_numbers: 9 panels, 15 series\n"
         "intercept_absorption: 6 panels, 6 series\n"
@@ -89,12 +89,38 @@ TEST_CASE("the W_d block of an arm is that of its bias where it has one", "[figu
   const Figure& overview = figure(figures, "overview");
   std::size_t compared = 0;
   for (const Series& series : overview.series) {
-    if (series.panel != 1) continue;
+    if (series.panel != 2) continue;
     const std::string name = series.arm == 1 ? "kappa/with_bias" : "kappa/second_moment";
     CHECK(series.y.back() == arms[series.arm].last(name, "blocks.2.down_proj")->scalar.value);
     ++compared;
   }
   CHECK(compared == 2);
+}
+
+TEST_CASE("arms of one problem are shown over the first at equal steps, and others not",
+          "[figures]") {
+  const TemporaryFolder folder;
+  const auto run = [&](const char* name, double loss, std::int64_t every, const char* data) {
+    auto writer = store::RunWriter::create(folder / name, {{"label", name}, {"data", data}});
+    for (std::int64_t step = 0; step <= 60; step += every)
+      writer.write({.step = step, .scalars = {sample::plain("loss/test", "", loss)}});
+    return folder / name;
+  };
+  const auto ratios = [&](const std::vector<std::filesystem::path>& runs) {
+    std::vector<Series> out;
+    const auto figures = build_figures(read_arms(runs));
+    for (const auto& series : figure(figures, "overview").series)
+      if (series.quantity == "test loss, relative") out.push_back(series);
+    return out;
+  };
+  const auto base = run("base", 2, 10, "d");
+  const auto found = ratios({base, run("half", 1, 15, "d"), run("elsewhere", 1, 10, "e")});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].arm == 1);
+  CHECK(found[0].x == std::vector<double>{0, 30, 60});
+  CHECK(found[0].y == std::vector<double>{0.5, 0.5, 0.5});
+  CHECK(ratios({base}).empty());
+  CHECK(ratios({run("zero", 0, 10, "d"), base}).empty());
 }
 
 TEST_CASE("many layers are a map from dark to light, the worst three are picked", "[figures]") {

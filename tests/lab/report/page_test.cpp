@@ -137,7 +137,7 @@ TEST_CASE("a study's verdicts stand in the ledger, names stay text", "[study]") 
   swept.verdicts[0].verdict.condition = evil;
   study::write_result(folder / "s", swept);
   std::string page = page_of_study(folder / "s");
-  page.erase(page.find(plotly_js()), plotly_js().size());
+  page.erase(page.find(packed_plotly()), packed_plotly().size());
   CHECK(holds(page, "id=\"ledger\""));
   CHECK(holds(page, "Refuted: P-1 – &lt;b&gt;"));
   CHECK(holds(page, "a&lt;/script&gt;&lt;img&gt;b"));
@@ -189,7 +189,7 @@ TEST_CASE("what cannot be compared is refused", "[study]") {
   CHECK_THROWS_AS(study_page({}, {}), UsageError);
 }
 
-TEST_CASE("120 runs under twelve conditions make a page under 8 MB", "[study]") {
+TEST_CASE("120 runs under twelve conditions make a page under 5 MB", "[study]") {
   const TemporaryFolder folder;
   for (int c = 0; c < 12; ++c) {
     for (int seed = 1; seed <= 5; ++seed) {
@@ -204,7 +204,7 @@ TEST_CASE("120 runs under twelve conditions make a page under 8 MB", "[study]") 
     }
   }
   const std::string page = page_of_study(folder / "s");
-  CHECK(page.size() < 8'000'000);
+  CHECK(page.size() < 5'000'000);
   const auto data = data_of(page);
   CHECK(data["figures"][1]["panels"].size() == 12);
   CHECK(data["figures"][1]["series"][0]["y"].size() == 300);
