@@ -196,6 +196,7 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   if (auto figure = kappa_map(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   if (auto figure = kappa_layers(arms); figure.panels.size() > 1)
     figures.push_back(std::move(figure));
+  if (auto figure = mean_costs(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   for (auto* draw : {condition_numbers, intercept_absorption, hessian_eigenvalues, hessian_density})
     figures.push_back(draw(arms));
   const auto groups = spectrum_groups(arms);

@@ -25,6 +25,7 @@ bool is_of_the_start(const Arm& arm, std::int64_t step);
 struct WorstLayer : Diagnosis {
   std::optional<store::StepValue> point{};  ///< its last measurement, where a layer has one
   bool in_steps = false;                    ///< `point` is of steps to learn 90 %, else of κ
+  std::vector<std::string> rivals{};  ///< layers that may be worse: their intervals reach as far
 };
 /// What it is: its number where that is resolved or a singular matrix's, else its lower end,
 /// else 1.

@@ -2,7 +2,9 @@
 // Which layer learns slowest, and does that matter in a run of this length?
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
@@ -16,6 +18,13 @@ constexpr double kKappaAStep = 2;
 /// A run of so many times a layer's steps to learn 90 %, or to shrink by e, is long enough.
 constexpr double kTimesOver = 3, kTimesOverShrunk = 10;
 
+/// The ends of its interval, as far as they are known.
+std::pair<double, double> range_of(const store::Scalar& s) {
+  const bool resolved = is_resolved(s);
+  return {s.lower.value_or(resolved ? s.value : 1),
+          s.upper.value_or(resolved ? s.value : std::numeric_limits<double>::infinity())};
+}
+
 WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, bool in_steps) {
   WorstLayer out;
   out.question = Question::kWorstLayer;
@@ -24,9 +33,7 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   const store::Scalar& s = point->scalar;
   const bool resolved = is_resolved(s);
   const double limit = steps_of(arm) * (in_steps ? 1 : kKappaAStep);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const double lower = s.lower.value_or(resolved ? s.value : 1);
-  const double upper = s.upper.value_or(resolved ? s.value : infinity);
+  const auto [lower, upper] = range_of(s);
   out.point = point;
   if (resolved) out.value = s.value;
   out.lower = s.lower;
@@ -50,6 +57,18 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   return out;
 }
 
+WorstLayer worst_of(const Arm& arm, const std::vector<store::StepValue>& points, bool in_steps) {
+  const auto worst = std::ranges::max_element(
+      points, {}, [](const store::StepValue& point) { return least_of(point.scalar); });
+  if (worst == points.end()) return judged(arm, std::nullopt, in_steps);
+  auto out = judged(arm, *worst, in_steps);
+  const double lower = range_of(worst->scalar).first;
+  for (const auto& point : points)
+    if (point.scalar.layer != worst->scalar.layer && range_of(point.scalar).second >= lower)
+      out.rivals.push_back(point.scalar.layer);
+  return out;
+}
+
 }  // namespace
 
 double least_of(const store::Scalar& scalar) {
@@ -58,23 +77,17 @@ double least_of(const store::Scalar& scalar) {
 }
 
 WorstLayer slowest_layer_of(const Arm& arm) {
-  std::optional<store::StepValue> worst;
-  for (const auto& layer : layers_of(arm, id::kLearning)) {
-    const auto point = arm.newest(block_steps(arm, layer), layer);
-    if (!point) continue;
-    if (!worst || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
-  }
-  return judged(arm, worst, true);
+  std::vector<store::StepValue> points;
+  for (const auto& layer : layers_of(arm, id::kLearning))
+    if (const auto point = arm.newest(block_steps(arm, layer), layer)) points.push_back(*point);
+  return worst_of(arm, points, true);
 }
 
 WorstLayer worst_conditioned_of(const Arm& arm) {
-  std::optional<store::StepValue> worst;
-  for (const auto& layer : layers_of(arm, id::kKappas)) {
-    const auto point = arm.last(block_kappa(arm, layer), layer);
-    if (!point) continue;
-    if (!worst || least_of(point->scalar) > least_of(worst->scalar)) worst = point;
-  }
-  return judged(arm, worst, false);
+  std::vector<store::StepValue> points;
+  for (const auto& layer : layers_of(arm, id::kKappas))
+    if (const auto point = arm.last(block_kappa(arm, layer), layer)) points.push_back(*point);
+  return worst_of(arm, points, false);
 }
 
 WorstLayer worst_layer_of(const Arm& arm) {

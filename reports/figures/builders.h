@@ -12,10 +12,12 @@ namespace kappascope::reports {
 
 // One function a figure; build_figures() lists them in the order of the page.
 /// The loss, and what else a training is judged by, on one step axis: the first two panels are the
-/// loss and, where a layer was measured, the first number of the worst.
-Figure overview(const std::vector<Arm>& arms);
+/// loss and, where a layer was measured, the first number of the worst; between them, with
+/// `over_first`, the losses over the first arm's.
+Figure overview(const std::vector<Arm>& arms, bool over_first = true);
 /// Steps of gradient descent to learn 90 %, a panel a layer; empty where nobody measured them.
 Figure learning_layers(const std::vector<Arm>& arms);
+Figure mean_costs(const std::vector<Arm>& arms);
 /// Small multiples, a panel a layer; empty without one.
 Figure kappa_layers(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.

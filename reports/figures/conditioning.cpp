@@ -38,41 +38,6 @@ std::string block_steps(const Arm& arm, const std::string& layer) {
                                                           : id::kLearningWithBias;
 }
 
-Figure learning_layers(const std::vector<Arm>& arms) {
-  Figure figure{.id = "learning_layers",
-                .title = "How long every layer takes to learn",
-                .topic = Topic::kLayers};
-  figure.x.title = "step";
-  figure.share_panels = true;
-  const auto layers = layers_of(arms, id::kLearning);
-  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
-  for (const auto& layer : layers) {
-    figure.panels.push_back(
-        {.title = layer, .layer = layer, .y = {.title = "steps to 90 %", .log = true}});
-    const std::size_t panel = figure.panels.size() - 1;
-    for (std::size_t a = 0; a < arms.size(); ++a) {
-      const auto block = block_steps(arms[a], layer);
-      add_series(figure, panel, series_of(arms, a, block, layer, kBlockStepsTitle));
-      add_series(figure,
-                 panel,
-                 series_of(arms, a, id::kLearningSigma, layer, "without the mean"),
-                 Dash::kDash);
-      if (block == id::kLearningSecondMoment) continue;
-      add_series(figure,
-                 panel,
-                 series_of(arms, a, id::kLearningSecondMoment, layer, "without b"),
-                 Dash::kDot);
-    }
-  }
-  figure.caption =
-      "Steps of plain gradient descent, at the rate 1/λmax, until 90 % of what the variation of "
-      "the layer's features can explain is learned: tr[Σ(1 − M/λmax)^2T] / tr Σ = 0.1, with M = "
-      "Σ+(μ+b)(μ+b)ᵀ where the layer has a post-gating bias b, M = Σ+μμᵀ where it has none. "
-      "Dashed: M = Σ, without the mean. Dotted: M = Σ+μμᵀ, without b. Lower is easier. All panels "
-      "share a scale.";
-  return figure;
-}
-
 Figure kappa_layers(const std::vector<Arm>& arms) {
   Figure figure{.id = "kappa_layers", .title = "κ of every layer", .topic = Topic::kLayers};
   figure.x.title = "step";

@@ -117,12 +117,12 @@ bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
 
 }  // namespace
 
-Figure overview(const std::vector<Arm>& arms) {
+Figure overview(const std::vector<Arm>& arms, bool over_first) {
   Figure figure{.id = "overview", .title = "The training at a glance", .topic = Topic::kTraining};
   figure.x.title = "step";
   figure.caption = "Loss.";
   const bool any_loss = add_losses(figure, arms);
-  add_loss_ratios(figure, arms);
+  if (over_first) add_loss_ratios(figure, arms);
   const bool any_layer = add_worst_layer(figure, arms);
   if (!any_loss && !any_layer) {
     figure.panels.clear();

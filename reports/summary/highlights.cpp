@@ -30,8 +30,8 @@ constexpr std::array<Kind, 12> kKinds = {{{"nan_loss", Theme::kTrouble, ""},
                                           {"damaged", Theme::kTrouble, ""},
                                           {"unfinished", Theme::kTrouble, ""},
                                           {"spikes", Theme::kLoss, ""},
-                                          {"learning_left", Theme::kMean, "learning_layers"},
-                                          {"learning_mean", Theme::kMean, "learning_layers"},
+                                          {"learning_left", Theme::kMean, "mean_costs"},
+                                          {"learning_mean", Theme::kMean, "mean_costs"},
                                           {"kappa_left", Theme::kMean, "condition_numbers"},
                                           {"arm_kappa", Theme::kMean, "kappa_layers"},
                                           {"kappa_ratio", Theme::kMean, "condition_numbers"},
@@ -55,7 +55,7 @@ const char* figure_of(Question question, const Arm& arm) {
     case Question::kLearningRate:
       return "hessian_eigenvalues";
     case Question::kBias:
-      return arm.has(id::kLearning) ? "learning_layers" : "condition_numbers";
+      return arm.has(id::kLearning) ? "mean_costs" : "condition_numbers";
     case Question::kFeatureScale:
       return "kappa_layers";
     default:

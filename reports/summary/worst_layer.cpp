@@ -61,6 +61,13 @@ Reading reading_of(std::size_t a,
                       status_text(s))};
 }
 
+/// " or blocks.0": which is the slowest, intervals that overlap do not say.
+std::string others(const WorstLayer& worst, const LayerNames& short_name) {
+  if (worst.grade == Grade::kOpen || worst.rivals.empty()) return "";
+  return " or " + (worst.rivals.size() == 1 ? short_name(worst.rivals.front())
+                                            : counted(worst.rivals.size(), "other layer"));
+}
+
 }  // namespace
 
 Answer worst_layer(const std::vector<Arm>& arms) {
@@ -79,7 +86,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
   Answer out{.id = "worst_layer",
              .question = worst.in_steps ? "Which layer learns slowest?"
                                         : "Which layer is worst conditioned?",
-             .answer = (is_open ? "perhaps " : "") + short_name(layer),
+             .answer = (is_open ? "perhaps " : "") + short_name(layer) + others(worst, short_name),
              .grade = worst.grade,
              .why = explained(arms[first], worst),
              .figure = worst.in_steps ? "learning_layers" : "kappa_layers"};
@@ -89,6 +96,10 @@ Answer worst_layer(const std::vector<Arm>& arms) {
     out.readings.push_back(reading_of(a, of_arm, layer, short_name));
     if (of_arm.in_steps == worst.in_steps) out.readings.back().gauge = gauge_of(of_arm);
   }
+  if (!worst.rivals.empty())
+    out.why += fmt::format(" Its interval overlaps {} of {}: which of them is the slowest is open.",
+                           worst.rivals.size() == 1 ? "that" : "those",
+                           counted(worst.rivals.size(), "other layer"));
   if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
   return out;
 }

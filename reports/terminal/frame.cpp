@@ -175,7 +175,7 @@ Figure sharpness(const std::vector<Arm>& arms) {
 
 /// The loss, and the worst layer where one was measured.
 Figure loss_and_layer(const std::vector<Arm>& arms) {
-  return first_panels(overview(arms), worst_layers_of(arms).empty() ? 1 : 2);
+  return first_panels(overview(arms, false), worst_layers_of(arms).empty() ? 1 : 2);
 }
 
 /// A panel of a figure that has something to draw.

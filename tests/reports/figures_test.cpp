@@ -123,6 +123,29 @@ TEST_CASE("arms of one problem are shown over the first at equal steps, and othe
   CHECK(ratios({run("zero", 0, 10, "d"), base}).empty());
 }
 
+TEST_CASE("what the mean costs is a quotient by layer, and dashed what a bias leaves of it",
+          "[figures]") {
+  const TemporaryFolder folder;
+  const auto run = [&](const char* name, std::vector<store::Scalar> scalars) {
+    auto writer = store::RunWriter::create(folder / name, {{"label", name}});
+    writer.write({.step = 9, .scalars = std::move(scalars)});
+    return folder / name;
+  };
+  const auto figures =
+      build_figures(read_arms({run("none", {sample::scalar("learning/mean_costs", "a", 1.5, 0.1)}),
+                               run("bias",
+                                   {sample::scalar("learning/mean_costs", "b", 2, 0.1),
+                                    sample::scalar("learning/bias_leaves", "b", 1.2, 0.1)})}));
+  const Figure& costs = figure(figures, "mean_costs");
+  REQUIRE(costs.panels.size() == 2);
+  CHECK(costs.panels[1].layer == "b");
+  REQUIRE(costs.series.size() == 3);
+  CHECK(costs.series[0].y == std::vector<double>{1.5});
+  CHECK(costs.series[2].dash == Dash::kDash);
+  CHECK(costs.series[2].panel == 1);
+  CHECK(costs.lines.front().y == 1);
+}
+
 TEST_CASE("many layers are a map from dark to light, the worst three are picked", "[figures]") {
   const TemporaryFolder folder;
   const auto arms = read_arms({write_sample_run(folder / "a", {.layers = 7})});

@@ -123,6 +123,22 @@ TEST_CASE("a loss that is no number is the headline and makes the rate too high"
   CHECK(answer(summary, "learning_rate").grade == Grade::kBad);
 }
 
+TEST_CASE("the slowest layer is one of those whose intervals reach as far", "[summary]") {
+  const auto of = [](double second, double error) {
+    return answer(
+        summary_of({.scalars = {sample::scalar("learning/second_moment", "m.0.down", 100, 0.1),
+                                sample::scalar("learning/second_moment", "m.1.down", second, error),
+                                sample::scalar("learning/second_moment", "m.2.down", 10, 0.1)}}),
+        "worst_layer");
+  };
+  CHECK(of(50, 0.1).answer == "m.0");
+  const auto open = of(90, 0.1);
+  CHECK(open.answer == "m.0 or m.1");
+  CHECK_THAT(open.why, Contains("overlaps that of 1 other layer"));
+  CHECK(open.grade == Grade::kGood);
+  CHECK(of(89.8, 0.001).answer == "m.0");  // just below
+}
+
 TEST_CASE("what asks for a change stands out first, with what to try, and what is open does not",
           "[summary]") {
   const TemporaryFolder folder;
