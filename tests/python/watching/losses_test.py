@@ -176,6 +176,15 @@ class Losses(Watched):
         self.assertIn("No loss was stored", page.read_text())
         self.assertNotIn("no spike", page.read_text())
 
+    def test_without_a_callback_an_alarm_is_a_line_on_stderr(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        with contextlib.redirect_stderr(self.said), kappascope.attach(model, optimizer, self.run_dir(), every=100):
+            for tokens in batches(1):
+                (math.inf * loss_of(model(tokens), tokens)).backward()
+                optimizer.step()
+        self.assertRegex(self.said.getvalue(), r"(?m)^kappascope: alarm non_finite at step 0: the loss is infinite")
+
     def test_a_loss_that_is_not_finite_is_an_alarm(self) -> None:
         model = Model()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
