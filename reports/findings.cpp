@@ -54,7 +54,7 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 16> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 17> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Loss", find_spike_findings},
                                                    {"Alarms", find_alarms},
@@ -67,6 +67,7 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
                                                    {"Curvature", find_curvature},
                                                    {"Curvature", find_spectra},
                                                    {kLemma2, find_gradient_variance},
+                                                   {"Reliability", find_missing_windows},
                                                    {"Reliability", find_unresolved},
                                                    {"Reliability", find_broken_features},
                                                    {"Cost", find_cost}}};

@@ -107,7 +107,7 @@ std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
                                 now.b);
   if (const double peak = largest_rate(arm); peak > spectrum.rate) {
     const auto then = as_share(largest, spectrum.limit_at(peak));
-    out += fmt::format(", and λ1 = {} {} of {} at the run's largest learning rate {}",
+    out += fmt::format(", and {} is {} of {} at the run's largest learning rate {}",
                        then.a,
                        then.relation,
                        then.b,

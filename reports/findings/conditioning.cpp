@@ -58,6 +58,8 @@ void find_kappa_ratio(const std::vector<Arm>& arms, Findings& out) {
     if (!arm.has(id::kKappaSigma)) continue;
     const auto ratio = largest_of(arm, id::kKappas, mean_costs);
     if (!ratio) {
+      // In steps it is: there is nothing to do.
+      if (largest_of(arm, id::kLearning, steps_mean_costs)) continue;
       out.push_back(
           {"kappa_ratio",
            arm.label + ": the cost of the feature mean is not known, because κ(Σ) or "

@@ -13,6 +13,7 @@ using Findings = std::vector<Finding>;
 
 // One question each; every function appends what the stores answer, or nothing.
 void find_trouble(const std::vector<Arm>& arms, Findings& out);
+void find_missing_windows(const std::vector<Arm>& arms, Findings& out);
 void find_alarms(const std::vector<Arm>& arms, Findings& out);
 void find_loss(const std::vector<Arm>& arms, Findings& out);
 void find_spike_findings(const std::vector<Arm>& arms, Findings& out);

@@ -81,7 +81,7 @@ std::string certainty_of(const std::array<const Arm*, 2>& arms,
 }
 
 /// What probes could not measure, a finding a kind of reason.
-void find_missing_windows(const Arm& arm, Findings& out) {
+void missing_windows_of(const Arm& arm, Findings& out) {
   const std::array<std::pair<const char*, const char*>, 6> kinds = {{
       {"nothing_measured", "nothing was measured"},
       {"probe_skipped", "a probe was skipped"},
@@ -115,6 +115,10 @@ void find_missing_windows(const Arm& arm, Findings& out) {
 
 }  // namespace
 
+void find_missing_windows(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm* run : runs_of(arms)) missing_windows_of(*run, out);
+}
+
 void find_trouble(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
@@ -137,7 +141,6 @@ void find_trouble(const std::vector<Arm>& arms, Findings& out) {
              true});
       }
     }
-    find_missing_windows(arm, out);
     if (arm.state != "finished") {
       const std::string meaning = arm.state == "running"       ? "is still running"
                                   : arm.state == "interrupted" ? "was interrupted"

@@ -77,6 +77,7 @@ TEST_CASE("what probes left out is one finding a reason with the first message",
   CHECK(text_of(findings, "hessian_failed") ==
         "one: the Hessian spectrum could not be computed at step 20.|no curvature");
   CHECK(find(findings, "probe_skipped") == nullptr);
+  CHECK(find(findings, "hessian_failed")->topic == "Reliability");  // no trouble of the training
 }
 
 TEST_CASE("the ratio of two kappas carries the interval that follows from theirs", "[findings]") {
@@ -95,6 +96,12 @@ TEST_CASE("a ratio with an unresolved side is not invented", "[findings]") {
   auto above = sample::scalar("kappa/second_moment", "x", 400, 0.1);
   const auto found = find_findings(one_snapshot(folder, {below, above}));
   CHECK(text_of(found, "kappa_ratio").find("is not known") != std::string::npos);
+  // Where the cost is known in steps, what κ does not say is no news.
+  const TemporaryFolder other;
+  const auto in_steps = find_findings(
+      one_snapshot(other, {below, above, sample::scalar("learning/mean_costs", "x", 2, 0.1)}));
+  CHECK(find(in_steps, "kappa_ratio") == nullptr);
+  CHECK(find(in_steps, "learning_mean") != nullptr);
   CHECK(text_of(found, "unresolved").find("kappa/sigma of x: too few rows 1 of 1 times") !=
         std::string::npos);
   CHECK(find(found, "unresolved")->warning);
