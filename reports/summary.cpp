@@ -44,12 +44,15 @@ std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
   }
   const auto count = ended.size() + rose.size();
   if (count == 0) return std::nullopt;
+  const auto trained = std::ranges::count_if(runs, [](const Arm* run) {
+    return run->last_step >= 0 && !diverged_at(*run) && !rise_of(*run);
+  });
   const auto first = sentence("The loss stopped being a number", ended);
   const auto second = sentence("The training loss rose", rose);
   return Headline{first + (first.empty() || second.empty() ? "" : " ") + second,
-                  count < runs.size() ? "The other runs did not diverge."
-                  : rose.empty()      ? "Everything below is what was stored until then."
-                                      : "What is below is of a training that did not work."};
+                  trained > 0    ? fmt::format("{} did not diverge.", counted(trained, "other run"))
+                  : rose.empty() ? "Everything below is what was stored until then."
+                                 : "What is below is of a training that did not work."};
 }
 
 std::string state_of(const Arm& arm) {
@@ -154,16 +157,17 @@ Headline of_several(const std::vector<Arm>& arms) {
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const auto told = as_difference(least->scalar.value, base->scalar.value);
   return {
-      fmt::format(
-          "{} {} {}, {} {} {} ({}){}.",
-          best->label,
-          arms.size() > 2 ? "has the lowest test loss of the other arms," : "ends at test loss",
-          told.a,
-          told.relation,
-          least->scalar.value == base->scalar.value ? "to that of" : "than",
-          arms.front().label,
-          told.b,
-          accuracies_of(arms.front(), *best)),
+      fmt::format("{} {} {}, {} {} {} ({}){}.",
+                  best->label,
+                  arms.size() > 2 ? fmt::format("has the lowest test loss of the {} other arms,",
+                                                arms.size() - 1)
+                                  : "ends at test loss",
+                  told.a,
+                  told.relation,
+                  least->scalar.value == base->scalar.value ? "to that of" : "than",
+                  arms.front().label,
+                  told.b,
+                  accuracies_of(arms.front(), *best)),
       lengths_of(arms.front(), *best) + "Differences may be chance: " + how_to_be_surer(arms) + ".",
       basis_of(arms)};
 }

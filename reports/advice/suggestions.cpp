@@ -65,6 +65,8 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
   return {
       .evidence = fmt::format("{}", fmt::join(evidence, ", and ")),
       .attempt = found.rise ? "a tenth of the rate, and beside it a longer warm-up"
+                 : found.diverged && found.is_below_limit()
+                     ? "the batch of that step once more in float32, and then half the rate"
                  : found.action == Action::kWarmUp
                      ? "a warm-up over the first tenth of the steps, and beside it half the rate"
                      : "half the rate, and beside it a longer warm-up",

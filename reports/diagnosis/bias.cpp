@@ -112,6 +112,10 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
     out.grade = std::max(out.grade, Grade::kWatch);
     out.action = Action::kTryBias;
   }
+  if (std::ranges::all_of(arms, [](const Arm& arm) { return rise_of(arm).has_value(); })) {
+    out.grade = Grade::kOpen;
+    out.action.reset();
+  }
   const Verdict wanted = out.action                             ? Verdict::kWorthATrial
                          : out.verdict == Verdict::kHelpsInPart ? Verdict::kHelps
                          : out.verdict == Verdict::kMixed       ? Verdict::kHarms

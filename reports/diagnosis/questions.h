@@ -34,7 +34,8 @@ double least_of(const store::Scalar& scalar);
 WorstLayer slowest_layer_of(const Arm& arm);
 /// The layer with the largest κ of the W_d block, by least_of().
 WorstLayer worst_conditioned_of(const Arm& arm);
-/// The slowest layer where learning times were measured, else the worst conditioned.
+/// The slowest layer where learning times were measured, else the worst conditioned. Its grade is
+/// open where the training loss rose.
 WorstLayer worst_layer_of(const Arm& arm);
 
 /// The sharpness of a whole training against what it must stay below.
@@ -85,6 +86,11 @@ struct RateDiagnosis : Diagnosis {
   std::vector<Spike> spikes{};  ///< of the training loss that tell of the rate
   std::size_t all_spikes = 0, losses = 0;
   Stability stability{};
+
+  /// Whether every λ1 that the optimiser saw stayed below its limit, as far as it was measured.
+  [[nodiscard]] bool is_below_limit() const {
+    return stability.holds && !stability.readings.empty() && stability.side() == Side::kBelow;
+  }
 };
 RateDiagnosis diagnose_rate(const Arm& arm);
 

@@ -54,6 +54,7 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   } else {
     out.verdict = Verdict::kUndecided;
   }
+  if (rise_of(arm)) out.grade = Grade::kOpen;  // it says little of a training that works
   return out;
 }
 

@@ -29,6 +29,10 @@ struct Request {
 /// The most urgent first. No trial of a bias where an arm has one: the comparison is that trial.
 std::vector<Request> requests_of(const std::vector<Arm>& arms);
 
+/// What is added where the training loss rose.
+inline constexpr const char* kOfFailedTraining =
+    " The training loss rose, and this says little of a training that works.";
+
 /// Its number beside its threshold, where both are known.
 std::optional<Gauge> gauge_of(const Diagnosis& answer);
 

@@ -2,6 +2,7 @@
 // Did the post-gating bias help: what it changes, layer by layer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -107,8 +108,11 @@ Answer bias(const std::vector<Arm>& arms) {
              .answer = answer_of(found),
              .grade = found.grade,
              .figure = "intercept_absorption"};
+  const bool failed =
+      std::ranges::all_of(arms, [](const Arm& arm) { return rise_of(arm).has_value(); });
   if (!found.present) {
     add_costs(arms, out);
+    if (failed) out.why += kOfFailedTraining;
     return out;
   }
   const LayerNames short_name(arms);
@@ -146,6 +150,7 @@ Answer bias(const std::vector<Arm>& arms) {
       in_steps ? "those" : "κ",
       better,
       layers);
+  if (failed) out.why += kOfFailedTraining;
   return out;
 }
 

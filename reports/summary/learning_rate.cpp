@@ -45,6 +45,9 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
 }
 
 std::string explained(const RateDiagnosis& rate) {
+  if (rate.verdict == Verdict::kDiverged && rate.is_below_limit())
+    return "What the optimiser saw stayed below its limit, so the rate alone does not explain it: "
+           "look first at the batch of that step, and at the precision.";
   if (rate.verdict == Verdict::kDiverged)
     return "Lower train.learning-rate, or lengthen train.warmup.";
   if (rate.verdict == Verdict::kRose) {
@@ -71,9 +74,10 @@ std::string explained(const RateDiagnosis& rate) {
          "optimiser has another, which was not measured.";
 }
 
-const char* answer_of(Verdict verdict) {
-  return verdict == Verdict::kDiverged  ? "yes"
-         : verdict == Verdict::kRose    ? "the loss rose"
+const char* answer_of(const RateDiagnosis& rate) {
+  const Verdict verdict = rate.verdict;
+  return verdict == Verdict::kDiverged  ? (rate.is_below_limit() ? "perhaps" : "yes")
+         : verdict == Verdict::kRose    ? "probably"
          : verdict == Verdict::kAtLimit ? "at its limit"
          : verdict == Verdict::kSpikes  ? "perhaps"
          : verdict == Verdict::kFine    ? "no sign of it"
@@ -97,7 +101,7 @@ Answer learning_rate(const std::vector<Arm>& arms) {
   out.threshold = "the optimiser's limit";
   const RateDiagnosis& first = found.front().second;
   out.grade = first.grade;
-  out.answer = answer_of(first.verdict);
+  out.answer = answer_of(first);
   out.why = explained(first);
   if (const auto coverage = coverage_of(*first.run, first.stability); !coverage.empty())
     out.why += " λ1: " + coverage;

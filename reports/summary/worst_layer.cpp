@@ -64,8 +64,8 @@ Reading reading_of(std::size_t a,
 /// " or blocks.0": which is the slowest, intervals that overlap do not say.
 std::string others(const WorstLayer& worst, const LayerNames& short_name) {
   if (worst.grade == Grade::kOpen || worst.rivals.empty()) return "";
-  return " or " + (worst.rivals.size() == 1 ? short_name(worst.rivals.front())
-                                            : counted(worst.rivals.size(), "other layer"));
+  if (worst.rivals.size() == 1) return " or " + short_name(worst.rivals.front());
+  return fmt::format(", or one of {} others", worst.rivals.size());
 }
 
 }  // namespace
@@ -100,6 +100,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
     out.why += fmt::format(" Its interval overlaps {} of {}: which of them is the slowest is open.",
                            worst.rivals.size() == 1 ? "that" : "those",
                            counted(worst.rivals.size(), "other layer"));
+  if (rise_of(arms[first])) out.why += kOfFailedTraining;
   if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
   return out;
 }
