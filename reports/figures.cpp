@@ -183,6 +183,14 @@ bool add_series(
   return true;
 }
 
+void add_layer_panels(Figure& figure, const std::vector<std::string>& layers, const Axis& y) {
+  figure.x.title = "step";
+  figure.share_panels = true;
+  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
+  for (const auto& layer : layers)
+    figure.panels.push_back({.title = layer, .layer = layer, .y = y});
+}
+
 bool over_seeds(const std::vector<Arm>& arms) {
   return std::any_of(arms.begin(), arms.end(), [](const Arm& arm) { return arm.seeds > 0; });
 }

@@ -240,15 +240,6 @@ std::string facts_of(const std::vector<Arm>& arms) {
 
 }  // namespace
 
-bool same_problem(const Arm& a, const Arm& b) {
-  for (const char* key : {"data", "loss"}) {
-    const auto left = a.fact(key);
-    const auto right = b.fact(key);
-    if (!left.empty() && !right.empty() && left != right) return false;
-  }
-  return true;
-}
-
 Summary summarise(const std::vector<Arm>& arms) {
   Summary out;
   auto headline = of_divergence(arms);

@@ -62,7 +62,4 @@ struct Highlight {
 std::vector<Highlight> highlights(const std::vector<Arm>& arms,
                                   const std::vector<Finding>& findings);
 
-/// Whether the losses of the two may be compared: same data, same loss, as far as they say.
-bool same_problem(const Arm& a, const Arm& b);
-
 }  // namespace kappascope::reports

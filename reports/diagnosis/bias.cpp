@@ -112,7 +112,9 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
     out.grade = std::max(out.grade, Grade::kWatch);
     out.action = Action::kTryBias;
   }
-  if (std::ranges::all_of(arms, [](const Arm& arm) { return rise_of(arm).has_value(); })) {
+  out.of_failed =
+      std::ranges::all_of(arms, [](const Arm& arm) { return rise_of(arm).has_value(); });
+  if (out.of_failed) {
     out.grade = Grade::kOpen;
     out.action.reset();
   }

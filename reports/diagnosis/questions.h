@@ -26,6 +26,7 @@ struct WorstLayer : Diagnosis {
   std::optional<store::StepValue> point{};  ///< its last measurement, where a layer has one
   bool in_steps = false;                    ///< `point` is of steps to learn 90 %, else of κ
   std::vector<std::string> rivals{};  ///< layers that may be worse: their intervals reach as far
+  bool of_failed = false;  ///< of a training whose loss rose: it says little of one that works
 };
 /// What it is: its number where that is resolved or a singular matrix's, else its lower end,
 /// else 1.
@@ -96,6 +97,7 @@ RateDiagnosis diagnose_rate(const Arm& arm);
 
 struct BiasDiagnosis : Diagnosis {
   bool present = false;             ///< any layer has a post-gating bias
+  bool of_failed = false;           ///< the training loss of every arm rose
   std::vector<LayerBias> layers{};  ///< of all arms
 };
 BiasDiagnosis diagnose_bias(std::span<const Arm> arms);

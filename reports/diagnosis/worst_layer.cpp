@@ -54,7 +54,8 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   } else {
     out.verdict = Verdict::kUndecided;
   }
-  if (rise_of(arm)) out.grade = Grade::kOpen;  // it says little of a training that works
+  out.of_failed = rise_of(arm).has_value();
+  if (out.of_failed) out.grade = Grade::kOpen;
   return out;
 }
 

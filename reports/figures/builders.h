@@ -11,12 +11,14 @@
 namespace kappascope::reports {
 
 // One function a figure; build_figures() lists them in the order of the page.
+
 /// The loss, and what else a training is judged by, on one step axis: the first two panels are the
 /// loss and, where a layer was measured, the first number of the worst; between them, with
 /// `over_first`, the losses over the first arm's.
 Figure overview(const std::vector<Arm>& arms, bool over_first = true);
 /// Steps of gradient descent to learn 90 %, a panel a layer; empty where nobody measured them.
 Figure learning_layers(const std::vector<Arm>& arms);
+/// Those with the mean of the features over those without it; empty where nobody measured them.
 Figure mean_costs(const std::vector<Arm>& arms);
 /// Small multiples, a panel a layer; empty without one.
 Figure kappa_layers(const std::vector<Arm>& arms);
@@ -66,6 +68,9 @@ bool add_series(Figure& figure,
                 std::optional<Series> series,
                 Dash dash = Dash::kSolid,
                 bool faint = false);
+
+/// A panel a layer over the steps, three a row at most, on one scale.
+void add_layer_panels(Figure& figure, const std::vector<std::string>& layers, const Axis& y);
 
 /// κ(Σ+(μ+b)(μ+b)ᵀ) where the arm has it in this layer, else κ(Σ+μμᵀ): the regressor of W_d at
 /// b = 0.

@@ -40,14 +40,9 @@ std::string block_steps(const Arm& arm, const std::string& layer) {
 
 Figure kappa_layers(const std::vector<Arm>& arms) {
   Figure figure{.id = "kappa_layers", .title = "κ of every layer", .topic = Topic::kLayers};
-  figure.x.title = "step";
-  figure.share_panels = true;
-  const auto layers = layers_of(arms, id::kKappas);
-  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
-  for (const auto& layer : layers) {
-    figure.panels.push_back({.title = layer, .layer = layer, .y = {.title = "κ", .log = true}});
-    add_block_kappas(figure, figure.panels.size() - 1, arms, layer);
-  }
+  add_layer_panels(figure, layers_of(arms, id::kKappas), {.title = "κ", .log = true});
+  for (std::size_t panel = 0; panel < figure.panels.size(); ++panel)
+    add_block_kappas(figure, panel, arms, figure.panels[panel].layer);
   figure.caption =
       "The condition number of the W_d block: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has a post-gating "
       "bias b, κ(Σ+μμᵀ) where it has none. All panels share a scale.";

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long layers take to learn, and what the mean of their features makes of it.
-#include <algorithm>
-#include <string>
-
 #include "reports/figures/builders.h"
 
 namespace kappascope::reports {
@@ -11,14 +8,9 @@ Figure learning_layers(const std::vector<Arm>& arms) {
   Figure figure{.id = "learning_layers",
                 .title = "How long every layer takes to learn",
                 .topic = Topic::kLayers};
-  figure.x.title = "step";
-  figure.share_panels = true;
-  const auto layers = layers_of(arms, id::kLearning);
-  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
-  for (const auto& layer : layers) {
-    figure.panels.push_back(
-        {.title = layer, .layer = layer, .y = {.title = "steps to 90 %", .log = true}});
-    const std::size_t panel = figure.panels.size() - 1;
+  add_layer_panels(figure, layers_of(arms, id::kLearning), {.title = "steps to 90 %", .log = true});
+  for (std::size_t panel = 0; panel < figure.panels.size(); ++panel) {
+    const auto& layer = figure.panels[panel].layer;
     for (std::size_t a = 0; a < arms.size(); ++a) {
       const auto block = block_steps(arms[a], layer);
       add_series(figure, panel, series_of(arms, a, block, layer, kBlockStepsTitle));
@@ -45,15 +37,12 @@ Figure learning_layers(const std::vector<Arm>& arms) {
 Figure mean_costs(const std::vector<Arm>& arms) {
   Figure figure{
       .id = "mean_costs", .title = "What the mean costs, layer by layer", .topic = Topic::kMean};
-  figure.x.title = "step";
-  figure.share_panels = true;
-  const auto layers = layers_of(arms, id::kLearningMeanCosts);
-  figure.columns = std::clamp<std::size_t>(layers.size(), 1, 3);
+  add_layer_panels(figure,
+                   layers_of(arms, id::kLearningMeanCosts),
+                   {.title = "times the steps", .may_log = true});
   bool any_bias = false;
-  for (const auto& layer : layers) {
-    const std::size_t panel = figure.panels.size();
-    figure.panels.push_back(
-        {.title = layer, .layer = layer, .y = {.title = "times the steps", .may_log = true}});
+  for (std::size_t panel = 0; panel < figure.panels.size(); ++panel) {
+    const auto& layer = figure.panels[panel].layer;
     figure.lines.push_back({panel, 1, "no cost"});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       add_series(
@@ -67,8 +56,7 @@ Figure mean_costs(const std::vector<Arm>& arms) {
   }
   figure.caption =
       "Steps to learn 90 % with the mean of the features, Σ+μμᵀ, over those without it, Σ; lower "
-      "is "
-      "easier. The intervals are of the quotient itself. All panels share a scale.";
+      "is easier. The intervals are of the quotient itself. All panels share a scale.";
   if (any_bias)
     figure.caption += " Dashed: the same of Σ+(μ+b)(μ+b)ᵀ, what the bias b leaves of the cost.";
   return figure;

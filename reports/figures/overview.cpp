@@ -8,7 +8,6 @@
 
 #include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
-#include "reports/summary.h"
 
 namespace kappascope::reports {
 namespace {

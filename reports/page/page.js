@@ -276,7 +276,9 @@
   addEventListener("load", () => {
     report();
     setTimeout(async () => {  // what stands there is shown before
-      await unpack();
+      await unpack().catch((error) => {
+        for (const plot of document.querySelectorAll(".plot:empty")) plot.textContent = "This browser cannot draw figures: " + error.message;
+      });
       startPlotly();
       setTimeout(drawWhenIdle, 200);
     }, 100);

@@ -88,6 +88,15 @@ void read_on(const store::RunReader& run, Arm& arm) {
   arm.damaged.assign(damaged.begin(), damaged.end());
 }
 
+bool same_problem(const Arm& a, const Arm& b) {
+  for (const char* key : {"data", "loss"}) {
+    const auto left = a.fact(key);
+    const auto right = b.fact(key);
+    if (!left.empty() && !right.empty() && left != right) return false;
+  }
+  return true;
+}
+
 bool natural_less(const std::string& a, const std::string& b) {
   std::size_t i = 0;
   std::size_t j = 0;

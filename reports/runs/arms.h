@@ -85,6 +85,9 @@ std::vector<Spike> loss_spikes(const Arm& arm);
 /// (core/surges.h). Where losses are not all positive, there is no factor between two: all.
 std::vector<Spike> telling_spikes(const Arm& arm);
 
+/// Whether the losses of the two may be compared: same data, same loss, as far as they say.
+bool same_problem(const Arm& a, const Arm& b);
+
 /// Natural order of names: "blocks.2" before "blocks.10".
 bool natural_less(const std::string& a, const std::string& b);
 

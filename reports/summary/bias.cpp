@@ -2,7 +2,6 @@
 // Did the post-gating bias help: what it changes, layer by layer.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -108,11 +107,9 @@ Answer bias(const std::vector<Arm>& arms) {
              .answer = answer_of(found),
              .grade = found.grade,
              .figure = "intercept_absorption"};
-  const bool failed =
-      std::ranges::all_of(arms, [](const Arm& arm) { return rise_of(arm).has_value(); });
   if (!found.present) {
     add_costs(arms, out);
-    if (failed) out.why += kOfFailedTraining;
+    if (found.of_failed) out.why += kOfFailedTraining;
     return out;
   }
   const LayerNames short_name(arms);
@@ -150,7 +147,7 @@ Answer bias(const std::vector<Arm>& arms) {
       in_steps ? "those" : "κ",
       better,
       layers);
-  if (failed) out.why += kOfFailedTraining;
+  if (found.of_failed) out.why += kOfFailedTraining;
   return out;
 }
 

@@ -100,7 +100,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
     out.why += fmt::format(" Its interval overlaps {} of {}: which of them is the slowest is open.",
                            worst.rivals.size() == 1 ? "that" : "those",
                            counted(worst.rivals.size(), "other layer"));
-  if (rise_of(arms[first])) out.why += kOfFailedTraining;
+  if (worst.of_failed) out.why += kOfFailedTraining;
   if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
   return out;
 }

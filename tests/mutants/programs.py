@@ -201,4 +201,4 @@ class Tree:
         for seconds, name in sorted(tests):
             if not self.python(self.path / name, timeout=60 + 10 * seconds):
                 return "caught", pathlib.Path(name).stem
-        return "survived", "" if tests else "no test executes it"
+        return "survived", "" if tests else "no test of these executes it"
