@@ -22,7 +22,11 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from chromium import Browser  # noqa: E402
 
 SLOWER = 4
-CLOSED = "details:not([open])"
+# Every figure that is not folded away.
+SHOWN = (
+    "[...document.querySelectorAll('#run .plot')].filter((one) => !one.closest('details:not([open])'))"
+    ".every((one) => one.querySelector('.main-svg'))"
+)
 TRIES = 5
 DRAWN = """
 new Promise((done) => {
@@ -68,7 +72,7 @@ def measure_report(program, run, folder, browser):
         tab.wait(f"location.protocol === 'file:' && {timing}.loadEventEnd > 0")
         ready.append(tab.value(f"{timing}.domContentLoadedEventEnd") / 1000)
         tab.value("tasks.length = 0")
-        tab.wait(f"[...document.querySelectorAll('#run .plot')].filter((one) => !one.closest('{CLOSED}')).every((one) => one.querySelector('.main-svg'))")
+        tab.wait(SHOWN)
         time.sleep(0.2)
         longest.append(max([0, *tab.value("tasks")]) / 1000)
         tab.close()
@@ -81,7 +85,7 @@ def measure_watch(program, writer, run, rows, browser, shots):
     try:
         tab = browser.open(server.stdout.readline().decode().strip())
         tab.wait("document.getElementById('live')?.dataset.state === 'live'")
-        tab.wait("document.querySelectorAll('#run .plot svg').length > 10")
+        tab.wait(SHOWN)
         time.sleep(3)
         waits = []
         for i in range(20):
