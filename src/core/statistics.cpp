@@ -71,6 +71,28 @@ Interval wilson(double share, double n) {
   return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
 }
 
+ClusteredShare clustered_share(std::span<const double> hits, std::span<const double> of) {
+  require(hits.size() == of.size(),
+          "{} clusters have hits, and {} observations",
+          hits.size(),
+          of.size());
+  const double all = std::accumulate(of.begin(), of.end(), 0.0);
+  const double share = std::accumulate(hits.begin(), hits.end(), 0.0) / all;
+  if (!(all > 0)) return {kNaN, 0, {0, 1}};
+  const auto clusters =
+      static_cast<double>(std::ranges::count_if(of, [](double count) { return count > 0; }));
+  if (clusters < 2) return {share, 0, {0, 1}};
+  if (share <= 0 || share >= 1) return {share, clusters, wilson(share, clusters)};
+  double variance = 0;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const double excess = (hits[i] - share * of[i]) / all;
+    variance += excess * excess * clusters / (clusters - 1);
+  }
+  const double wider = student_quantile(0.975, clusters - 1) / normal_quantile(0.975);
+  const double n = share * (1 - share) / (variance * wider * wider);
+  return {share, std::min(n, all), wilson(share, std::min(n, all))};
+}
+
 PairedDifference paired_difference(std::span<const double> a, std::span<const double> b) {
   require(a.size() == b.size(),
           "pairs need as many values of one arm ({}) as of the other ({})",

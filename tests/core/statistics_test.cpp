@@ -208,6 +208,53 @@ TEST_CASE("the score interval is not empty at the ends and knows nothing without
   CHECK(wilson(0.5, 0).upper == 1);
 }
 
+TEST_CASE("a share of clusters is as certain as its clusters are") {
+  // All alike within a cluster: five clusters are worth five observations, and less by Student's t.
+  const std::vector<double> of(5, 100), hits = {100, 0, 100, 0, 0};
+  const auto found = clustered_share(hits, of);
+  CHECK(found.share == Approx(0.4));
+  const double wider = student_quantile(0.975, 4) / normal_quantile(0.975);
+  CHECK(found.n_effective == Approx(4 / (wider * wider)));
+  CHECK(found.interval.lower == Approx(wilson(0.4, found.n_effective).lower));
+  CHECK(found.interval.upper == Approx(wilson(0.4, found.n_effective).upper));
+  // Clusters that are alike by chance know no more than their observations.
+  CHECK(clustered_share(std::vector<double>(5, 40), of).n_effective == Approx(500));
+  // None at all: as many observations as clusters, of those that have any.
+  const std::vector<double> none(6, 0), some = {100, 100, 0, 100, 100, 100};
+  CHECK(clustered_share(none, some).interval.upper == Approx(wilson(0, 5).upper));
+  CHECK(clustered_share(some, some).interval.lower == Approx(wilson(1, 5).lower));
+}
+
+TEST_CASE("one cluster, or none, says nothing of a share") {
+  const std::vector<double> one = {3}, of = {4}, none = {0};
+  CHECK(clustered_share(one, of).share == 0.75);
+  CHECK(clustered_share(one, of).interval.lower == 0);
+  CHECK(clustered_share(one, of).interval.upper == 1);
+  CHECK(std::isnan(clustered_share(none, none).share));
+  CHECK(std::isnan(clustered_share({}, {}).share));
+  CHECK_THROWS_AS(clustered_share(one, {}), Error);
+}
+
+TEST_CASE("the interval of a clustered share holds the truth") {
+  // 400 draws at nominal 95 %: fewer than 366 hits have a chance of 0.2 %.
+  std::mt19937 random(7);
+  std::gamma_distribution<double> a(0.5), b(2);
+  int hits = 0;
+  for (int draw = 0; draw < 400; ++draw) {
+    std::vector<double> with, of;
+    for (int cluster = 0; cluster < 40; ++cluster) {
+      const double x = a(random), y = b(random);  // x / (x + y) is Beta(1/2, 2): mean 1/5
+      std::binomial_distribution<int> seen(30, x / (x + y));
+      with.push_back(seen(random));
+      of.push_back(30);
+    }
+    const auto found = clustered_share(with, of);
+    hits += found.interval.lower <= 0.2 && 0.2 <= found.interval.upper ? 1 : 0;
+  }
+  CHECK(hits >= 366);
+  CHECK(hits < 400);
+}
+
 TEST_CASE("quantiles agree with the tables") {
   CHECK(normal_quantile(0.975) == Approx(1.959963985).epsilon(1e-9));
   CHECK(normal_quantile(0.5) == Approx(0).margin(1e-12));

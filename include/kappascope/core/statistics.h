@@ -32,6 +32,18 @@ constexpr Side side_of(double lower, double upper, double limit) {
 /// be whole. It stays inside [0, 1] and is not empty at a share of 0 or 1. n = 0 gives [0, 1].
 Interval wilson(double share, double n);
 
+/// The share of observations with a property, where observations of one cluster are dependent.
+struct ClusteredShare {
+  double share = 0;            ///< NaN without observations
+  double n_effective = 0;      ///< independent observations that would know the share as well
+  Interval interval = {0, 1};  ///< 95 %: wilson() of n_effective
+};
+
+/// hits[i] of of[i] observations of cluster i have it. The error is that of a ratio of totals over
+/// independent clusters, widened by Student's t for their number (Korn and Graubard 1998); where
+/// all or none have it, n_effective is the number of clusters. One cluster says nothing: [0, 1].
+ClusteredShare clustered_share(std::span<const double> hits, std::span<const double> of);
+
 /// What n differences between two arms of a study, paired by seed, say of their mean.
 struct PairedDifference {
   std::int64_t pairs = 0;     ///< with both values finite
