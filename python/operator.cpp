@@ -5,6 +5,7 @@
 #include <torch/library.h>
 #include <torch/types.h>
 
+#include <limits>
 #include <memory>
 
 #include "core/require.h"
@@ -52,6 +53,14 @@ std::unique_ptr<curvature::CurvatureOperator> operator_of(
 }
 
 }  // namespace
+
+int checked_int(int64_t value, const char* name) {
+  require(value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max(),
+          "{} is out of range: {}",
+          name,
+          value);
+  return static_cast<int>(value);
+}
 
 std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,
                                                             tensor::Group* group) {

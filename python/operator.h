@@ -31,6 +31,9 @@ struct Given {
   bool sharded = false;            // the parameters are sharded over them: shards() and gradient()
 };
 
+/// An option of that name as the library takes it. Throws Error where it does not fit.
+int checked_int(int64_t value, const char* name);
+
 /// The operator that a question is about; `group` is that of sharded parameters. Throws where a
 /// name does not fit, and as curvature::hessian() and its kin do.
 std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,

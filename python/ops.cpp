@@ -5,16 +5,17 @@
 #include <torch/library.h>
 #include <torch/types.h>
 
-#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "core/require.h"
 #include "core/version.h"
+#include "kappascope/curvature/critical_step.h"
 #include "kappascope/curvature/spectrum.h"
 #include "python/ask.h"
+#include "python/evaluate.h"
 #include "tensor/convert.h"
 
 namespace kappascope {
@@ -22,14 +23,6 @@ namespace {
 
 at::Tensor number(double x) {
   return torch::scalar_tensor(x, torch::kDouble);
-}
-
-int checked_int(int64_t value, const char* name) {
-  require(value >= std::numeric_limits<int>::min() && value <= std::numeric_limits<int>::max(),
-          "{} is out of range: {}",
-          name,
-          value);
-  return static_cast<int>(value);
 }
 
 /// An operator's result, with what its products were.
@@ -211,6 +204,45 @@ Result trace(const std::optional<at::Tensor>& value,
       });
 }
 
+/// Value, bounds, status, points [m, 2], evaluations.
+std::tuple<double, double, double, std::string, at::Tensor, int64_t> critical_step(
+    int64_t source,
+    at::IntArrayRef rows,
+    at::TensorList parameters,
+    const std::vector<std::string>& names,
+    const std::vector<at::Tensor>& before,
+    double tolerance,
+    int64_t max_evaluations,
+    const std::string& group) {
+  curvature::NamedParameters named;
+  for (std::size_t i = 0; i < names.size(); ++i) named.emplace_back(names[i], parameters[i]);
+  const auto all = static_cast<double>(std::accumulate(rows.begin(), rows.end(), int64_t{0}));
+  const auto loss = [&] {
+    if (rows.empty()) return evaluate(source);
+    auto sum = torch::zeros({}, torch::kDouble);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      sum += evaluate(source, static_cast<int64_t>(i)).detach().cpu() *
+             (static_cast<double>(rows[i]) / all);
+    return sum;
+  };
+  curvature::CriticalStepOptions options{
+      .tolerance = tolerance, .max_evaluations = checked_int(max_evaluations, "max_evaluations")};
+  const auto together = group.empty() ? nullptr : tensor::process_group(group);
+  options.group = together.get();
+  const auto found = curvature::critical_step(loss, named, before, options);
+  const auto points = torch::empty({std::ssize(found.points), 2}, torch::kDouble);
+  for (int64_t i = 0; i < points.size(0); ++i) {
+    points[i][0] = found.points[static_cast<std::size_t>(i)].first;
+    points[i][1] = found.points[static_cast<std::size_t>(i)].second;
+  }
+  return {found.value,
+          found.lower,
+          found.upper,
+          curvature::to_string(found.status),
+          points,
+          found.evaluations};
+}
+
 }  // namespace
 }  // namespace kappascope
 
@@ -238,6 +270,11 @@ TORCH_LIBRARY(kappascope, library) {
   define("trace",
          "float relative_error, int max_products, int sketch, int max_vectors, int seed",
          &kappascope::trace);
+  library.def(
+      "critical_step(int source, int[] rows, Tensor[] parameters, str[] names, Tensor[] before, "
+      "float tolerance, int max_evaluations, str group) -> (float value, float lower, float upper, "
+      "str status, Tensor points, int evaluations)",
+      &kappascope::critical_step);
   library.def("evaluate(int source, int batch) -> Tensor");
   library.def("parameters(int source) -> Tensor[]");
   library.def("shards(int source) -> Tensor[]");

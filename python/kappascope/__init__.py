@@ -3,6 +3,8 @@
 
     found = kappascope.spectrum(loss, model)      # loss: a scalar tensor with its graph
     print(found)                              # the values, and in words what they are worth
+    kappascope.hessian(loss, model) @ v       # a matrix: products, systems, diagonal, SciPy
+    kappascope.critical_step(loss, model, before)  # how much longer the last step could have been
     kappascope.learning(features, bias)       # steps until a layer with features [n, d] has learned
     kappascope.kappa(features, bias)          # condition numbers of the same, with intervals
     scope = kappascope.attach(model, optimizer, run="runs/mine")   # watch a training loop
@@ -14,12 +16,14 @@ The mathematics runs in C++ (torch.ops.kappascope.*). Nothing is changed: neithe
 import importlib
 from typing import Any
 
+from ._critical import CriticalStep, critical_step
 from ._curvature import density, spectrum, trace
 from ._features import Conditioning, Kappa, SpectralEstimate, kappa
 from ._learning import Learning, LearningTime, Ratio, Steps, learning
 from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
+from ._operator import Curvature, Diagonal, Solution, curvature, hessian
 from ._results import Density, RitzValue, Spectrum, Trace
 from ._watch.alarms import Alarm
 from ._watch.attach import attach
@@ -41,8 +45,11 @@ __all__ = [
     "Advice",
     "Alarm",
     "Conditioning",
+    "CriticalStep",
+    "Curvature",
     "DamageWarning",
     "Density",
+    "Diagonal",
     "Error",
     "Kappa",
     "Learning",
@@ -53,6 +60,7 @@ __all__ = [
     "Run",
     "Scope",
     "Series",
+    "Solution",
     "SpectralEstimate",
     "Spectrum",
     "Steps",
@@ -61,8 +69,11 @@ __all__ = [
     "add_post_gating_bias",
     "advise",
     "attach",
+    "critical_step",
+    "curvature",
     "density",
     "fold_post_gating_bias",
+    "hessian",
     "kappa",
     "learning",
     "read",
