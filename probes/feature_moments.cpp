@@ -103,11 +103,6 @@ std::int64_t outside_bfloat16(const at::Tensor& largest) {
   return too_large.logical_or(too_small).sum().item<std::int64_t>();
 }
 
-/// The larger of both, NaN where one is.
-at::Tensor larger(const at::Tensor& before, const at::Tensor& now) {
-  return before.defined() ? torch::maximum(before.to(now.options()), now) : now;
-}
-
 }  // namespace
 
 void FeatureMoments::observe(const session::StepView& view) {
@@ -134,7 +129,7 @@ void FeatureMoments::add_pass(const session::LayerView& view) {
     largest = larger(largest, torch::maximum(rows.amax(0), -rows.amin(0)).to(torch::kDouble));
   }
   layer.bias = view.bias.defined() ? view.bias.clone() : at::Tensor();
-  layer.weight = view.weight;
+  if (outputs_) layer.weight = view.weight;
 }
 
 void FeatureMoments::emit(store::Snapshot& out) {

@@ -22,7 +22,10 @@ namespace kappascope::probes {
 /// has the route as its status, and the products that it took.
 class FeatureMoments final : public session::Probe {
  public:
-  explicit FeatureMoments(linalg::MomentOptions options = {}) : options_(options) {}
+  /// `outputs`: measure W_d and the layer's output too, where the front end gives W_d: two products
+  /// of d_model, d_ff and d_ff, and its singular values.
+  explicit FeatureMoments(linalg::MomentOptions options = {}, bool outputs = true)
+      : options_(options), outputs_(outputs) {}
 
   [[nodiscard]] std::string_view name() const override { return "features"; }
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
@@ -57,6 +60,7 @@ class FeatureMoments final : public session::Probe {
   [[nodiscard]] Layer layer_of(const tensor::State& state) const;
 
   linalg::MomentOptions options_;
+  bool outputs_;
   std::map<std::string, Layer> layers_;
   session::Failures failures_;  // of this window
 };

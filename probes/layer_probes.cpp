@@ -10,6 +10,8 @@
 #include "probes/gradient_variance.h"
 #include "probes/intercept.h"
 #include "probes/learning_time.h"
+#include "probes/magnitudes.h"
+#include "probes/weights.h"
 
 namespace kappascope::probes {
 namespace {
@@ -28,10 +30,12 @@ template <>
 std::unique_ptr<session::Probe> make<FeatureMoments>(const ProbeOptions& options) {
   linalg::MomentOptions moments;
   moments.sample_rows = options.sample_rows;
-  return std::make_unique<FeatureMoments>(moments);
+  return std::make_unique<FeatureMoments>(moments, options.outputs);
 }
 
-constexpr std::array<Maker, 4> kMakers = {{{"learning", make<LearningTime>},
+constexpr std::array<Maker, 6> kMakers = {{{"learning", make<LearningTime>},
+                                           {"magnitudes", make<Magnitudes>},
+                                           {"weights", make<Weights>},
                                            {"features", make<FeatureMoments>},
                                            {"intercept", make<Intercept>},
                                            {"gradient_variance", make<GradientVarianceProbe>}}};

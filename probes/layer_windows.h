@@ -3,6 +3,8 @@
 // and bring it together over processes.
 #pragma once
 
+#include <torch/types.h>
+
 #include <cstdint>
 #include <map>
 #include <set>
@@ -44,6 +46,11 @@ void emit_layers(std::map<std::string, Layer>& layers,
       store::append(std::move(written), out);
   }
   failures.report(probe, out);
+}
+
+/// The larger of both, NaN where one is; `before` may be undefined.
+inline at::Tensor larger(const at::Tensor& before, const at::Tensor& now) {
+  return before.defined() ? torch::maximum(before.to(now.options()), now) : now;
 }
 
 /// What a probe holds a layer: `state_of(layer)` gives that of one.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/require.h"
 #include "kappascope/tensor/learning.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
@@ -48,12 +47,10 @@ void LearningTime::observe(const session::StepView& view) {
 void LearningTime::add_pass(const session::LayerView& view) {
   const auto dimension = view.features.size(1);
   auto found = layers_.find(view.name);
-  if (found == layers_.end()) {
-    const Layer fresh{tensor::RowSample(capacity_for(dimension)), dimension};
-    found = layers_.emplace(view.name, fresh).first;
-  }
+  if (found == layers_.end())
+    found = layers_.emplace(view.name, Layer{{capacity_for(dimension), dimension}}).first;
   auto& layer = found->second;
-  layer.sample.update(view.features, view.mask, view.rows_per_group);
+  layer.kept.sample.update(view.features, view.mask, view.rows_per_group);
   layer.bias = view.bias.defined() ? view.bias.clone() : at::Tensor();
 }
 
@@ -62,10 +59,10 @@ void LearningTime::emit(store::Snapshot& out) {
 }
 
 void LearningTime::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
-  if (layer.sample.kept() == 0) return;
-  const auto rows = layer.sample.rows();
+  const auto& sample = layer.kept.sample;
+  if (sample.kept() == 0) return;
   const auto& bias = layer.bias;
-  const auto found = tensor::learning(rows, layer.sample.group_rows(), bias);
+  const auto found = tensor::learning(sample.rows(), sample.group_rows(), bias);
   add_steps(out, id::kLearningSigma, name, found.sigma.ninety, found);
   add_steps(out, id::kLearningSigmaHalf, name, found.sigma.half, found);
   add_steps(out, id::kLearningSecondMoment, name, found.second_moment.ninety, found);
@@ -81,28 +78,22 @@ void LearningTime::write(const std::string& name, const Layer& layer, store::Sna
 void LearningTime::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
   // As many rows come together as one process would keep.
   for (auto& [name, layer] : layers_)
-    layer.sample.limit(capacity_for(layer.dimension) / group.size());
+    layer.kept.sample.limit(capacity_for(layer.kept.dimension) / group.size());
   share_layers(group, layers_, failures_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
-    sum.sample.limit(capacity_for(sum.dimension));
-    sum.sample.merge(layer.sample);
+    sum.kept.merge(layer.kept, capacity_for(sum.kept.dimension));
   });
   emit(out);
 }
 
 tensor::State LearningTime::state_of(const Layer& layer) {
-  tensor::State out;
-  out.set("dimension", layer.dimension);
-  out.set("sample", layer.sample.state());
+  auto out = layer.kept.state();
   if (layer.bias.defined()) out.set("bias", layer.bias);
   return out;
 }
 
 LearningTime::Layer LearningTime::layer_of(const tensor::State& state) {
-  const auto dimension = state.integer("dimension");
-  require(dimension >= 1, "a layer cannot have {} features", dimension);
-  Layer layer{tensor::RowSample(1), dimension};
-  layer.sample.load(state.inner("sample"), dimension);
-  if (state.has("bias")) layer.bias = state.floating_tensor("bias", {dimension});
+  Layer layer{LayerRows(state)};
+  if (state.has("bias")) layer.bias = state.floating_tensor("bias", {layer.kept.dimension});
   return layer;
 }
 

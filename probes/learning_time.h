@@ -5,8 +5,8 @@
 #include <string>
 
 #include "kappascope/session/probe.h"
+#include "probes/layer_rows.h"
 #include "session/failures.h"
-#include "tensor/row_sample.h"
 
 namespace kappascope::probes {
 
@@ -29,8 +29,7 @@ class LearningTime final : public session::Probe {
 
  private:
   struct Layer {
-    tensor::RowSample sample;
-    int64_t dimension = 0;
+    LayerRows kept;
     at::Tensor bias{};  // of the latest step; undefined without post-gating bias
   };
   static int64_t capacity_for(int64_t dimension);

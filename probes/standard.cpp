@@ -15,6 +15,7 @@
 #include "core/time.h"
 #include "core/version.h"
 #include "kappascope/store/schema/layer_probes.h"
+#include "probes/critical_step.h"
 #include "probes/layer_probes.h"
 
 namespace kappascope::probes {
@@ -85,6 +86,8 @@ std::vector<session::ScheduledProbe> standard_probes(
   std::vector<session::ScheduledProbe> probes;
   std::vector<double> fixed;
   const bool spectra = options.hessian && (options.curvature_loss || options.curvature_operator);
+  // Sharded parameters have an operator, and no loss that one process can evaluate.
+  const bool steps = options.critical_step && options.curvature_loss && !options.curvature_operator;
   for (const auto& kind : store::layer_probes()) {
     if (!options.layer_probes[kind.name]) continue;
     probes.push_back({make_layer_probe(kind.name, options),
@@ -93,11 +96,23 @@ std::vector<session::ScheduledProbe> standard_probes(
     fixed.push_back(kind.budget_part);
   }
   double of_spectra = options.budget;
-  if (spectra && !probes.empty()) {
+  if ((spectra || steps) && !probes.empty()) {
     of_spectra /= 2;
     for (auto& scheduled : probes) scheduled.schedule.budget /= 2;
   }
   share_out(probes, fixed);
+  if (steps) {
+    constexpr double kPart = 0.1;  // a few forward passes, where spectra take dozens of products
+    const double budget = spectra ? kPart * of_spectra : of_spectra;
+    of_spectra -= spectra ? budget : 0;
+    parameters();
+    probes.push_back({std::make_unique<CriticalStep>(options.curvature_loss, parameters),
+                      {std::max<int64_t>(options.every, CriticalStep::kWindow),
+                       CriticalStep::kWindow,
+                       -1,
+                       budget},
+                      kBudget});
+  }
   if (spectra) {
     const auto every = options.hessian_every > 0 ? options.hessian_every : 10 * options.every;
     parameters();  // a pattern that matches nothing is said now, not at the first spectrum

@@ -26,6 +26,19 @@ void require_taps(torch::nn::Module& model, const std::vector<session::Scheduled
   }
 }
 
+/// The weight of the linear layer of that name beside the down-projection `down`, if it has one row
+/// for each of the features.
+at::Tensor beside(const torch::OrderedDict<std::string, at::Tensor>& parameters,
+                  const std::string& down,
+                  int64_t features,
+                  const std::string& name) {
+  const auto parent = down.rfind('.');
+  const auto prefix = parent == std::string::npos ? "" : down.substr(0, parent + 1);
+  const auto* found = parameters.find(prefix + name + ".weight");
+  if (found == nullptr || found->dim() != 2 || found->size(0) != features) return {};
+  return found->detach();
+}
+
 session::SessionOptions with_layers(torch::nn::Module& model, session::SessionOptions options) {
   for (const auto& [name, layer] : nn::find_tapped(model)) {
     options.widths.push_back(layer->weight.size(1));
@@ -63,9 +76,15 @@ void TappedSession::listen(const session::Needs& needs) {
     return;
   }
   listening_ = true;
+  const auto parameters = model_.named_parameters();
   for (const auto& [name, layer] : nn::find_tapped(model_)) {
-    layer->tap.listen([passes = passes(), gradients = needs.output_gradients, layer_name = name](
-                          const nn::TapView& view) {
+    const auto features = layer->weight.size(1);
+    layer->tap.listen([passes = passes(),
+                       gradients = needs.output_gradients,
+                       layer_name = name,
+                       gate = beside(parameters, name, features, "gate_proj"),
+                       up =
+                           beside(parameters, name, features, "up_proj")](const nn::TapView& view) {
       // Evaluation and the first pass of a recomputed block run without gradients; a token counts
       // once.
       if (!torch::GradMode::is_enabled()) return;
@@ -76,7 +95,9 @@ void TappedSession::listen(const session::Needs& needs) {
                                            at::Tensor(),
                                            view.output.requires_grad(),
                                            view.weight.detach(),
-                                           view.branch});
+                                           view.branch,
+                                           gate,
+                                           up});
       if (!view.output.requires_grad()) return;
       view.output.register_hook([passes, gradients, number](const at::Tensor& gradient) {
         passes->backward(number, gradients ? gradient : at::Tensor());

@@ -43,6 +43,7 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
                                 bool sharded,
                                 session::SessionOptions& session) {
   probes::ProbeOptions options;
+  options.outputs = false;  // dear beside the rest, and asked for by nobody here
   const auto integer = [](auto& to) {
     return [&to](double value) { to = static_cast<std::remove_reference_t<decltype(to)>>(value); };
   };
@@ -58,6 +59,7 @@ probes::ProbeOptions options_of(const NamedNumbers& numbers,
       {"hessian_top", integer(options.spectrum.top)},
       {"hessian_tolerance", real(options.spectrum.tolerance)},
       {"hessian", flag(options.hessian)},
+      {"critical_step", flag(options.critical_step)},
       {"density", flag(options.spectrum.density)},
       {"rows", integer(session.rows)},
   };
@@ -170,18 +172,27 @@ class PythonSession final : public torch::CustomClassHolder {
     const auto needs = session_ ? session_->needs() : session::Needs();
     return {needs.features, needs.output_gradients};
   }
+  /// `weights`: W_d, or W_d, W_gate and W_up; none where they are not whole.
   int64_t forward(const std::string& layer,
                   const at::Tensor& features,
                   const std::optional<at::Tensor>& bias,
                   double dropout,
                   const std::optional<at::Tensor>& mask,
-                  bool in_graph) {
+                  bool in_graph,
+                  const std::vector<at::Tensor>& weights) {
+    const auto weight = [&weights](std::size_t i) {
+      return i < weights.size() ? weights[i].detach() : at::Tensor();
+    };
     return session().passes()->forward({layer,
                                         features.detach(),
                                         bias ? bias->detach() : at::Tensor(),
                                         dropout,
                                         mask.value_or(at::Tensor()),
-                                        in_graph});
+                                        in_graph,
+                                        weight(0),
+                                        0,
+                                        weight(1),
+                                        weight(2)});
   }
   /// From a graph, which may outlive the session.
   void backward(int64_t number, const std::optional<at::Tensor>& gradient) {

@@ -76,6 +76,8 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
     view.dropout = seen.pass.dropout;
     view.weight = seen.pass.weight;
     view.branch = seen.pass.branch;
+    view.gate = seen.pass.gate;
+    view.up = seen.pass.up;
     view.use = seen.use;
     view.rows_of_step = rows.at(seen.pass.layer);
     view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;

@@ -25,6 +25,7 @@ struct Pass {
   bool in_graph = true;
   at::Tensor weight = {};   ///< W_d: [d_model, d_ff]; undefined where the front end does not say
   std::int64_t branch = 0;  ///< as LayerView::branch
+  at::Tensor gate = {}, up = {};  ///< W_gate and W_up: [d_ff, d_model], as LayerView has them
 };
 
 /// What passes the watched layers in one step, over all of its forward and backward passes. A front

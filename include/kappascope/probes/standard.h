@@ -45,15 +45,18 @@ class ProbeSwitches {
 struct ProbeOptions {
   ProbeSwitches layer_probes;
   bool hessian = true;        ///< top eigenvalues and density; needs one of the curvatures below
+  bool critical_step = true;  ///< how much longer a step could be; needs `curvature_loss`
   int64_t every = 200;        ///< steps between emissions
   int64_t window = 4;         ///< steps observed for each
   int64_t hessian_every = 0;  ///< steps between spectra; 0 = ten times `every`
   int64_t last_step = -1;     ///< the last step of training when known: measured too
-  /// Share of the training time that all probes may use together: half of it for spectra where
-  /// there are some. Of the rest three quarters are for learning times, and the others have parts
-  /// by what each costs. 0 = no limit: then what is probed depends on step numbers alone.
+  /// Share of the training time that all probes may use together: half of it for spectra and
+  /// critical steps (a tenth of it) where there are some. Of the rest most is for learning times
+  /// (store::layer_probes() has the parts), and the others have parts by what each costs. 0 = no
+  /// limit: then what is probed depends on step numbers alone.
   double budget = 0.01;
   int64_t sample_rows = 512;  ///< rows kept a layer, for the tails
+  bool outputs = true;  ///< `features` measures κ(W_d) and the isotropy of the layer's output too
   HessianSpectrumOptions spectrum;
   /// Evaluates the loss on a fixed batch, without dropout. Empty: no Hessian.
   curvature::LossFunction curvature_loss;

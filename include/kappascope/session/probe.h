@@ -34,6 +34,9 @@ struct LayerView {
   int64_t rows_per_group = 1;  ///< tokens of one sequence follow each other and are dependent
   int use = 0;                 ///< counts the uses of a layer in one forward pass (shared weights)
   at::Tensor weight = {};      ///< W_d: [d_model, d_ff]; undefined where the front end does not say
+  /// W_gate and W_up: [d_ff, d_model], a row a feature; undefined where the front end does not say,
+  /// or the layer has no gate. The weights are the model's own, of the moment of the pass.
+  at::Tensor gate = {}, up = {};
   int64_t branch = 0;        ///< so many features, the last, come of a branch beside the gated path
   int64_t rows_of_step = 0;  ///< that count, in all passes of this process, kept or not
 };

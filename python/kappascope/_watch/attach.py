@@ -22,7 +22,7 @@ from .scope import Scope, open_scopes
 from .together import Meeting, all_agree
 from .watched import Watched
 
-_PROBES = (*call("layer_probes"), "hessian")
+_PROBES = (*call("layer_probes"), "hessian", "critical_step")
 
 
 def attach(
@@ -72,7 +72,8 @@ def attach(
     layers: globs of the names of the down-projections; None finds them by what stands beside them.
         scope.describe() lists what was found.
     probes: one or several of the names in the default above: those of a layer, which
-        `kappascope train --help probes` explains, and "hessian" (needs curvature=).
+        `kappascope train --help probes` explains, and "hessian" and "critical_step" (how much
+        longer a step could have been; both need curvature=).
     curvature: gives a scalar loss on a fixed batch; its Hessian is measured in evaluation mode,
         with attention by the kernel that has second derivatives. Of parameters that are sharded
         over processes (fully_shard) it is taken by differences of gradients. For Adam, AdamW,

@@ -58,6 +58,8 @@ class Layer:
     """Of the features, where this process holds a part of the weight."""
     frozen: bool = False
     """Whether its weights were not trained when it was found."""
+    beside: "tuple[weakref.ref[nn.Module], ...]" = ()
+    """What makes the gate and its factor, or both in one, where that is known by their names."""
 
     @property
     def module(self) -> nn.Module:
@@ -92,28 +94,29 @@ def _is_packed(first: nn.Module, down: nn.Module) -> bool:
     return before is not None and after is not None and before[1] == 2 * after[0]
 
 
-def _candidates(name: str, parent: nn.Module) -> Iterator[tuple[str, str]]:
-    """The names of the down-projections among the children of a module, and their kinds."""
+def _candidates(name: str, parent: nn.Module) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The names of the down-projections among the children of a module, their kinds, and the names
+    of what makes their gate and its factor."""
     children = dict(parent.named_children())
     for kind, table in (("gated", _GATED), ("plain", _PLAIN)):
         for down, beside in table:
             if down in children and all(name in children for name in beside):
                 packed = kind == "plain" and _is_packed(children[beside[0]], children[down])
-                yield down, "gated" if packed else kind
+                yield down, "gated" if packed else kind, beside if kind == "gated" else ()
                 return
     apart = [
-        (f"{down}.dense", "plain")
+        (f"{down}.dense", "plain", ())
         for down, up in _APART
         if all(isinstance(getattr(children.get(x), "dense", None), nn.Module) for x in (down, up))
     ]
     yield from apart or _by_shape(name, parent)
 
 
-def _by_shape(name: str, parent: nn.Module) -> Iterator[tuple[str, str]]:
+def _by_shape(name: str, parent: nn.Module) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     linear = linear_beside(parent)
     found = down_among(linear, matrices_of(parent))
     if found is not None and found.matrix in linear and is_feed_forward(name, parent):
-        yield found.matrix.name, "gated" if found.gated else "plain"
+        yield found.matrix.name, "gated" if found.gated else "plain", ()
 
 
 def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> list[Layer]:
@@ -123,7 +126,13 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
     """
     found: dict[int, Layer] = {}
 
-    def add(name: str, module: nn.Module, kind: str, dropout: nn.Dropout | None) -> None:
+    def add(
+        name: str,
+        module: nn.Module,
+        kind: str,
+        dropout: nn.Dropout | None,
+        beside: tuple[nn.Module, ...] = (),
+    ) -> None:
         shape = shape_of(module)
         if shape is not None and id(module) not in found:
             dropped = None if dropout is None else weakref.ref(dropout)
@@ -135,6 +144,7 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
                 dropped,
                 block_of(module),
                 is_frozen(module),
+                tuple(map(weakref.ref, beside)),
             )
 
     if patterns is not None:
@@ -144,12 +154,13 @@ def find_layers(model: nn.Module, patterns: str | list[str] | None = None) -> li
                 add(name, module, "named", None)
         return list(found.values())
     for prefix, parent in model.named_modules():
-        for down, kind in _candidates(prefix, parent):
+        for down, kind, names in _candidates(prefix, parent):
             name, module = f"{prefix}.{down}" if prefix else down, parent.get_submodule(down)
             dropout = _dropout_before(parent, down)
             if wrapped := linear_within(module):
                 name, module = f"{name}.{wrapped[0]}", wrapped[1]
-            add(name, module, kind, dropout)
+            beside = tuple(parent.get_submodule(word) for word in names)
+            add(name, module, kind, dropout, beside)
     return list(found.values())
 
 

@@ -17,6 +17,7 @@ from .products import Part, Products
 from .shards import of_block, plain, rows_of, seen_of
 from .update import Update
 from .watched import Watched
+from .weights import weights_of
 
 
 class Passes:
@@ -47,6 +48,7 @@ class Passes:
         """Those in a compiled graph: the layer, whether its gradient is wanted, its rows, and which
         part of the gradient is theirs."""
         self._layers = watched.layers
+        self._named = {layer.name: layer for layer in watched.layers}
         self._products = Products(watched, self.are_seen, self._see_product)
         self._number = compiled.number_of(self)
         self._uncompiled: set[int] = set()
@@ -206,7 +208,10 @@ class Passes:
             features, mask = groups.arranged(features), groups.arranged(counts.bool())
             part = _then(part, groups.arranged)
         try:
-            number = int(self._session.forward(name, features, bias, dropout, mask, in_graph))
+            weights = weights_of(self._named[found]) if found in self._named else []
+            number = int(
+                self._session.forward(name, features, bias, dropout, mask, in_graph, weights)
+            )
         except RuntimeError as error:
             raise Error(one_line(error)) from None
         passed.append(number)

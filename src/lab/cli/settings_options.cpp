@@ -255,6 +255,9 @@ OptionGroup probes_group(Settings& s) {
   }
   made.options.add_options()(
       "probes.hessian", flag(p.hessian), "compute top eigenvalues and density of the Hessian")(
+      "probes.critical-step",
+      flag(p.critical_step),
+      "find how much longer a step could have been before the loss rises")(
       "probes.every", number(p.every), "steps between measurements")(
       "probes.window", number(p.window), "steps observed per measurement")(
       "probes.budget",

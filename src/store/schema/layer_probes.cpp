@@ -118,6 +118,58 @@ LayerProbe features() {
   return probe;
 }
 
+LayerProbe magnitudes() {
+  LayerProbe probe{.name = "magnitudes",
+                   .help = "how large the features are, and what 8-bit formats keep of them"};
+  add({.statuses = kNumber | StatusSet{Status::kUndefined}},
+      {{id::kLargest, "φ", "largest |φ| of all rows of the window", kFigure | kFindings},
+       {id::kMedianMagnitude, "φ", "median of |φ| over rows and channels", kFigure | kFindings},
+       {id::kHighMagnitude, "φ", "99th percentile of |φ|", kFigure},
+       {id::kChannelKurtosis,
+        "1",
+        "d Σ m² / (Σ m)² of the channels' mean squares m: 1 where all are alike, d where one is "
+        "all",
+        kFigure},
+       {id::kZeros, "share", "of the values that are exactly 0", kStudy},
+       {id::kLostE4m3,
+        "share",
+        "of the values ≠ 0 that FP8 e4m3 rounds to 0, one scale for all",
+        kFigure | kFindings},
+       {id::kLostE5m2, "share", "the same of FP8 e5m2", kFigure},
+       {id::kLostMxfp8,
+        "share",
+        "the same of MXFP8 (e4m3, a scale for every 32 neighbouring channels)",
+        kFigure | kFindings}},
+      probe.series);
+  return probe;
+}
+
+LayerProbe weights() {
+  LayerProbe probe{.name = "weights",
+                   .help = "norms and stable ranks of a gated layer's weights, and their alignment",
+                   .budget_part = 0.05};
+  add({.statuses = StatusSet{Status::kConverged,
+                             Status::kUncertified,
+                             Status::kMaxProducts,
+                             Status::kInconsistent,
+                             Status::kNonFinite}},
+      {{id::kDownNorm, "1", "largest singular value of W_d", kFigure},
+       {id::kGateNorm, "1", "the same of W_gate", kFigure},
+       {id::kUpNorm, "1", "the same of W_up", kFigure},
+       {id::kDownStableRank, "1", "stable rank of W_d: ‖W‖_F² over the square of that", kFigure},
+       {id::kGateStableRank, "1", "the same of W_gate", kFigure},
+       {id::kUpStableRank, "1", "the same of W_up", kFigure}},
+      probe.series);
+  add({.statuses = kNumber},
+      {{id::kAlignment,
+        "1",
+        "|cos| between a channel's rows of W_gate and W_up: median over the channels",
+        kFigure | kFindings},
+       {id::kLargestAlignment, "1", "the same, the largest", kFigure | kFindings}},
+      probe.series);
+  return probe;
+}
+
 LayerProbe intercept() {
   LayerProbe probe{.name = "intercept",
                    .help = "how far the post-gating bias cancels the mean",
@@ -163,7 +215,8 @@ LayerProbe gradient_variance() {
 }
 
 std::vector<LayerProbe> all_probes() {
-  std::vector<LayerProbe> probes{learning(), features(), intercept(), gradient_variance()};
+  std::vector<LayerProbe> probes{
+      learning(), features(), magnitudes(), weights(), intercept(), gradient_variance()};
   for (auto& probe : probes) {
     for (auto& row : probe.series) {
       row.emitter = Emitter::kLayerProbe;

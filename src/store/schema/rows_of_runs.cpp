@@ -85,6 +85,18 @@ void add_hessian(std::vector<SeriesInfo>& out) {
                  .read_by = kFigure});
 }
 
+void add_critical_step(std::vector<SeriesInfo>& out) {
+  add({Emitter::kCriticalStep,
+       Scope::kModel,
+       {Status::kResolved, Status::kNotResolvable, Status::kNonFinite}},
+      {{id::kCriticalStep,
+        "steps",
+        "multiple of the optimiser's last step at which the loss on a fixed batch is back where it "
+        "was before it; n: evaluations",
+        kFigure}},
+      out);
+}
+
 }  // namespace
 
 void add(const Group& group, const std::vector<Own>& rows, std::vector<SeriesInfo>& out) {
@@ -106,6 +118,7 @@ std::vector<SeriesInfo> rows_of_runs() {
   for (const auto& probe : layer_probes())
     rows.insert(rows.end(), probe.series.begin(), probe.series.end());
   add_hessian(rows);
+  add_critical_step(rows);
   return rows;
 }
 

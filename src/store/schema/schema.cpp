@@ -82,6 +82,8 @@ std::string emitter_of(const SeriesInfo& info) {
       return fmt::format("probe {}", info.probe);
     case Emitter::kHessian:
       return "probe hessian";
+    case Emitter::kCriticalStep:
+      return "probe critical_step";
     case Emitter::kSpectrum:
       return "`kappascope spectrum`";
   }

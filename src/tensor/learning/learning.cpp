@@ -5,38 +5,22 @@
 #include <torch/utils.h>
 
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "core/require.h"
 #include "linalg/features/row_scale.h"
 #include "tensor/convert.h"
+#include "tensor/finite_rows.h"
 #include "tensor/full_float.h"
 #include "tensor/learning/sketch.h"
 
 namespace kappascope::tensor {
-namespace {
-
-/// [n] bool on the host. Blocks of rows, for the test makes copies.
-at::Tensor finite_rows(const at::Tensor& rows) {
-  constexpr int64_t kBlock = 512;
-  std::vector<at::Tensor> finite;
-  for (const auto& block : rows.split(kBlock)) finite.push_back(block.isfinite().all(1));
-  return torch::cat(finite).cpu();
-}
-
-}  // namespace
-
 linalg::Learning learning(const at::Tensor& rows,
                           const std::vector<int64_t>& group_rows,
                           const at::Tensor& bias,
                           const LearningOptions& options) {
-  require(rows.defined() && rows.dim() == 2 && rows.is_floating_point(),
-          "features must be [rows, d] of floating-point numbers");
-  require(std::accumulate(group_rows.begin(), group_rows.end(), int64_t{0}) == rows.size(0),
-          "the groups do not have {} rows",
-          rows.size(0));
+  const auto finite = finite_rows(rows, group_rows);
   require(!bias.defined() || (bias.dim() == 1 && bias.is_floating_point()),
           "a bias must be a vector [d] of floating-point numbers, got {} dimensions",
           bias.defined() ? bias.dim() : 0);
@@ -46,20 +30,8 @@ linalg::Learning learning(const at::Tensor& rows,
   linalg::check(options, 0, rows.size(1), shift);
 
   linalg::Learning result;
-  auto values = rows.detach();
-  std::vector<Eigen::Index> groups(group_rows.begin(), group_rows.end());
-  if (values.numel() > 0) {
-    const auto finite = finite_rows(values);
-    if (!finite.all().item<bool>()) {
-      values = values.index({finite.to(values.device())});
-      int64_t first = 0;
-      for (auto& group : groups) {
-        const auto before = std::exchange(first, first + group);
-        group = finite.narrow(0, before, group).sum().item<int64_t>();
-      }
-    }
-  }
-  std::erase(groups, 0);
+  auto values = finite.rows;
+  const std::vector<Eigen::Index> groups(finite.group_rows.begin(), finite.group_rows.end());
   result.rows = values.size(0);
   result.groups = std::ssize(groups);
   result.nonfinite_rows = rows.size(0) - result.rows;

@@ -74,6 +74,28 @@ inline constexpr SeriesId kNonfiniteRows{"features/nonfinite_rows"};
 inline constexpr SeriesId kOutsideBfloat16{"features/outside_bfloat16"};
 inline constexpr SeriesId kFeatureProducts{"features/products"};
 
+// magnitudes
+inline constexpr SeriesId kLargest{"magnitude/largest"};
+inline constexpr SeriesId kMedianMagnitude{"magnitude/median"};
+inline constexpr SeriesId kHighMagnitude{"magnitude/p99"};
+inline constexpr SeriesId kChannelKurtosis{"magnitude/channel_kurtosis"};
+inline constexpr SeriesId kZeros{"magnitude/zeros"};
+inline constexpr SeriesId kLostE4m3{"magnitude/lost_e4m3"};
+inline constexpr SeriesId kLostE5m2{"magnitude/lost_e5m2"};
+inline constexpr SeriesId kLostMxfp8{"magnitude/lost_mxfp8"};
+inline constexpr SeriesFamily kMagnitudes{"magnitude/"};
+inline constexpr SeriesFamily kLost{"magnitude/lost_"};
+
+// weights
+inline constexpr SeriesId kDownNorm{"weight/down_norm"};
+inline constexpr SeriesId kGateNorm{"weight/gate_norm"};
+inline constexpr SeriesId kUpNorm{"weight/up_norm"};
+inline constexpr SeriesId kDownStableRank{"weight/down_stable_rank"};
+inline constexpr SeriesId kGateStableRank{"weight/gate_stable_rank"};
+inline constexpr SeriesId kUpStableRank{"weight/up_stable_rank"};
+inline constexpr SeriesId kAlignment{"weight/alignment"};
+inline constexpr SeriesId kLargestAlignment{"weight/alignment_largest"};
+
 // intercept
 inline constexpr SeriesId kBiasCos{"bias/cos"};
 inline constexpr SeriesId kBiasResidual{"bias/residual"};

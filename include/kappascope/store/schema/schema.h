@@ -24,6 +24,7 @@ enum class Emitter : std::uint8_t {
   kClassification,  ///< a problem with classes, and its attacks
   kLayerProbe,      ///< a probe of schema/layer_probes.h
   kHessian,         ///< the probe of the Hessian
+  kCriticalStep,    ///< that of the critical step
   kSpectrum,        ///< `kappascope spectrum`
 };
 

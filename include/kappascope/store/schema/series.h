@@ -89,6 +89,7 @@ inline constexpr SeriesFamily kMemory{"memory/"};
 inline constexpr SeriesId kCostTotal{"cost/total"};
 inline constexpr SeriesFamily kCost{"cost/"};
 
+inline constexpr SeriesId kCriticalStep{"step/critical"};
 inline constexpr SeriesFamily kHessianLambda{"hessian/lambda_"};
 inline constexpr SeriesFamily kHessianLambdaMin{"hessian/lambda_min_"};
 inline constexpr SeriesId kPreconditionedLambda{"hessian/preconditioned"};

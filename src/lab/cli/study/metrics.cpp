@@ -51,6 +51,8 @@ std::string why_not_recorded(const std::string& metric, const Settings& settings
     }
     case Emitter::kHessian:
       return off(settings.probes.hessian, "probes.hessian");
+    case Emitter::kCriticalStep:
+      return off(settings.probes.critical_step, "probes.critical-step");
     case Emitter::kSpectrum:
       return "only `kappascope spectrum` records it";
   }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/weights.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "probes/layer_windows.h"
+#include "probes/scalars.h"
+#include "tensor/weights.h"
+
+namespace kappascope::probes {
+namespace {
+
+namespace id = store::id;
+
+void add_norm(store::Snapshot& out,
+              const std::string& layer,
+              const std::string& norm,
+              const std::string& stable_rank,
+              const at::Tensor& matrix) {
+  if (!matrix.defined()) return;
+  const auto found = tensor::spectral_norm(matrix);
+  const auto finish = [&] {
+    auto& scalar = out.scalars.back();
+    if (scalar.status == store::Status::kOk)
+      scalar.status = found.status == linalg::KrylovStatus::kConverged && !found.certified
+                          ? store::Status(store::Status::kUncertified)
+                          : stored_status(found.status);
+  };
+  add_scalar(out, norm, layer, found.value, found.lower, found.upper);
+  finish();
+  add_scalar(
+      out, stable_rank, layer, found.stable_rank, found.stable_rank_lower, found.stable_rank_upper);
+  finish();
+}
+
+/// "00000003 layer": of what a process holds.
+std::string held_by(int rank, const std::string& name) {
+  return fmt::format("{:08} {}", rank, name);
+}
+
+}  // namespace
+
+void Weights::observe(const session::StepView& view) {
+  for (const auto& layer : *view.layers)
+    observe_layer(layers_, failures_, layer.name, [&] {
+      if (layer.weight.defined() || layer.gate.defined() || layer.up.defined())
+        layers_.insert_or_assign(layer.name, Layer{layer.weight, layer.gate, layer.up});
+    });
+}
+
+void Weights::emit(store::Snapshot& out) {
+  emit_layers(layers_, failures_, name(), out, write);
+}
+
+void Weights::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
+  add_norm(out, name, id::kDownNorm, id::kDownStableRank, layer.down);
+  add_norm(out, name, id::kGateNorm, id::kGateStableRank, layer.gate);
+  add_norm(out, name, id::kUpNorm, id::kUpStableRank, layer.up);
+  if (!layer.gate.defined() || !layer.up.defined()) return;
+  const auto found = tensor::alignment(layer.gate, layer.up);
+  add_scalar(out, id::kAlignment, name, found.median);
+  add_scalar(out, id::kLargestAlignment, name, found.largest);
+}
+
+void Weights::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
+  std::set<std::string> mine;
+  for (const auto& [name, layer] : layers_) mine.insert(held_by(group.rank(), name));
+  std::map<std::string, std::vector<int>> holders;
+  for (const auto& held : group.all_names(mine)) {
+    const auto space = held.find(' ');
+    holders[held.substr(space + 1)].push_back(std::atoi(held.c_str()));
+  }
+  // Those that hold a layer take turns.
+  std::size_t turn = 0;
+  for (const auto& [name, ranks] : holders)
+    if (ranks[turn++ % ranks.size()] != group.rank()) layers_.erase(name);
+  emit(out);
+}
+
+tensor::State Weights::state() const {
+  return {};  // the last pass of a window brings the weights
+}
+
+void Weights::load(const tensor::State& /*state*/) {
+  failures_ = {};
+  layers_.clear();
+}
+
+}  // namespace kappascope::probes

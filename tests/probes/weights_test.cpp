@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/weights.h"
+
+#include <torch/types.h>
+
+#include <thread>
+
+#include "fixture.h"
+#include "support/catch.h"
+#include "support/thread_group.h"
+#include "tensor/weights.h"
+
+using namespace kappascope;
+using testing::value;
+
+namespace {
+
+session::LayerView view_of(const std::string& name, const at::Tensor& gate, const at::Tensor& up) {
+  auto view = testing::view_of(torch::randn({5, 12}));
+  view.name = name;
+  view.gate = gate;
+  view.up = up;
+  return view;
+}
+
+store::Snapshot emitted(session::Probe& probe) {
+  store::Snapshot out;
+  probe.emit(out);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the probe writes norms, stable ranks and alignment of the weights of the last pass") {
+  torch::manual_seed(1);
+  const auto gate = torch::randn({12, 6}), up = torch::randn({12, 6}), down = torch::randn({6, 12});
+  auto view = view_of("layer", gate, up);
+  view.weight = torch::ones({6, 12});
+  probes::Weights probe;
+  testing::observe(probe, view);
+  view.weight = down;
+  testing::observe(probe, view);
+  const auto out = emitted(probe);
+  const auto norm = tensor::spectral_norm(down);
+  CHECK(value(out, "weight/down_norm") == norm.value);
+  CHECK(*testing::find(out, "weight/down_norm")->upper == norm.upper);
+  CHECK(value(out, "weight/down_stable_rank") == norm.stable_rank);
+  CHECK(value(out, "weight/gate_norm") == tensor::spectral_norm(gate).value);
+  CHECK(value(out, "weight/up_stable_rank") == tensor::spectral_norm(up).stable_rank);
+  CHECK(value(out, "weight/alignment") == tensor::alignment(gate, up).median);
+  CHECK(value(out, "weight/alignment_largest") == tensor::alignment(gate, up).largest);
+  CHECK(emitted(probe).scalars.empty());
+}
+
+TEST_CASE("what a front end does not give is not measured") {
+  torch::manual_seed(2);
+  probes::Weights probe;
+  testing::observe(probe, testing::view_of(torch::randn({5, 12})));
+  CHECK(emitted(probe).scalars.empty());
+  auto view = testing::view_of(torch::randn({5, 12}));
+  view.weight = torch::randn({3, 12});
+  testing::observe(probe, view);
+  const auto out = emitted(probe);
+  CHECK(out.scalars.size() == 2);
+  CHECK(testing::find(out, "weight/alignment") == nullptr);
+}
+
+TEST_CASE("of several processes one that holds a layer measures it") {
+  torch::manual_seed(3);
+  const auto gate = torch::randn({12, 6}), up = torch::randn({12, 6});
+  // "a" is in both, "b" in the second alone: a stage of a pipeline.
+  std::vector<store::Snapshot> outs(2);
+  testing::in_threads(2, [&](const std::shared_ptr<tensor::Group>& group) {
+    probes::Weights probe;
+    std::vector<session::LayerView> layers = {view_of("a", gate, up)};
+    if (group->rank() == 1) layers.push_back(view_of("b", up, gate));
+    probe.observe({.step = 0, .layers = &layers});
+    probe.emit_with(*group, 1, outs[static_cast<std::size_t>(group->rank())]);
+  });
+  std::multiset<std::string> written;
+  for (const auto& out : outs)
+    for (const auto& scalar : out.scalars)
+      if (scalar.name == "weight/gate_norm") written.insert(scalar.layer);
+  CHECK(written == std::multiset<std::string>{"a", "b"});
+}
