@@ -207,6 +207,10 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   if (auto figure = mean_costs(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   for (auto* draw : {condition_numbers, intercept_absorption, hessian_eigenvalues, hessian_density})
     figures.push_back(draw(arms));
+  for (auto* draw : {magnitudes, alignment, layer_profile})
+    if (auto figure = draw(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  if (auto figure = critical_steps(arms); !figure.panels.empty())
+    figures.push_back(std::move(figure));
   const auto groups = spectrum_groups(arms);
   if (groups.empty()) figures.push_back(no_spectrum());
   for (const auto& group : groups) {

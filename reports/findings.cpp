@@ -38,6 +38,9 @@ std::string in_words(const std::string& id) {
       {"sharpness", "Sharpness"},
       {"spectrum", "Spectra at a checkpoint"},
       {"gradient_variance", "Lemma 2 against the measurement"},
+      {"massive_activations", "Massive activations"},
+      {"alignment", "Aligned gates"},
+      {"eight_bit", "What FP8 would lose"},
       {"unresolved", "Estimates that are not resolved"},
       {"broken_features", "Dead or constant features"},
       {"cost", "Cost of probing"}};
@@ -54,7 +57,7 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 17> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 20> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Loss", find_spike_findings},
                                                    {"Alarms", find_alarms},
@@ -66,6 +69,9 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
                                                    {"Bias", find_bias_choice},
                                                    {"Curvature", find_curvature},
                                                    {"Curvature", find_spectra},
+                                                   {"Number formats", find_massive},
+                                                   {"Number formats", find_alignment},
+                                                   {"Number formats", find_eight_bit},
                                                    {kLemma2, find_gradient_variance},
                                                    {"Reliability", find_missing_windows},
                                                    {"Reliability", find_unresolved},

@@ -9,25 +9,28 @@ namespace kappascope::reports {
 namespace {
 
 // In the order of each enum; one name too few or too many does not compile.
-constexpr std::array<std::string_view, 10> kQuestions = {"worst_layer",
+constexpr std::array<std::string_view, 13> kQuestions = {"worst_layer",
                                                          "learning_rate",
                                                          "bias",
                                                          "batch_size",
                                                          "precision",
                                                          "feature_scale",
                                                          "dead_units",
+                                                         "massive_activations",
+                                                         "alignment",
+                                                         "eight_bit",
                                                          "trust",
                                                          "cost",
                                                          "next_step"};
 constexpr std::array<std::string_view, 4> kGrades = {"good", "cannot tell", "watch", "bad"};
-constexpr std::array<std::string_view, 25> kVerdicts = {
+constexpr std::array<std::string_view, 28> kVerdicts = {
     "not_measured",    "too_early", "undecided",     "fine",
     "limits",          "diverged",  "rose",          "at_limit",
     "spikes",          "helps",     "helps_in_part", "mixed",
     "harms",           "not_taken", "worth_a_trial", "mean_helps",
     "nothing_to_gain", "too_small", "too_large",     "non_finite",
-    "out_of_range",    "uneven",    "dead",          "unresolved",
-    "costly"};
+    "out_of_range",    "uneven",    "dead",          "outliers",
+    "aligned",         "lossy",     "unresolved",    "costly"};
 constexpr std::array<std::string_view, 7> kActions = {
     "precision", "rate", "warm-up", "batch", "batch", "norm", "bias"};
 
@@ -73,8 +76,18 @@ std::vector<const Diagnosis*> Diagnoses::next_steps() const {
 }
 
 std::vector<Diagnosis> Diagnoses::all() const {
-  std::vector<Diagnosis> out = {
-      worst_layer, rate, bias, batch, precision, feature_scale, dead_units, trust, cost};
+  std::vector<Diagnosis> out = {worst_layer,
+                                rate,
+                                bias,
+                                batch,
+                                precision,
+                                feature_scale,
+                                dead_units,
+                                massive,
+                                alignment,
+                                eight_bit,
+                                trust,
+                                cost};
   const auto steps = next_steps();
   out.push_back(steps.empty() ? Diagnosis{.verdict = Verdict::kFine, .grade = Grade::kGood}
                               : *steps.front());
@@ -90,6 +103,9 @@ Diagnoses diagnose(const Arm& arm) {
           .precision = diagnose_precision(arm),
           .feature_scale = diagnose_feature_scale(arm),
           .dead_units = diagnose_dead_units(arm),
+          .massive = diagnose_massive(arm),
+          .alignment = diagnose_alignment(arm),
+          .eight_bit = diagnose_eight_bit(arm),
           .trust = diagnose_trust({&arm, 1}),
           .cost = diagnose_cost(arm)};
 }

@@ -19,8 +19,11 @@ enum class Question : std::uint8_t {
   kPrecision,     ///< do the features fit the format of their numbers?
   kFeatureScale,  ///< would features of equal scale condition the block better?
   kDeadUnits,
-  kTrust,  ///< how much of what the other answers rest on is resolved?
-  kCost,   ///< of probing, as a share of the training time
+  kMassive,    ///< are a few activations of another order than the rest?
+  kAlignment,  ///< does a channel square one projection?
+  kEightBit,   ///< would FP8 with one scale for a tensor round many features to zero?
+  kTrust,      ///< how much of what the other answers rest on is resolved?
+  kCost,       ///< of probing, as a share of the training time
   kNextStep,
 };
 
@@ -52,6 +55,9 @@ enum class Verdict : std::uint8_t {
   kOutOfRange,  ///< features lie outside of what bfloat16 can hold
   kUneven,      ///< the scales of the features cost a factor
   kDead,        ///< features are zero or constant
+  kOutliers,    ///< the largest activation is above 100, and above 1,000 times the median
+  kAligned,     ///< |cos| of a channel's gate and up-projection is above 0.9
+  kLossy,       ///< more than 1 % of the features would become zero
   kUnresolved,  ///< estimates that their rows do not resolve, or damaged values
   kCostly,      ///< probing takes more than 2 % and more than twice its budget
 };

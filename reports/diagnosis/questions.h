@@ -115,6 +115,16 @@ Diagnosis diagnose_dead_units(const Arm& arm);
 
 Diagnosis diagnose_feature_scale(const Arm& arm);
 
+// Of the newest measurement of each layer; the layer that is surely worst. Neither is trouble of
+// the training that was measured.
+/// The criterion of Sun et al. 2024, "Massive activations in large language models"; `value` is the
+/// largest |φ| over the median, which is not defined where half of the values are zero.
+Diagnosis diagnose_massive(const Arm& arm);
+/// `value` is the largest |cos| between a channel's rows of W_gate and W_up.
+Diagnosis diagnose_alignment(const Arm& arm);
+/// `value` is the share of the values that e4m3 rounds to zero.
+Diagnosis diagnose_eight_bit(const Arm& arm);
+
 struct TrustDiagnosis : Diagnosis {
   std::size_t all = 0, resolved = 0, damaged = 0;
   bool by_steps = false;  ///< of learning times, where an arm has any, else of condition numbers
@@ -150,7 +160,7 @@ struct Diagnoses {
   RateDiagnosis rate{};
   BiasDiagnosis bias{};
   BatchDiagnosis batch{};
-  Diagnosis precision{}, feature_scale{}, dead_units{};
+  Diagnosis precision{}, feature_scale{}, dead_units{}, massive{}, alignment{}, eight_bit{};
   TrustDiagnosis trust{};
   CostDiagnosis cost{};
 

@@ -20,6 +20,13 @@ Figure overview(const std::vector<Arm>& arms, bool over_first = true);
 Figure learning_layers(const std::vector<Arm>& arms);
 /// Those with the mean of the features over those without it; empty where nobody measured them.
 Figure mean_costs(const std::vector<Arm>& arms);
+/// Largest, 99th percentile and median of |φ|, a panel a layer; empty where nobody measured them.
+Figure magnitudes(const std::vector<Arm>& arms);
+/// The alignment of gate and up-projection, the same.
+Figure alignment(const std::vector<Arm>& arms);
+/// Kurtosis, losses of 8-bit formats, norms and stable ranks by layer, as measured last; empty
+/// where nobody measured them.
+Figure layer_profile(const std::vector<Arm>& arms);
 /// Small multiples, a panel a layer; empty without one.
 Figure kappa_layers(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.
@@ -28,6 +35,8 @@ Figure accuracies(const std::vector<Arm>& arms);
 Figure condition_numbers(const std::vector<Arm>& arms);
 Figure intercept_absorption(const std::vector<Arm>& arms);
 Figure hessian_eigenvalues(const std::vector<Arm>& arms);
+/// Multiples of the optimiser's steps; empty where nobody measured them.
+Figure critical_steps(const std::vector<Arm>& arms);
 Figure hessian_density(const std::vector<Arm>& arms);
 Figure gradient_variance(const std::vector<Arm>& arms);
 Figure variance_by_bias(const std::vector<Arm>& arms);

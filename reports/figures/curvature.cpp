@@ -188,4 +188,24 @@ Figure hessian_density(const std::vector<Arm>& arms) {
   return figure;
 }
 
+Figure critical_steps(const std::vector<Arm>& arms) {
+  Figure figure{
+      .id = "critical_step", .title = "How much longer the steps could be", .topic = Topic::kRate};
+  figure.x.title = "step";
+  const Panel panel{.y = {.title = "multiple of the step", .log = true}};
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    if (!arms[a].has(id::kCriticalStep)) continue;
+    if (figure.panels.empty()) figure.panels.push_back(panel);
+    add_series(figure, 0, series_of(arms, a, id::kCriticalStep, "", "critical multiple"));
+  }
+  if (figure.panels.empty()) return figure;
+  figure.lines.push_back({0, 1, "the step itself"});
+  figure.caption =
+      "The multiple of the optimiser's own step at which the loss on a fixed batch is back where "
+      "it "
+      "was before the step, found by forward passes; the band holds it. Near 1 the steps are as "
+      "long as they can be. 2 over that multiple of the learning rate is the critical sharpness.";
+  return figure;
+}
+
 }  // namespace kappascope::reports

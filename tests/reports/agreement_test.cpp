@@ -35,7 +35,7 @@ TEST_CASE("page, advise, runs, tables, findings and terminal give one answer", "
         actions.push_back(answer["action"]);
       ++seen[std::string(answer["question"]) + " " + std::string(answer["verdict"])];
     }
-    CHECK(answers.size() == 10);
+    CHECK(answers.size() == 13);
     // The page's cards.
     const auto summary = summarise(arms);
     const auto& cards = summary.answers;

@@ -276,6 +276,41 @@ TEST_CASE("batch, scales, precision, dead units, cost and trust are decided by n
   CHECK(count(Question::kPrecision, "features/outside_bfloat16", 0) == Verdict::kFine);
   CHECK(count(Question::kDeadUnits, "features/dead", 1) == Verdict::kDead);
   CHECK(count(Question::kDeadUnits, "features/dead", 0) == Verdict::kFine);
+  const auto massive = [](double largest, double lower, double upper) {
+    return answer_of(Question::kMassive,
+                     {.scalars = {sample::plain("magnitude/largest", "a", 99),
+                                  between("magnitude/median", "a", 0.001, 0.002),
+                                  sample::plain("magnitude/largest", "b", largest),
+                                  between("magnitude/median", "b", lower, upper)}});
+  };
+  CHECK(massive(101, 0.05, 0.1).verdict == Verdict::kOutliers);
+  CHECK(massive(101, 0.05, 0.102).verdict == Verdict::kUndecided);
+  CHECK(massive(101, 0.102, 0.2).verdict == Verdict::kFine);
+  CHECK(massive(100, 0.05, 0.1).verdict == Verdict::kFine);
+  CHECK(rests_on(massive(101, 0.05, 0.1), "magnitude/largest", "b", 999));
+  CHECK(*massive(101, 0.05, 0.1).lower == Approx(1010));
+  // Half of the values are zero: the median says nothing.
+  CHECK(answer_of(Question::kMassive,
+                  {.scalars = {sample::plain("magnitude/largest", "a", 500),
+                               between("magnitude/median", "a", 0, 0)}})
+            .verdict == Verdict::kNotMeasured);
+  const auto aligned = [](double value) {
+    return answer_of(Question::kAlignment,
+                     {.scalars = {sample::plain("weight/alignment_largest", "a", 0.3),
+                                  sample::plain("weight/alignment_largest", "b", value)}});
+  };
+  CHECK(aligned(0.91).verdict == Verdict::kAligned);
+  CHECK(rests_on(aligned(0.91), "weight/alignment_largest", "b", 999));
+  CHECK(aligned(0.89).verdict == Verdict::kFine);
+  const auto lost = [](double lower, double upper) {
+    return answer_of(Question::kEightBit,
+                     {.scalars = {between("magnitude/lost_e4m3", "a", 0, 0.005),
+                                  between("magnitude/lost_e4m3", "b", lower, upper)}})
+        .verdict;
+  };
+  CHECK(lost(0.011, 0.02) == Verdict::kLossy);
+  CHECK(lost(0.009, 0.02) == Verdict::kUndecided);
+  CHECK(lost(0.002, 0.009) == Verdict::kFine);
   const auto cost = [](double share, const char* budget) {
     auto features = sample::plain("cost/features", "", share);
     features.attributes = {{"budget", budget}};

@@ -118,6 +118,26 @@ TEST_CASE("absorption is the share of the mean's length that is gone", "[finding
         "in x and with b the mean is 1.5× as long in y.");
 }
 
+TEST_CASE("sizes are told where they are massive, and 8-bit formats where they lose",
+          "[findings]") {
+  const TemporaryFolder folder;
+  const auto median = sample::scalar("magnitude/median", "x", 0.2, 0.05);
+  const auto lost = sample::scalar("magnitude/lost_e4m3", "x", 0.12, 0.1);
+  const auto found =
+      find_findings(one_snapshot(folder,
+                                 {sample::plain("magnitude/largest", "x", 420),
+                                  median,
+                                  lost,
+                                  sample::plain("magnitude/lost_mxfp8", "x", 0.004)}));
+  CHECK(text_of(found, "massive_activations") ==
+        "one: the largest activation of x, 420, is 2100× the median: massive activations, which "
+        "low-precision formats and pruning must spare.|95 %: 2000–2211 (step 10).");
+  CHECK(text_of(found, "eight_bit") ==
+        "one: FP8 (e4m3) with one scale for the tensor would round 12 % of the features ≠ 0 of x "
+        "to zero; with a scale for every 32 channels (MXFP8) 0.40 %.|95 %: 11 %–13 % (step 10). "
+        "It matters where this layer is to run in FP8.");
+}
+
 TEST_CASE("sharpness is compared with the learning rate of its own step", "[findings]") {
   const TemporaryFolder folder;
   auto lambda = sample::scalar("hessian/lambda_1", "", 50, 0.01, "converged");
@@ -246,6 +266,9 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
         "Bias: absorption\nBias: bias_choice\nBias: bias_choice\n"
         "Curvature: sharpness\nCurvature: sharpness\n"
         "Curvature: spectrum\nCurvature: spectrum\n"
+        "Number formats: massive_activations\nNumber formats: massive_activations\n"
+        "Number formats: alignment\nNumber formats: alignment\n"
+        "Number formats: eight_bit\nNumber formats: eight_bit\n"
         "Lemma 2: gradient_variance\nLemma 2: gradient_variance\n"
         "Reliability: unresolved\nReliability: unresolved\n"
         "Reliability: broken_features\nReliability: broken_features\n"

@@ -66,6 +66,20 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int in
     out.scalars.push_back({.name = "bias/residual", .layer = layer, .value = left});
     out.scalars.push_back({.name = "bias/norm", .layer = layer, .value = 1 - left});
   }
+  out.scalars.push_back(plain("magnitude/largest", layer, (l == 1 ? 600 : 20) * (t + 0.1)));
+  out.scalars.push_back(scalar("magnitude/median", layer, 0.1 * wiggle, 0.05));
+  out.scalars.push_back(scalar("magnitude/p99", layer, 3 * wiggle, 0.1));
+  out.scalars.push_back(scalar("magnitude/channel_kurtosis", layer, 1 + l + 8 * t, 0.1));
+  out.scalars.push_back(scalar("magnitude/lost_e4m3", layer, 0.02 * (l + t), 0.2));
+  out.scalars.push_back(scalar("magnitude/lost_e5m2", layer, 0.001 * (l + t), 0.2));
+  out.scalars.push_back(plain("weight/alignment", layer, 0.05 + 0.01 * t));
+  out.scalars.push_back(plain("weight/alignment_largest", layer, 0.2 + 0.38 * l * t));
+  for (const char* matrix : {"down", "gate", "up"}) {
+    const std::string name = std::string("weight/") + matrix;
+    out.scalars.push_back(scalar(name + "_norm", layer, 1 + t * (l + 1), 0.001, "converged"));
+    out.scalars.push_back(scalar(name + "_stable_rank", layer, 20 - 5 * t, 0.001, "converged"));
+  }
+  out.scalars.push_back(scalar("magnitude/lost_mxfp8", layer, 0.002 * (l + t), 0.2));
   const double v = (options.bias ? 0.8 : 1.0) * wiggle * 2e-3 * (l + 1) * std::exp(-2 * t) + 1e-4;
   out.scalars.push_back(scalar("gradvar/measured", layer, v, 0.06));
   out.scalars.push_back({.name = "gradvar/derived", .layer = layer, .value = v * 1.02});
@@ -96,6 +110,7 @@ inline void add_hessian(store::Snapshot& out, double t, double sharpness) {
   out.scalars.push_back(scalar(
       "hessian/preconditioned", "", sharpness * 3e3 * t + 10, 0.002, store::Status::kConverged));
   out.scalars.push_back(plain("hessian/stability_limit", "", 38 / (1e-2 * (1.02 - t))));
+  out.scalars.push_back(scalar("step/critical", "", 40 / (1 + 30 * t), 0.04, "resolved"));
   out.scalars.push_back(scalar("hessian/trace", "", sharpness * 300, 0.05, "ok"));
   constexpr std::int64_t kPoints = 160;
   store::Array density{.name = "hessian/density", .shape = {4, kPoints}};

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What features and weights of the layers are like: what grows over the steps, and all layers
+// beside each other at the end.
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "reports/figures/builders.h"
+
+namespace kappascope::reports {
+namespace {
+
+constexpr double kNoBound = std::numeric_limits<double>::quiet_NaN();
+
+/// A series of a figure that draws the same ones of every layer.
+struct Drawn {
+  store::SeriesId series;
+  const char* quantity;
+  Dash dash = Dash::kSolid;
+};
+using AllDrawn = std::vector<Drawn>;
+
+/// Those that have any of the series.
+std::vector<std::string> layers_with(const std::vector<Arm>& arms, const AllDrawn& all) {
+  std::vector<std::string> layers;
+  for (const auto& drawn : all) {
+    for (const auto& layer : layers_of(arms, drawn.series))
+      if (std::ranges::find(layers, layer) == layers.end()) layers.push_back(layer);
+  }
+  std::ranges::sort(layers, natural_less);
+  return layers;
+}
+
+Figure over_steps(Figure figure, const std::vector<Arm>& arms, const Axis& y, const AllDrawn& all) {
+  figure.topic = Topic::kLayers;
+  figure.caption += " All panels share a scale.";
+  add_layer_panels(figure, layers_with(arms, all), y);
+  for (std::size_t panel = 0; panel < figure.panels.size(); ++panel) {
+    const auto& layer = figure.panels[panel].layer;
+    for (std::size_t a = 0; a < arms.size(); ++a)
+      for (const auto& [series, quantity, dash] : all)
+        add_series(figure, panel, series_of(arms, a, series, layer, quantity), dash);
+  }
+  return figure;
+}
+
+/// The newest value of each layer, by the layer's place.
+std::optional<Series> at_the_end(const Arm& arm,
+                                 std::size_t a,
+                                 const Drawn& drawn,
+                                 const std::vector<std::string>& layers) {
+  Series series{.arm = a, .quantity = drawn.quantity};
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto found = arm.last(drawn.series, layers[i]);
+    if (!found) continue;
+    const auto& scalar = found->scalar;
+    series.x.push_back(static_cast<double>(i + 1));
+    series.y.push_back(scalar.value);
+    series.lower.push_back(scalar.lower.value_or(kNoBound));
+    series.upper.push_back(scalar.upper.value_or(kNoBound));
+    series.hollow.push_back(is_resolved(scalar) ? 0 : 1);
+    series.hover.push_back(layers[i] + ", step " + std::to_string(found->step));
+  }
+  if (series.x.empty()) return std::nullopt;
+  return series;
+}
+
+}  // namespace
+
+Figure magnitudes(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "magnitudes",
+       .title = "How large the features are",
+       .caption = "Sizes of the features φ that enter the down-projection: the largest of the "
+                  "window, dashed the 99th percentile, dotted the median. A largest above 100 and "
+                  "above 1,000 times the median is called a massive activation."},
+      arms,
+      {.title = "|φ|", .log = true},
+      {{id::kLargest, "largest"},
+       {id::kHighMagnitude, "99 %", Dash::kDash},
+       {id::kMedianMagnitude, "median", Dash::kDot}});
+}
+
+Figure alignment(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "alignment",
+       .title = "How far gate and up-projection are aligned",
+       .caption = "|cos| between a channel's rows of W_gate and W_up: the largest, dashed the "
+                  "median over the channels. Near 1 a SwiGLU channel squares one projection, and "
+                  "its largest values grow; rows drawn at random have about 1/√d_model."},
+      arms,
+      {.title = "|cos|"},
+      {{id::kLargestAlignment, "largest"}, {id::kAlignment, "median", Dash::kDash}});
+}
+
+Figure layer_profile(const std::vector<Arm>& arms) {
+  struct Shown {
+    Panel panel;
+    AllDrawn drawn;
+  };
+  const std::vector<Shown> all = {
+      {{.title = "kurtosis of the channels", .y = {.title = "1: all alike", .may_log = true}},
+       {{id::kChannelKurtosis, "kurtosis"}}},
+      {{.title = "rounded to zero by 8-bit formats", .y = {.title = "share of the values ≠ 0"}},
+       {{id::kLostE4m3, "e4m3"},
+        {id::kLostE5m2, "e5m2", Dash::kDash},
+        {id::kLostMxfp8, "MXFP8", Dash::kDot}}},
+      {{.title = "largest singular value", .y = {.title = "of the weights", .may_log = true}},
+       {{id::kDownNorm, "W_d"},
+        {id::kGateNorm, "W_gate", Dash::kDash},
+        {id::kUpNorm, "W_up", Dash::kDot}}},
+      {{.title = "stable rank", .y = {.title = "of the weights", .may_log = true}},
+       {{id::kDownStableRank, "W_d"},
+        {id::kGateStableRank, "W_gate", Dash::kDash},
+        {id::kUpStableRank, "W_up", Dash::kDot}}}};
+  Figure figure{.id = "layer_profile",
+                .title = "The layers beside each other, at the end",
+                .topic = Topic::kLayers};
+  figure.x.title = "layer, by its place";
+  figure.columns = 2;
+  AllDrawn every;
+  for (const auto& shown : all) every.insert(every.end(), shown.drawn.begin(), shown.drawn.end());
+  const auto layers = layers_with(arms, every);
+  for (const auto& [panel, drawn] : all) {
+    bool is_open = false;
+    for (std::size_t a = 0; a < arms.size(); ++a) {
+      for (const auto& one : drawn) {
+        auto series = at_the_end(arms[a], a, one, layers);
+        if (!series) continue;
+        if (!is_open) figure.panels.push_back(panel);
+        is_open = true;
+        add_series(figure, figure.panels.size() - 1, std::move(series), one.dash);
+      }
+    }
+  }
+  figure.caption =
+      "Each layer as it was measured last. Kurtosis: d Σ m² / (Σ m)² of the mean squares m of the "
+      "d "
+      "channels, 1 where all are alike, d where one holds everything. 8-bit formats: e4m3 and, "
+      "dashed, e5m2 with one scale for the tensor, dotted MXFP8 with a scale for every 32 "
+      "channels. "
+      "Weights: W_d, dashed W_gate, dotted W_up; stable rank ‖W‖_F² / σ_max² is 1 where one "
+      "direction is all.";
+  return figure;
+}
+
+}  // namespace kappascope::reports

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the features are, and what 8-bit formats would keep of them.
+#include <fmt/format.h>
+
+#include "reports/findings/rules.h"
+#include "reports/findings/wording.h"
+
+namespace kappascope::reports {
+namespace {
+
+std::string bounds_of(const Diagnosis& answer) {
+  return fmt::format("95 %: {}–{} (step {}).",
+                     words(*answer.lower),
+                     words(*answer.upper),
+                     answer.evidence.front().step);
+}
+
+}  // namespace
+
+void find_massive(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const auto answer = diagnose_massive(arm);
+    if (answer.verdict != Verdict::kOutliers) continue;
+    const auto& layer = answer.evidence.front().layer;
+    out.push_back({"massive_activations",
+                   fmt::format("{}: the largest activation of {}, {}, is {}× the median: massive "
+                               "activations, which low-precision formats and pruning must spare.",
+                               arm.label,
+                               layer,
+                               words(arm.last(id::kLargest, layer)->scalar.value),
+                               words(*answer.value)),
+                   bounds_of(answer),
+                   false});
+  }
+}
+
+void find_alignment(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const auto answer = diagnose_alignment(arm);
+    if (answer.verdict != Verdict::kAligned) continue;
+    const auto& [series, layer, step] = answer.evidence.front();
+    const auto median = arm.last(id::kAlignment, layer);
+    out.push_back(
+        {"alignment",
+         fmt::format(
+             "{}: in {} a channel's rows of W_gate and W_up are nearly parallel: "
+             "|cos| is {}{}. Such a channel squares one projection, and its largest "
+             "values grow.",
+             arm.label,
+             layer,
+             words(*answer.value),
+             median ? fmt::format(", with a median of {}", words(median->scalar.value)) : ""),
+         fmt::format("Exact, of the weights at step {}.", step),
+         false});
+  }
+}
+
+void find_eight_bit(const std::vector<Arm>& arms, Findings& out) {
+  for (const Arm& arm : arms) {
+    const auto answer = diagnose_eight_bit(arm);
+    if (answer.verdict != Verdict::kLossy) continue;
+    const auto& layer = answer.evidence.front().layer;
+    auto text = fmt::format(
+        "{}: FP8 (e4m3) with one scale for the tensor would round {} of the features ≠ 0 of {} to "
+        "zero",
+        arm.label,
+        percent(*answer.value),
+        layer);
+    if (const auto blocks = arm.last(id::kLostMxfp8, layer); blocks && is_resolved(blocks->scalar))
+      text += fmt::format("; with a scale for every 32 channels (MXFP8) {}",
+                          percent(blocks->scalar.value));
+    out.push_back(
+        {"eight_bit",
+         text + ".",
+         fmt::format("95 %: {}–{} (step {}). It matters where this layer is to run in FP8.",
+                     percent(*answer.lower),
+                     percent(*answer.upper),
+                     answer.evidence.front().step),
+         false});
+  }
+}
+
+}  // namespace kappascope::reports
