@@ -5,6 +5,7 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "probes/scalars.h"
@@ -15,11 +16,21 @@ namespace {
 
 namespace id = store::id;
 
-bool any_moved(const curvature::NamedParameters& parameters,
-               const std::vector<at::Tensor>& before) {
-  for (std::size_t i = 0; i < before.size(); ++i)
-    if (!torch::equal(parameters[i].second, before[i])) return true;
-  return false;
+/// Whether the parameters, which the flat `before` was taken of, have moved since.
+bool have_moved(const curvature::NamedParameters& parameters,
+                const std::vector<at::Tensor>& before) {
+  bool moved = false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto now = parameters[i].second.detach().flatten();
+    if (now.sizes() != before[i].sizes()) return false;
+    moved = moved || !torch::equal(now, before[i].to(now.options()));
+  }
+  return moved;
+}
+
+/// The name of one of a state's tensors.
+std::string name_of(std::size_t i) {
+  return "before" + std::to_string(i);
 }
 
 }  // namespace
@@ -27,7 +38,8 @@ bool any_moved(const curvature::NamedParameters& parameters,
 void CriticalStep::observe(const session::StepView& /*view*/) {
   if (!before_.empty()) return;
   const torch::NoGradGuard no_grad;
-  for (const auto& [name, parameter] : parameters_()) before_.push_back(parameter.detach().clone());
+  for (const auto& [name, parameter] : parameters_())
+    before_.push_back(parameter.detach().flatten().clone());
 }
 
 void CriticalStep::emit(store::Snapshot& out) {
@@ -40,14 +52,14 @@ void CriticalStep::emit_with(tensor::Group& group, double /*seconds*/, store::Sn
 }
 
 void CriticalStep::measure(tensor::Group* group, store::Snapshot& out) {
-  const auto before = std::exchange(before_, {});
+  auto before = std::exchange(before_, {});
   session::Failures failures;
   curvature::NamedParameters parameters;
   // A process whose window began later, or whose parameters did not move, has no step.
   bool ready = false;
   failures.attempt("", [&] {
     parameters = parameters_();
-    ready = before.size() == parameters.size() && any_moved(parameters, before);
+    ready = before.size() == parameters.size() && have_moved(parameters, before);
   });
   failures.attempt("", [&] {
     if (group != nullptr) {
@@ -56,6 +68,8 @@ void CriticalStep::measure(tensor::Group* group, store::Snapshot& out) {
       ready = all.item<int64_t>() == group->size();
     }
     if (!ready) return;
+    for (std::size_t i = 0; i < before.size(); ++i)
+      before[i] = before[i].view(parameters[i].second.sizes());
     constexpr double kNearby = 1.6;  // what a window changes
     curvature::CriticalStepOptions options{.group = group};
     if (last_ > 0) {
@@ -75,14 +89,19 @@ void CriticalStep::measure(tensor::Group* group, store::Snapshot& out) {
 }
 
 tensor::State CriticalStep::state() const {
-  tensor::State out;  // a window that was interrupted is left out
+  tensor::State out;
   out.set("last", last_);
+  out.set("count", static_cast<std::int64_t>(before_.size()));
+  for (std::size_t i = 0; i < before_.size(); ++i) out.set(name_of(i), before_[i]);
   return out;
 }
 
 void CriticalStep::load(const tensor::State& state) {
   before_.clear();
   last_ = state.number("last");
+  const auto count = state.integer("count");
+  for (std::int64_t i = 0; i < count; ++i)
+    before_.push_back(state.floating_tensor(name_of(static_cast<std::size_t>(i)), {-1}));
 }
 
 }  // namespace kappascope::probes

@@ -36,7 +36,7 @@ class CriticalStep final : public session::Probe {
 
   curvature::LossFunction loss_;
   std::function<curvature::NamedParameters()> parameters_;
-  std::vector<at::Tensor> before_;  // of the step that this window began before
+  std::vector<at::Tensor> before_;  // flat, of the step that this window began before
   double last_ = 0;                 // what the last window found; 0: nothing yet
 };
 

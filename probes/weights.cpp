@@ -17,12 +17,22 @@ namespace {
 
 namespace id = store::id;
 
+/// Whether its memory is still there: weights that are sharded (FSDP) are whole in a pass alone,
+/// and their storage is emptied afterwards.
+bool is_there(const at::Tensor& matrix) {
+  if (!matrix.defined()) return false;
+  const auto last = matrix.storage_offset() + (matrix.size(0) - 1) * matrix.stride(0) +
+                    (matrix.size(1) - 1) * matrix.stride(1);
+  return matrix.storage().nbytes() >
+         static_cast<std::size_t>(last) * static_cast<std::size_t>(matrix.element_size());
+}
+
 void add_norm(store::Snapshot& out,
               const std::string& layer,
               const std::string& norm,
               const std::string& stable_rank,
               const at::Tensor& matrix) {
-  if (!matrix.defined()) return;
+  if (!is_there(matrix)) return;
   const auto found = tensor::spectral_norm(matrix);
   const auto finish = [&] {
     auto& scalar = out.scalars.back();
@@ -54,6 +64,14 @@ void Weights::observe(const session::StepView& view) {
 }
 
 void Weights::emit(store::Snapshot& out) {
+  for (const auto& [name, layer] : layers_) {
+    const bool gone = (layer.down.defined() && !is_there(layer.down)) ||
+                      (layer.gate.defined() && !is_there(layer.gate)) ||
+                      (layer.up.defined() && !is_there(layer.up));
+    if (!gone || std::exchange(sharded_reported_, true)) continue;
+    out.events.push_back(
+        {"note", fmt::format("weights that are whole in a pass alone are not measured: {}", name)});
+  }
   emit_layers(layers_, failures_, name(), out, write);
 }
 
@@ -61,7 +79,7 @@ void Weights::write(const std::string& name, const Layer& layer, store::Snapshot
   add_norm(out, name, id::kDownNorm, id::kDownStableRank, layer.down);
   add_norm(out, name, id::kGateNorm, id::kGateStableRank, layer.gate);
   add_norm(out, name, id::kUpNorm, id::kUpStableRank, layer.up);
-  if (!layer.gate.defined() || !layer.up.defined()) return;
+  if (!is_there(layer.gate) || !is_there(layer.up)) return;
   const auto found = tensor::alignment(layer.gate, layer.up);
   add_scalar(out, id::kAlignment, name, found.median);
   add_scalar(out, id::kLargestAlignment, name, found.largest);

@@ -11,8 +11,9 @@ namespace kappascope::probes {
 
 /// Norms and stable ranks of W_d, W_gate and W_up of every tapped layer, and how far the channels
 /// of the last two are aligned (tensor/weights.h), as the window's last pass had them: weight/* per
-/// layer, as far as the front end gives the weights. Cost: some forty products of each matrix with
-/// a vector.
+/// layer, as far as the front end gives the weights and they are still whole when the window ends
+/// (sharded ones are not, of which the first window tells). Cost: some forty products of each
+/// matrix with a vector.
 class Weights final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "weights"; }
@@ -34,6 +35,7 @@ class Weights final : public session::Probe {
 
   std::map<std::string, Layer> layers_;
   session::Failures failures_;  // of this window
+  bool sharded_reported_ = false;
 };
 
 }  // namespace kappascope::probes

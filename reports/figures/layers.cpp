@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "reports/figures/builders.h"
@@ -122,6 +123,9 @@ Figure layer_profile(const std::vector<Arm>& arms) {
   AllDrawn every;
   for (const auto& shown : all) every.insert(every.end(), shown.drawn.begin(), shown.drawn.end());
   const auto layers = layers_with(arms, every);
+  constexpr std::size_t kFew = 12;
+  for (std::size_t place = 1; place <= layers.size() && layers.size() <= kFew; ++place)
+    figure.x.ticks.push_back({static_cast<double>(place), std::to_string(place)});
   for (const auto& [panel, drawn] : all) {
     bool is_open = false;
     for (std::size_t a = 0; a < arms.size(); ++a) {

@@ -25,7 +25,7 @@ double norm_of(const at::Tensor& v) {
 
 /// n signs, 64 of one draw.
 at::Tensor signs(linalg::Random& random, int64_t n) {
-  const auto out = torch::empty({n}, torch::kFloat);
+  auto out = torch::empty({n}, torch::kFloat);
   auto* values = out.mutable_data_ptr<float>();
   std::uint64_t bits = 0;
   for (int64_t i = 0; i < n; ++i) {

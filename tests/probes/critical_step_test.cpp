@@ -82,10 +82,31 @@ TEST_CASE("a step uphill is not resolved") {
   CHECK(*critical->lower == 0);
 }
 
-TEST_CASE("a restored probe begins with its next window") {
-  Descent descent;
-  descent.probe.observe({.step = 0});
-  descent.update(0.1);
-  testing::carry_over(descent.probe, descent.probe);
-  CHECK(descent.emitted().scalars.empty());
+TEST_CASE("a restored probe of steps gives the same bits") {
+  Descent whole, stopped;
+  for (const double rate : {0.1, 0.5}) {
+    for (auto* descent : {&whole, &stopped}) {
+      descent->probe.observe({.step = 0});
+      descent->update(rate);
+    }
+    probes::CriticalStep restored([&] { return 0.5 * stopped.x.square().sum(); },
+                                  [&] {
+                                    return curvature::NamedParameters{{"x", stopped.x}};
+                                  });
+    testing::carry_over(stopped.probe, restored);
+    testing::carry_over(restored, stopped.probe);
+    const auto want = whole.emitted(), got = stopped.emitted();
+    CHECK(value(got, "step/critical") == value(want, "step/critical"));
+    CHECK(*testing::find(got, "step/critical")->n == *testing::find(want, "step/critical")->n);
+  }
+  // Of another model: the window is left out.
+  probes::CriticalStep other([] { return torch::zeros({}); },
+                             [] {
+                               return curvature::NamedParameters{{"y", torch::zeros({7})}};
+                             });
+  whole.probe.observe({.step = 9});
+  testing::carry_over(whole.probe, other);
+  store::Snapshot out;
+  other.emit(out);
+  CHECK(out.scalars.empty());
 }

@@ -65,6 +65,25 @@ TEST_CASE("what a front end does not give is not measured") {
   CHECK(testing::find(out, "weight/alignment") == nullptr);
 }
 
+TEST_CASE("weights whose memory was taken away after the pass are left out") {
+  torch::manual_seed(5);
+  probes::Weights probe;
+  auto view = testing::view_of(torch::randn({5, 12}));
+  view.weight = torch::randn({3, 12});
+  view.gate = torch::randn({12, 3});
+  view.up = torch::randn({12, 3});
+  testing::observe(probe, view);
+  view.weight.storage().unsafeGetStorageImpl()->reset();
+  view.gate.storage().unsafeGetStorageImpl()->reset();
+  const auto out = emitted(probe);
+  CHECK(testing::find(out, "weight/down_norm") == nullptr);
+  CHECK(testing::find(out, "weight/gate_norm") == nullptr);
+  CHECK(testing::find(out, "weight/alignment") == nullptr);
+  CHECK(testing::find(out, "weight/up_norm") != nullptr);
+  REQUIRE(out.events.size() == 1);
+  CHECK(out.events[0].message == "weights that are whole in a pass alone are not measured: layer");
+}
+
 TEST_CASE("of several processes one that holds a layer measures it") {
   torch::manual_seed(3);
   const auto gate = torch::randn({12, 6}), up = torch::randn({12, 6});

@@ -28,6 +28,7 @@ def _matrix_of(module: nn.Module) -> Tensor | None:
     whole = (
         isinstance(weight, Tensor)
         and not hasattr(weight, "device_mesh")
+        and not hasattr(weight, "ds_id")  # DeepSpeed's, which would stay whole as long as it is held
         and weight.shape == (module.out_features, module.in_features)
         and weight.is_floating_point()
         and type(weight) in (Tensor, nn.Parameter)
