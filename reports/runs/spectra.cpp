@@ -35,6 +35,12 @@ bool was_asked(const Arm& arm, const std::string& name) {
   return point && !(point->scalar.status == store::Status::kNotAsked);
 }
 
+/// A count that was stored as a number; 0 where it cannot be one.
+std::int64_t count_of(double value) {
+  constexpr double kWhole = 0x1p53;  // doubles count as far
+  return value >= 0 && value <= kWhole ? static_cast<std::int64_t>(value) : 0;
+}
+
 }  // namespace
 
 std::string StoredSpectrum::title() const {
@@ -105,8 +111,8 @@ std::vector<StoredSpectrum> stored_spectra(const std::vector<Arm>& arms) {
       }
       const auto status = arms[a].newest(one.key(part::kStatus));
       one.status = !status ? store::Status::kNotRecorded : status->scalar.status;
-      one.checkpoint = static_cast<std::int64_t>(number(arms[a], one.key(part::kCheckpoint)));
-      one.top = static_cast<std::size_t>(number(arms[a], one.key(part::kTop)));
+      one.checkpoint = count_of(number(arms[a], one.key(part::kCheckpoint)));
+      one.top = static_cast<std::size_t>(count_of(number(arms[a], one.key(part::kTop))));
       one.has_largest = was_asked(arms[a], one.key(part::kLambda));
       one.has_smallest = was_asked(arms[a], one.key(part::kLambdaMin));
       one.tolerance = number(arms[a], one.key(part::kTolerance));
