@@ -2,7 +2,10 @@
 // What a window of each layer probe costs for one layer, beside what it is presumed to cost before
 // one was timed. A table in Markdown:
 //
-//   layer_probes [PROBE...]        at widths 512, 3,072 and 14,336 (d_model a quarter), 4 x 2,048 tokens
+//   layer_probes [PROBE...]        at widths 512, 3,072 and 14,336 (d_model a quarter), 4 x 2,048
+//   tokens
+#include "kappascope/store/schema/layer_probes.h"
+
 #include <fmt/format.h>
 #include <torch/torch.h>
 
@@ -12,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "kappascope/store/schema/layer_probes.h"
 #include "probes/layer_probes.h"
 
 using namespace kappascope;
@@ -68,7 +70,8 @@ int main(int argc, char** argv) {
       });
       store::Snapshot out;
       const double emitting = seconds_of([&] { probe->emit(out); });
-      fmt::print("| {} | {} | {:.3g} | {:.3g} | {:.3g} |\n", name, d, observing, emitting, presumed);
+      fmt::print(
+          "| {} | {} | {:.3g} | {:.3g} | {:.3g} |\n", name, d, observing, emitting, presumed);
       std::fflush(stdout);
     }
   }
