@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much longer a step could be: the loss along an optimiser's own update, by forward passes."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,9 @@ class CriticalStep(Shown):
         """2 / critical_rate: along an update u of a quadratic loss uᵀHu / gᵀu, for gradient descent
         gᵀHg / gᵀg; at most the largest eigenvalue of P^(-1/2) H P^(-1/2) for u = P⁻¹ g."""
         rate = self.critical_rate
-        return None if rate is None else 2 / rate
+        if rate is None:
+            return None
+        return 2 / rate if rate else math.inf
 
     def table(self) -> list[dict[str, Any]]:
         return [{"multiple of the step": s, "loss": loss} for s, loss in self.points]

@@ -54,6 +54,12 @@ class Answers(unittest.TestCase):
                 self.assertLess(2 / want, found.upper * rate)
                 self.assertLessEqual(found.evaluations, 8)
 
+    def test_a_rate_of_zero_has_no_finite_sharpness(self) -> None:
+        model = Quadratic()
+        before = stepped(model, model.loss, SGD(model.parameters(), lr=0.1))
+        found = kappascope.critical_step(model.loss, model, before, rate=0.0)
+        self.assertEqual(found.sharpness, math.inf)
+
     def test_six_evaluations_are_enough_near_the_step(self) -> None:
         model = Quadratic()
         g = model.matrix @ model.x.detach()
