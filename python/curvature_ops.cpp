@@ -38,6 +38,11 @@ class PythonCurvature final : public torch::CustomClassHolder {
                                  .group = {}})) {}
 
   at::Tensor apply(const at::Tensor& v) const { return operator_->apply(v); }
+  /// Of a Hessian; undefined becomes None.
+  std::optional<at::Tensor> gradient() const {
+    const auto found = operator_->gradient();
+    return found.defined() ? std::optional(found.clone()) : std::nullopt;
+  }
   /// An empty vector in the type and on the device of the products.
   at::Tensor like() const { return at::empty({0}, operator_->vectors()); }
   /// How products are taken, and why not exactly; "": they are.
@@ -87,6 +92,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
                        std::string,
                        std::string>())
       .def("apply", &Curvature::apply)
+      .def("gradient", &Curvature::gradient)
       .def("like", &Curvature::like)
       .def("kind", &Curvature::kind)
       .def("noise", &Curvature::noise)

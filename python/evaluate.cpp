@@ -18,6 +18,13 @@ at::Tensor evaluate(std::int64_t source, std::int64_t batch) {
   return python.call(source, batch);
 }
 
+at::Tensor evaluate_on(std::int64_t source, const at::Tensor& outputs) {
+  static const auto python = c10::Dispatcher::singleton()
+                                 .findSchemaOrThrow("kappascope::evaluate_on", "")
+                                 .typed<at::Tensor(std::int64_t, const at::Tensor&)>();
+  return python.call(source, outputs);
+}
+
 curvature::NamedParameters named_parameters(std::int64_t source,
                                             const std::vector<std::string>& names) {
   static const auto python = c10::Dispatcher::singleton()

@@ -18,6 +18,9 @@ namespace kappascope {
 /// batch of that number (kappascope/_losses.py).
 at::Tensor evaluate(std::int64_t source, std::int64_t batch = 0);
 
+/// The loss on outputs [rows, classes] that Python keeps under that number.
+at::Tensor evaluate_on(std::int64_t source, const at::Tensor& outputs);
+
 /// The parameters that it is differentiated by, which have these names.
 curvature::NamedParameters named_parameters(std::int64_t source,
                                             const std::vector<std::string>& names);

@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "core/require.h"
 #include "curvature/sharded.h"
@@ -28,12 +29,20 @@ curvature::ProductKind product_named(const std::string& name) {
               name + "'");
 }
 
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 curvature::OutputLoss output_loss_named(const std::string& name) {
   if (name == "squared") return curvature::OutputLoss::kSquared;
   require(name == "cross_entropy",
           "the loss on the outputs must be cross_entropy or squared, got '{}'",
           name);
   return curvature::OutputLoss::kCrossEntropy;
+}
+
+curvature::LossFunction evaluated(const Given& given) {
+  return [value = given.value, source = given.source] { return value ? *value : evaluate(source); };
 }
 
 /// Of one evaluation (a LossFunction) or of batches, which have overloads of the same names.
@@ -95,10 +104,14 @@ std::unique_ptr<curvature::CurvatureOperator> make_operator(const Given& given,
   }
   // A given tensor is what it is: there is nothing to evaluate twice.
   options.check_determinism = !given.value;
-  const curvature::LossFunction loss = [value = given.value, source] {
-    return value ? *value : evaluate(source);
-  };
-  return operator_of(given, loss, parameters, options);
+  if (given.kind == "ggn" && is_number(given.output_loss)) {
+    const curvature::LossOfOutputs loss =
+        [number = std::stoll(given.output_loss)](const at::Tensor& outputs) {
+          return evaluate_on(number, outputs);
+        };
+    return curvature::gauss_newton(evaluated(given), loss, parameters, options);
+  }
+  return operator_of(given, evaluated(given), parameters, options);
 }
 
 std::unique_ptr<curvature::CurvatureOperator> sharded_hessian(

@@ -24,11 +24,12 @@ struct Given {
   at::TensorList parameters;
   const std::vector<std::string>& names;
   const std::string& kind;
-  const std::string& output_loss;  // of kind "ggn"
-  const std::string& product;      // a ProductKind's name
-  int64_t watcher = -1;            // whom Python tells of progress; -1: nobody
-  const std::string& group;        // of c10d: the processes that ask together; "": this alone
-  bool sharded = false;            // the parameters are sharded over them: shards() and gradient()
+  /// Of kind "ggn": its name, or the number under which Python keeps it.
+  const std::string& output_loss;
+  const std::string& product;  // a ProductKind's name
+  int64_t watcher = -1;        // whom Python tells of progress; -1: nobody
+  const std::string& group;    // of c10d: the processes that ask together; "": this alone
+  bool sharded = false;        // the parameters are sharded over them: shards() and gradient()
 };
 
 /// An option of that name as the library takes it. Throws Error where it does not fit.

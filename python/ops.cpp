@@ -276,6 +276,7 @@ TORCH_LIBRARY(kappascope, library) {
       "str status, Tensor points, int evaluations)",
       &kappascope::critical_step);
   library.def("evaluate(int source, int batch) -> Tensor");
+  library.def("evaluate_on(int source, Tensor outputs) -> Tensor");
   library.def("parameters(int source) -> Tensor[]");
   library.def("shards(int source) -> Tensor[]");
   library.def("gradient(int source) -> (Tensor loss, Tensor gradient)");

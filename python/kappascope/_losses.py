@@ -28,15 +28,18 @@ class Outputs:
     outputs: [..., classes], every leading entry a row, or a callable that gives them; the loss is
     the mean over rows of
     loss: "cross_entropy", -log softmax(outputs)[label], or "squared", ½ ‖outputs - target‖²
-    (neither matrix needs the labels).
+    (neither matrix needs the labels); or a callable that gives any other loss of the outputs, a
+    scalar: with ignored labels, weights, another reduction. Not with batches.
     """
 
     outputs: Tensor | Callable[..., Tensor]
-    loss: Literal["cross_entropy", "squared"] = "cross_entropy"
+    loss: Literal["cross_entropy", "squared"] | Callable[[Tensor], Tensor] = "cross_entropy"
 
     def __post_init__(self) -> None:
-        if self.loss not in OUTPUT_LOSSES:
-            raise ValueError(f"Outputs: loss must be one of {OUTPUT_LOSSES}, got {self.loss!r}")
+        if not callable(self.loss) and self.loss not in OUTPUT_LOSSES:
+            raise ValueError(
+                f"Outputs: loss must be one of {OUTPUT_LOSSES} or a callable, got {self.loss!r}"
+            )
 
 
 Loss: TypeAlias = Tensor | Callable[..., Tensor] | Outputs
@@ -51,6 +54,7 @@ class Source:
     number: int
     rows: list[int]
     output_loss: str
+    """Its name, or the number under which evaluate_on finds it."""
     evaluate: Callable[[int], Tensor] | None = None
     """Of the batch of that number; None where there is a value."""
 
@@ -77,6 +81,7 @@ class Answer:
 
 
 _asked: "weakref.WeakValueDictionary[int, Answer]" = weakref.WeakValueDictionary()
+_asked_on: "weakref.WeakValueDictionary[int, _LossOfOutputs]" = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 
 
@@ -89,12 +94,24 @@ def _evaluate(source: int, batch: int) -> Tensor:
             raise Raised(error) from None
 
 
+def _evaluate_on(source: int, outputs: Tensor) -> Tensor:
+    with torch.enable_grad():
+        try:
+            return _asked_on[source](outputs)
+        except RuntimeError as error:
+            raise Raised(error) from None
+
+
 def _parameters(source: int) -> list[Tensor]:
     return list(_asked[source].parameters())
 
 
 _implementation = torch.library.Library("kappascope", "IMPL")  # type: ignore[no-untyped-call]
-for _name, _function in (("evaluate", _evaluate), ("parameters", _parameters)):
+for _name, _function in (
+    ("evaluate", _evaluate),
+    ("evaluate_on", _evaluate_on),
+    ("parameters", _parameters),
+):
     _implementation.impl(  # type: ignore[no-untyped-call]
         _name, _function, "CompositeImplicitAutograd"
     )
@@ -110,11 +127,20 @@ def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[So
             f'operator "{operator}" cannot take {type(loss).__name__} as loss: "ggn", and no '
             'other, needs kappascope.Outputs(outputs, "cross_entropy")'
         )
-    output_loss = loss.loss if isinstance(loss, Outputs) else ""
+    output_loss, on_outputs = "", None
+    if isinstance(loss, Outputs) and callable(loss.loss):
+        if batches is not None:
+            raise ValueError("a loss that is a callable of the outputs takes no batches")
+        on_outputs = _LossOfOutputs(loss.loss)
+        output_loss = str(on_outputs.number)
+    elif isinstance(loss, Outputs):
+        output_loss = loss.loss
     given = loss.outputs if isinstance(loss, Outputs) else loss
     if isinstance(given, Tensor):
         if batches is not None:
             raise ValueError("batches need a loss that can be called with each: loss(batch)")
+        if on_outputs is not None:
+            on_outputs.shape = given.shape
         yield Source(_value(given, operator), -1, [], output_loss)
         return
     if not callable(given):
@@ -126,10 +152,28 @@ def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[So
         value = function() if stream is None else function(stream.batch(batch))
         if not isinstance(value, Tensor):
             raise ValueError(f"the loss must give a tensor, got a {type(value).__name__}")
+        if on_outputs is not None:
+            on_outputs.shape = value.shape
         return _value(value, operator)
 
     kept = Answer(answer)
     yield Source(None, kept.number, [] if stream is None else stream.rows(), output_loss, answer)
+
+
+class _LossOfOutputs:
+    """A user's loss of the outputs, as they were before they were made [rows, classes]."""
+
+    def __init__(self, loss: Callable[[Tensor], Tensor]) -> None:
+        self.number = next(_numbers)
+        self.shape = torch.Size()
+        self._loss = loss
+        _asked_on[self.number] = self
+
+    def __call__(self, outputs: Tensor) -> Tensor:
+        value = self._loss(outputs.reshape(self.shape))
+        if not isinstance(value, Tensor):
+            raise ValueError(f"the loss must give a tensor, got a {type(value).__name__}")
+        return value
 
 
 def _value(value: Tensor, operator: str) -> Tensor:

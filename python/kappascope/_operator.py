@@ -158,6 +158,20 @@ class Curvature:
         exact where n products are enough."""
         return Diagonal(*self._diagonal(max_products, seed))
 
+    def gradient(self) -> Tensor | None:
+        """[n] The loss's gradient, of a Hessian; None for other operators."""
+        found: Tensor | None = self._call(lambda: self._matrix.gradient())
+        return found
+
+    def along(self, v: Tensor) -> float:
+        """v^T C v / v^T v, the curvature along v [n]: one product, off by product_noise times C's
+        norm at most. NaN for v = 0."""
+        direction = torch.as_tensor(v).detach().to(self.device, self.dtype)
+        direction = direction / direction.abs().max()
+        product = self @ direction
+        squares = (direction * direction).sum(dtype=torch.float64)
+        return float((direction * product).sum(dtype=torch.float64) / squares)
+
     def to_scipy(self) -> Any:
         """The same as a scipy.sparse.linalg.LinearOperator, for its solvers and eigensolvers."""
         from scipy.sparse.linalg import LinearOperator  # type: ignore[import-untyped]

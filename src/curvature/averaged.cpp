@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 
 #include "core/notice.h"
@@ -13,7 +14,7 @@
 namespace kappascope::curvature {
 namespace {
 
-constexpr std::int64_t kMultiply = 1, kEnd = 0;
+constexpr std::int64_t kEnd = 0, kMultiply = 1, kGradient = 2;
 
 std::int64_t send_command(std::int64_t command, tensor::Group& group) {
   auto told = torch::full({1}, command, torch::kLong);
@@ -37,15 +38,15 @@ double agree(const CurvatureOperator& mine, tensor::Group& group) {
   return noises.max().item<double>();
 }
 
-/// The sum of all processes' products. One that fails is NaN, so that no process waits for it.
-at::Tensor sum_of_products(const CurvatureOperator& mine,
-                           const at::Tensor& v,
-                           tensor::Group& group,
-                           std::exception_ptr& failed) {
+/// The sum of a vector of each process. One that fails is NaN, so that no process waits for it.
+at::Tensor sum_over(const CurvatureOperator& mine,
+                    const std::function<at::Tensor()>& vector,
+                    tensor::Group& group,
+                    std::exception_ptr& failed) {
   auto sum = torch::full(
       {mine.size()}, std::numeric_limits<double>::quiet_NaN(), mine.vectors().device(torch::kCPU));
   try {
-    sum = mine.apply(v).cpu().contiguous();
+    sum = vector().cpu().contiguous();
   } catch (const std::exception&) {
     failed = std::current_exception();
   }
@@ -72,17 +73,26 @@ class Averaged final : public CurvatureOperator {
   [[nodiscard]] double product_noise() const override { return noise_; }
   [[nodiscard]] ProductKind product_kind() const override { return mine_.product_kind(); }
   [[nodiscard]] std::string product_reason() const override { return mine_.product_reason(); }
+  [[nodiscard]] at::Tensor gradient() const override {
+    if (!mine_.gradient().defined()) return {};
+    send_command(kGradient, group_);
+    return mean([this] { return mine_.gradient().clone(); });
+  }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     send_command(kMultiply, group_);
     auto sent = v.to(mine_.vectors()).cpu().contiguous();
     group_.broadcast(sent);
+    return mean([&] { return mine_.apply(v); });
+  }
+
+ private:
+  [[nodiscard]] at::Tensor mean(const std::function<at::Tensor()>& vector) const {
     std::exception_ptr failed;
-    const auto sum = sum_of_products(mine_, v, group_, failed);
+    const auto sum = sum_over(mine_, vector, group_, failed);
     if (failed) std::rethrow_exception(failed);
     return (sum / group_.size()).to(mine_.vectors());
   }
 
- private:
   const CurvatureOperator& mine_;
   tensor::Group& group_;
   double noise_;
@@ -96,11 +106,18 @@ std::unique_ptr<CurvatureOperator> averaged(const CurvatureOperator& mine, tenso
 
 void serve(const CurvatureOperator& mine, tensor::Group& group) {
   agree(mine, group);
-  while (send_command(kEnd, group) == kMultiply) {
-    auto v = torch::empty({mine.size()}, mine.vectors().device(torch::kCPU));
-    group.broadcast(v);
+  for (auto command = send_command(kEnd, group); command != kEnd;
+       command = send_command(kEnd, group)) {
     std::exception_ptr failed;
-    static_cast<void>(sum_of_products(mine, v, group, failed));
+    if (command == kGradient) {
+      static_cast<void>(sum_over(
+          mine, [&] { return mine.gradient().clone(); }, group, failed));
+    } else {
+      auto v = torch::empty({mine.size()}, mine.vectors().device(torch::kCPU));
+      group.broadcast(v);
+      static_cast<void>(sum_over(
+          mine, [&] { return mine.apply(v); }, group, failed));
+    }
     try {
       if (failed) std::rethrow_exception(failed);
     } catch (const std::exception& error) {

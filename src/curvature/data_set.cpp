@@ -119,6 +119,10 @@ class OverBatches : public CurvatureOperator {
     return batches_.back().op->product_kind();
   }
   [[nodiscard]] std::string product_reason() const override { return first().product_reason(); }
+  [[nodiscard]] at::Tensor gradient() const override {
+    if (!first().gradient().defined()) return {};
+    return sum([](const Operator& op) { return op.gradient(); }).to(vectors());
+  }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     return sum([&v](const Operator& op) { return op.apply(v); }).to(vectors());
   }
@@ -180,7 +184,7 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const Batches& outputs,
                                                 const DataSetOptions& options) {
   return std::make_unique<OverBatches<JtmjOperator>>(
       build_checked(outputs, options, [&](const LossFunction& batch, const OperatorOptions& each) {
-        return make_gauss_newton(batch, loss, parameters, each);
+        return make_gauss_newton(batch, output_hessian(loss), parameters, each);
       }));
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <torch/autograd.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <memory>
 #include <utility>
@@ -43,15 +45,38 @@ OutputMetric output_hessian(OutputLoss loss) {
   };
 }
 
+OutputMetric output_hessian(LossOfOutputs loss) {
+  // The same outputs come with every product where their graph is kept.
+  struct Kept {
+    at::Tensor outputs, at, slope;
+  };
+  const auto kept = std::make_shared<Kept>();
+  return [loss = std::move(loss), kept](const at::Tensor& push, const at::Tensor& outputs) {
+    const torch::AutoGradMode grad(true);
+    if (!kept->outputs.defined() || !kept->outputs.is_alias_of(outputs)) {
+      const auto at = outputs.detach().requires_grad_();
+      const auto value = loss(at);
+      require(value.defined() && value.numel() == 1, "the loss on the outputs must be a scalar");
+      require(value.requires_grad(), "the loss on the outputs does not depend on them");
+      *kept = {outputs, at, torch::autograd::grad({value.reshape({})}, {at}, {}, true, true)[0]};
+    }
+    const auto& slope = kept->slope;
+    // Of a loss that is linear in the outputs.
+    if (!slope.requires_grad()) return torch::zeros_like(push);
+    return torch::autograd::grad({slope}, {kept->at}, {push.to(slope.options())}, true)[0].to(
+        push.options());
+  };
+}
+
 std::unique_ptr<JtmjOperator> make_gauss_newton(const LossFunction& outputs,
-                                                OutputLoss loss,
+                                                OutputMetric metric,
                                                 const NamedParameters& parameters,
                                                 const OperatorOptions& options) {
   return std::make_unique<JtmjOperator>(
       with_dimensions(outputs, 2, "the Gauss-Newton matrix needs outputs of [rows, classes]"),
       "network's output",
       parameters,
-      output_hessian(loss),
+      std::move(metric),
       options);
 }
 
@@ -71,7 +96,14 @@ std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
                                                 OutputLoss loss,
                                                 const NamedParameters& parameters,
                                                 const OperatorOptions& options) {
-  return make_gauss_newton(outputs, loss, parameters, options);
+  return make_gauss_newton(outputs, output_hessian(loss), parameters, options);
+}
+
+std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
+                                                const LossOfOutputs& loss,
+                                                const NamedParameters& parameters,
+                                                const OperatorOptions& options) {
+  return make_gauss_newton(outputs, output_hessian(loss), parameters, options);
 }
 
 std::unique_ptr<CurvatureOperator> empirical_fisher(const LossFunction& losses,

@@ -34,15 +34,16 @@ class Hessian final : public ParameterOperator {
     detached.reserve(gradients.size());
     for (const auto& gradient : gradients)
       detached.push_back(gradient.defined() ? gradient.detach() : gradient);
-    auto slope = tensor::flatten(detached, parameters_).to(vectors());
-    settle([&] { return slope; }, [this] { return gradient(); });
+    slope_ = tensor::flatten(detached, parameters_).to(vectors());
+    settle([this] { return slope_; }, [this] { return evaluated_gradient(); });
     if (kind_ == ProductKind::kFiniteDifference) {
-      require_displaceable(value, slope);
-      difference_along(slope);
+      require_displaceable(value, slope_);
+      difference_along(slope_);
     }
     if (kind_ == ProductKind::kGraphKept) gradients_ = std::move(gradients);
   }
 
+  [[nodiscard]] at::Tensor gradient() const override { return slope_; }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     const Undisturbed undisturbed;
     const auto direction = v.detach().to(vectors());
@@ -76,7 +77,7 @@ class Hessian final : public ParameterOperator {
     return gradients;
   }
 
-  [[nodiscard]] at::Tensor gradient() const {
+  [[nodiscard]] at::Tensor evaluated_gradient() const {
     torch::AutoGradMode grad(true);
     const auto value = function_.elsewhere().reshape({});
     return pull_back({{value}, {torch::ones_like(value)}}, parameters_, /*keep_graph=*/false);
@@ -88,10 +89,11 @@ class Hessian final : public ParameterOperator {
         tensor::from_vector(linalg::Random(0).normal_vector(size_)).to(vectors())};
     if (slope.count_nonzero().item<int64_t>() > 0) directions.push_back(slope);
     difference_.emplace(
-        parameters_, [this] { return gradient(); }, roundoff_, directions);
+        parameters_, [this] { return evaluated_gradient(); }, roundoff_, directions);
     noise_ = difference_->noise();
   }
 
+  at::Tensor slope_;  // [size]
   std::vector<at::Tensor> gradients_;
   std::optional<CentralDifference> difference_;
 };

@@ -19,6 +19,7 @@ class Watched final : public CurvatureOperator {
   [[nodiscard]] ProductKind product_kind() const override { return op_.product_kind(); }
   [[nodiscard]] std::string product_reason() const override { return op_.product_reason(); }
   [[nodiscard]] tensor::Group* shared_with() const override { return op_.shared_with(); }
+  [[nodiscard]] at::Tensor gradient() const override { return op_.gradient(); }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     auto product = op_.apply(v);
     after_product_(++products_);

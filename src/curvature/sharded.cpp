@@ -45,15 +45,15 @@ class ShardedHessian final : public CurvatureOperator {
             "the gradient does not fit the shards");
     const double roundoff =
         gathered(std::max(roundoff_of(shards_), graph_roundoff({first.loss})), group_).maxCoeff();
-    const auto slope = first.gradient.to(vectors());
+    slope_ = first.gradient.to(vectors());
     if (options.check_determinism) compare(first, evaluate(), kProductRoundoffs * roundoff);
     require_response({.parameters = shards,
-                      .slope = slope,
+                      .slope = slope_,
                       .value = [this] { return gathered(value_of(evaluate()), group_).mean(); },
                       .value_roundoff = roundoff_of({first.loss}),
                       .roundoff = roundoff,
                       .group = group_});
-    difference_along(slope, roundoff);
+    difference_along(slope_, roundoff);
   }
 
   [[nodiscard]] int64_t size() const override { return size_; }
@@ -62,6 +62,7 @@ class ShardedHessian final : public CurvatureOperator {
   [[nodiscard]] ProductKind product_kind() const override { return ProductKind::kFiniteDifference; }
   [[nodiscard]] std::string product_reason() const override { return "sharded parameters"; }
   [[nodiscard]] tensor::Group* shared_with() const override { return group_; }
+  [[nodiscard]] at::Tensor gradient() const override { return slope_; }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     return difference_->along(v.detach().to(vectors())).to(vectors());
   }
@@ -120,6 +121,7 @@ class ShardedHessian final : public CurvatureOperator {
   tensor::Group* group_;
   std::vector<at::Tensor> shards_;
   int64_t size_ = 0;
+  at::Tensor slope_;  // [size]
   std::optional<CentralDifference> difference_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/require.h"
@@ -135,6 +136,27 @@ linalg::Density spectral_density(const BatchOperator& batch,
     if (!quadratures.back().finite) break;
   }
   return linalg::density_from(quadratures, size, noise, options);
+}
+
+double curvature_along(const CurvatureOperator& op, const at::Tensor& v) {
+  require(v.dim() == 1 && v.numel() == op.size(),
+          "a direction of {} parameters has {} numbers",
+          op.size(),
+          v.numel());
+  const torch::NoGradGuard no_grad;
+  auto* group = op.shared_with();
+  const auto dot = [&](const at::Tensor& a, const at::Tensor& b) {
+    return added_up((a * b).sum(torch::kDouble).item<double>(), group);
+  };
+  auto x = v.detach().to(op.vectors());
+  // Over its largest entry first, so that no square vanishes.
+  const double mine = x.numel() > 0 ? x.abs().max().item<double>() : 0;
+  const double largest = gathered(mine, group).maxCoeff();
+  if (largest == 0) return std::numeric_limits<double>::quiet_NaN();
+  x = x / largest;
+  x = x / std::sqrt(dot(x, x));
+  const double curvature = dot(x, op.apply(x));
+  return curvature / dot(x, x);
 }
 
 linalg::TraceEstimate trace(const CurvatureOperator& op, const linalg::TraceOptions& options) {

@@ -25,6 +25,7 @@ class Dense final : public curvature::CurvatureOperator {
   [[nodiscard]] int64_t size() const override { return matrix_.size(0); }
   [[nodiscard]] at::TensorOptions vectors() const override { return matrix_.options(); }
   [[nodiscard]] double product_noise() const override { return 1e-9 * static_cast<double>(size()); }
+  [[nodiscard]] at::Tensor gradient() const override { return matrix_[0]; }
   [[nodiscard]] at::Tensor apply(const at::Tensor& v) const override {
     if (products_++ == fails_at_) throw Error("no product");
     return matrix_.mv(v);
@@ -59,7 +60,7 @@ void together(int size,
 }  // namespace
 
 TEST_CASE("the curvature of a group is the mean of its processes'") {
-  at::Tensor product;
+  at::Tensor product, gradient;
   double noise = 0;
   const auto v = torch::linspace(-1, 2, 6, torch::kDouble);
   together(
@@ -68,10 +69,12 @@ TEST_CASE("the curvature of a group is the mean of its processes'") {
       [&](const auto& mean) {
         product = mean.apply(v);
         product = mean.apply(product);
+        gradient = mean.gradient();
         noise = mean.product_noise();
       });
   const auto mean = (symmetric(6, 0) + symmetric(6, 1) + symmetric(6, 2)) / 3;
   CHECK(torch::allclose(product, mean.mv(mean.mv(v)), 1e-14, 1e-14));
+  CHECK(torch::allclose(gradient, mean[0], 1e-14, 1e-14));
   CHECK(noise == Approx(6e-9));
 }
 

@@ -74,9 +74,12 @@ TEST_CASE("operators over batches of different sizes are those over all rows at 
     const auto kind = bytes > 0 ? ProductKind::kGraphKept : ProductKind::kRecomputed;
     const auto hessian = curvature::hessian(d.losses(), parameters, options);
     CHECK(hessian->product_kind() == kind);
-    check_same(*hessian, *curvature::hessian(loss, parameters));
+    const auto whole = curvature::hessian(loss, parameters);
+    check_same(*hessian, *whole);
+    CHECK(torch::allclose(hessian->gradient(), whole->gradient(), 1e-12, 1e-14));
     const auto newton = curvature::gauss_newton(d.outputs(), cross, parameters, options);
     CHECK(newton->product_kind() == kind);
+    CHECK_FALSE(newton->gradient().defined());
     check_same(*newton, *curvature::gauss_newton(outputs, cross, parameters));
     check_same(*curvature::empirical_fisher(d.by_row(), parameters, options),
                *curvature::empirical_fisher(losses, parameters));

@@ -153,6 +153,40 @@ TEST_CASE(
   CHECK(eigenvalues(gated).minCoeff() > -1e-12 * gated.norm());
 }
 
+TEST_CASE("Gauss-Newton takes any loss of the outputs, with its own labels and reduction") {
+  auto p = small_problem();
+  const auto parameters = curvature::select_parameters(*p.model);
+  const auto outputs = [&] { return p.model->forward(p.x); };
+  const auto matrix = [&](const auto& loss) {
+    return curvature::to_dense(
+        curvature::as_linear(*curvature::gauss_newton(outputs, loss, parameters)));
+  };
+  const auto cross = matrix(curvature::OutputLoss::kCrossEntropy);
+  namespace F = torch::nn::functional;
+  const curvature::LossOfOutputs sum = [&](const at::Tensor& z) {
+    return F::cross_entropy(z, p.labels, F::CrossEntropyFuncOptions().reduction(torch::kSum));
+  };
+  CHECK((matrix(sum) / 40 - cross).norm() < 1e-13 * cross.norm());
+  // Rows that are ignored count for nothing: those of the first half alone.
+  const curvature::LossOfOutputs half = [&](const at::Tensor& z) {
+    auto labels = p.labels.clone();
+    labels.narrow(0, 20, 20).fill_(-100);
+    return F::cross_entropy(z, labels);
+  };
+  const auto first = curvature::to_dense(curvature::as_linear(
+      *curvature::gauss_newton([&] { return p.model->forward(p.x.narrow(0, 0, 20)); },
+                               curvature::OutputLoss::kCrossEntropy,
+                               parameters)));
+  CHECK((matrix(half) - first).norm() < 1e-13 * first.norm());
+  // Linear in the outputs: nothing curves.
+  const curvature::LossOfOutputs linear = [](const at::Tensor& z) { return z.sum(); };
+  CHECK(matrix(linear).norm() == 0);
+  const curvature::LossOfOutputs rows = [](const at::Tensor& z) { return z.square(); };
+  CHECK_THROWS_WITH(matrix(rows), Contains("must be a scalar"));
+  const curvature::LossOfOutputs none = [](const at::Tensor&) { return torch::zeros({}); };
+  CHECK_THROWS_WITH(matrix(none), Contains("does not depend"));
+}
+
 TEST_CASE("the empirical Fisher and the gradients' covariance are those of the rows' gradients") {
   auto p = small_problem();
   const auto parameters = curvature::select_parameters(*p.model);
@@ -242,6 +276,21 @@ TEST_CASE("losses that have no curvature are refused with the reason") {
   const auto other = torch::ones({2}, torch::requires_grad().dtype(torch::kDouble));
   CHECK_THROWS_WITH(curvature::hessian([&] { return cross_entropy(p); }, {{"other", other}}),
                     Contains("does not depend"));
+}
+
+TEST_CASE("the Hessian has the gradient of its loss, also where nothing is kept") {
+  auto p = small_problem();
+  const auto parameters = curvature::select_parameters(*p.model);
+  const auto wanted = gradient(p, parameters);
+  for (const auto kind : {curvature::ProductKind::kGraphKept,
+                          curvature::ProductKind::kRecomputed,
+                          curvature::ProductKind::kFiniteDifference}) {
+    curvature::OperatorOptions options;
+    options.product = kind;
+    const auto op = curvature::hessian([&] { return cross_entropy(p); }, parameters, options);
+    CHECK(torch::allclose(op->gradient(), wanted, 1e-12, 1e-14));
+    CHECK(torch::equal(curvature::watched(*op, [](int) {})->gradient(), op->gradient()));
+  }
 }
 
 TEST_CASE("a loss linear in its parameters has the zero Hessian") {

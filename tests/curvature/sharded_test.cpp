@@ -38,12 +38,16 @@ at::Tensor loss_of(const at::Tensor& theta, int rank) {
   return torch::softplus(rows_of(rank).matmul(theta)).square().mean();
 }
 
+at::Tensor whole_gradient(const at::Tensor& theta) {
+  at::Tensor mean = torch::zeros({}, torch::kDouble);
+  for (int rank = 0; rank < kProcesses; ++rank) mean = mean + loss_of(theta, rank) / kProcesses;
+  return torch::autograd::grad({mean}, {theta}, {}, true, true)[0];
+}
+
 /// The exact Hessian of the mean of the processes' losses.
 at::Tensor whole_hessian() {
   const auto theta = start_values().requires_grad_();
-  at::Tensor mean = torch::zeros({}, torch::kDouble);
-  for (int rank = 0; rank < kProcesses; ++rank) mean = mean + loss_of(theta, rank) / kProcesses;
-  const auto gradient = torch::autograd::grad({mean}, {theta}, {}, true, true)[0];
+  const auto gradient = whole_gradient(theta);
   std::vector<at::Tensor> rows;
   for (int64_t i = 0; i < kSize; ++i)
     rows.push_back(torch::autograd::grad({gradient[i]}, {theta}, {}, true)[0]);
@@ -125,7 +129,7 @@ TEST_CASE("eigenpairs, density and trace of shards are those of the whole, in ev
   const auto exact = whole_hessian();
   const auto values = at::linalg_eigvalsh(exact).flip(0);
   std::vector<at::Tensor> found(kProcesses), vectors(kProcesses);
-  std::vector<double> traces(kProcesses), density_traces(kProcesses);
+  std::vector<double> traces(kProcesses), density_traces(kProcesses), along(kProcesses);
   testing::in_threads(kProcesses, [&](const auto& group) {
     Process process(*group);
     const auto op = process.hessian();
@@ -145,6 +149,7 @@ TEST_CASE("eigenpairs, density and trace of shards are those of the whole, in ev
     linalg::DensityOptions density;
     density.steps = kSize;
     density_traces[rank] = curvature::spectral_density(*op, density).trace;
+    along[rank] = curvature::curvature_along(*op, op->gradient());
   });
   const double scale = values[0].item<double>();
   CHECK((found[0] - values.narrow(0, 0, 3)).abs().max().item<double>() <= 1e-6 * scale);
@@ -156,6 +161,10 @@ TEST_CASE("eigenpairs, density and trace of shards are those of the whole, in ev
         1e-6 * scale);
   CHECK(traces[0] == Approx(exact.trace().item<double>()).epsilon(1e-6));
   CHECK(traces[2] == traces[0]);
+  const auto slope = whole_gradient(start_values().requires_grad_()).detach();
+  CHECK(along[0] ==
+        Approx((slope.dot(exact.mv(slope)) / slope.dot(slope)).item<double>()).epsilon(1e-6));
+  CHECK(along[1] == along[0]);
   CHECK(std::isfinite(density_traces[0]));
   CHECK(density_traces[1] == density_traces[0]);
 }

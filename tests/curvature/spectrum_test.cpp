@@ -244,6 +244,20 @@ TEST_CASE("a value lies within its bound also where the residual is below the no
   CHECK(linalg::ExtremeEigenvalues{}.bounds().size() == 0);
 }
 
+TEST_CASE("the curvature along a direction is its Rayleigh quotient, whatever its length") {
+  torch::manual_seed(8);
+  const auto matrix = with_spectrum(decaying(30, {5, -4}));
+  const auto v = torch::randn({30}, torch::kDouble);
+  const double exact = (v.dot(matrix.mv(v)) / v.dot(v)).item<double>();
+  const Dense op(matrix), single(matrix.to(torch::kFloat));
+  CHECK(curvature::curvature_along(op, v) == Approx(exact).epsilon(1e-12));
+  CHECK(curvature::curvature_along(op, 1e-200 * v) == Approx(exact).epsilon(1e-12));
+  CHECK(std::abs(curvature::curvature_along(single, v) - exact) <= 30 * 6e-8 * 5);
+  CHECK(std::isnan(curvature::curvature_along(op, torch::zeros({30}))));
+  CHECK_THROWS_WITH(curvature::curvature_along(op, torch::ones({3})),
+                    Catch::Contains("30 parameters"));
+}
+
 TEST_CASE("a start that is close saves products, and an invalid one is refused") {
   const Dense op(with_spectrum(decaying(400, {40, 39, 38})).to(torch::kFloat));
   linalg::LanczosOptions options;

@@ -50,6 +50,9 @@ class CurvatureOperator {
   virtual ~CurvatureOperator() = default;
   /// Number of parameters; of those that this process holds, where they are shared_with() others.
   [[nodiscard]] virtual int64_t size() const = 0;
+  /// The gradient of the loss, of a Hessian: [size], as the construction found it; undefined for
+  /// other operators.
+  [[nodiscard]] virtual at::Tensor gradient() const { return {}; }
   /// C v for v: [size], brought to the type and device of the result, which vectors() tells.
   [[nodiscard]] virtual at::Tensor apply(const at::Tensor& v) const = 0;
   /// Type and device of products: the parameters', but float32 for half precision.
@@ -82,11 +85,22 @@ enum class OutputLoss {
   kSquared,       ///< mean over rows of ½ ‖outputs - target‖²
 };
 
+/// Any other: a scalar of the outputs [rows, classes] that gauss_newton() evaluates, with a second
+/// derivative by them. Labels, masks, weights and the reduction are its own.
+using LossOfOutputs = std::function<at::Tensor(const at::Tensor& outputs)>;
+
 /// The Gauss-Newton matrix Jᵀ H J, exact: J v by two backward passes, H in closed form (Schraudolph
 /// 2002); with ProductKind::kFiniteDifference, J v is a difference of outputs. `outputs` evaluates
 /// the network's outputs [rows, classes]. Throws as hessian() does.
 std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
                                                 OutputLoss loss,
+                                                const NamedParameters& parameters,
+                                                const OperatorOptions& options = {});
+
+/// The same for any loss on the outputs, whose H is had by double backward at each product. Throws
+/// Error, at a product, where the loss is not a scalar or does not depend on the outputs.
+std::unique_ptr<CurvatureOperator> gauss_newton(const LossFunction& outputs,
+                                                const LossOfOutputs& loss,
                                                 const NamedParameters& parameters,
                                                 const OperatorOptions& options = {});
 

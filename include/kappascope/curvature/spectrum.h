@@ -34,6 +34,10 @@ Eigenpairs eigenpairs(const CurvatureOperator& op,
                       const linalg::LanczosOptions& options = {},
                       const at::Tensor& start = {});
 
+/// vᵀ C v / vᵀ v, the curvature along v [size], in double: one product. Off by at most
+/// product_noise() times C's norm. NaN for v = 0.
+double curvature_along(const CurvatureOperator& op, const at::Tensor& v);
+
 /// The spectral density as linalg::spectral_density estimates it, with the vectors there. `known`:
 /// pairs of the same operator, with their vectors. Memory: max_vectors of the parameters' size, of
 /// which the work vector is in double.

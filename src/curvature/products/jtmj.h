@@ -62,9 +62,10 @@ class JtmjOperator final : public ParameterOperator {
 OutputMetric centred_rows();
 OutputMetric divided_by_rows();
 OutputMetric output_hessian(OutputLoss loss);
+OutputMetric output_hessian(LossOfOutputs loss);
 
 std::unique_ptr<JtmjOperator> make_gauss_newton(const LossFunction& outputs,
-                                                OutputLoss loss,
+                                                OutputMetric metric,
                                                 const NamedParameters& parameters,
                                                 const OperatorOptions& options);
 std::unique_ptr<JtmjOperator> make_fisher(const LossFunction& losses,

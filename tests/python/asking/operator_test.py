@@ -2,6 +2,7 @@
 """Curvature as a matrix: products, systems, diagonals and SciPy against the dense matrix."""
 
 import gc
+import math
 import unittest
 import weakref
 
@@ -12,6 +13,7 @@ from kappascope import Outputs
 from models import Problem
 from scipy.sparse.linalg import eigsh, minres
 from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 
 class Products(unittest.TestCase):
@@ -66,6 +68,56 @@ class Products(unittest.TestCase):
         g = torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
         fisher = kappascope.curvature(self.problem.losses, model, operator="fisher")
         self.close(fisher @ self.v, g.T @ (g @ self.v) / len(x))
+
+    def test_gauss_newton_of_any_loss_of_the_outputs(self) -> None:
+        model, x = self.problem.model, self.problem.x
+        j = self.problem.jacobian()
+        target = torch.rand_like(model(x))
+        z = model(x).detach()
+        middle = torch.diag_embed(z.sigmoid() * (1 - z.sigmoid()))
+        bce = torch.einsum("rai,rab,rbj->ij", j, middle, j)
+
+        def loss(outputs: Tensor) -> Tensor:
+            return binary_cross_entropy_with_logits(outputs, target, reduction="sum")
+
+        for outputs in (Outputs(lambda: model(x), loss), Outputs(model(x), loss)):
+            self.close(kappascope.curvature(outputs, model, operator="ggn") @ self.v, bce @ self.v)
+
+        # The loss gets the outputs as the model gave them.
+        def stacked(outputs: Tensor) -> Tensor:
+            self.assertEqual(outputs.shape, (2, len(x) // 2, z.shape[1]))
+            return loss(outputs.flatten(0, 1))
+
+        split = Outputs(lambda: model(x).unflatten(0, (2, -1)), stacked)
+        self.close(kappascope.curvature(split, model, operator="ggn") @ self.v, bce @ self.v)
+        spectrum = kappascope.spectrum(Outputs(lambda: model(x), loss), model, operator="ggn", top=1)
+        self.assertAlmostEqual(
+            spectrum.eigenvalues[0].item(), torch.linalg.eigvalsh(bce)[-1].item(), places=6
+        )
+
+    def test_a_loss_of_the_outputs_that_fails_says_why(self) -> None:
+        model, x = self.problem.model, self.problem.x
+        with self.assertRaisesRegex(ValueError, "takes no batches"):
+            kappascope.curvature(
+                Outputs(model, lambda z: z.sum()), model, operator="ggn", batches=[x]
+            )
+        matrix = kappascope.curvature(Outputs(model(x), lambda z: z.square()), model, operator="ggn")
+        with self.assertRaisesRegex(kappascope.Error, "must be a scalar"):
+            matrix @ self.v
+
+    def test_the_gradient_and_the_curvature_along_it(self) -> None:
+        h = kappascope.hessian(self.problem.loss, self.problem.model)
+        gradients = torch.autograd.grad(self.problem.loss(), self.problem.model.parameters())
+        wanted = torch.cat([g.flatten() for g in gradients])
+        found = h.gradient()
+        assert found is not None
+        self.close(found, wanted)
+        along = (wanted @ self.dense @ wanted / (wanted @ wanted)).item()
+        self.assertAlmostEqual(h.along(found), along, places=9)
+        self.assertAlmostEqual(h.along(1e-200 * found), along, places=9)
+        self.assertTrue(math.isnan(h.along(0 * found)))
+        fisher = kappascope.curvature(self.problem.losses, self.problem.model, operator="fisher")
+        self.assertIsNone(fisher.gradient())
 
     def test_blocks_by_name(self) -> None:
         h = kappascope.hessian(self.problem.loss, self.problem.model, only="down.*")
