@@ -74,6 +74,16 @@ void run_guarded(store::Snapshot& out, const Device& device, const Work& work) {
   failures.report("hessian", out);
 }
 
+/// Where the optimiser scales nothing, the curvature that it sees is the plain one.
+void repeat_along(store::Snapshot& out) {
+  const auto plain =
+      std::ranges::find(out.scalars, id::kAlongGradient.name(), &store::Scalar::name);
+  if (plain == out.scalars.end()) return;
+  auto seen = *plain;
+  seen.name = id::kPreconditionedAlongGradient;
+  out.scalars.push_back(std::move(seen));
+}
+
 /// The number that process 0 has, so that all decide alike.
 double of_process_0(double number, tensor::Group* group) {
   if (group == nullptr) return number;
@@ -195,7 +205,8 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   const auto op = curvature::watched(hessian, [&](int products) {
     if (options_.on_product && !options_.on_product(products)) throw Stopped{products};
   });
-  const int wanted = options_.max_products + density_products(options_);
+  constexpr int kAlong = 2;  // the gradient, and the optimiser's step
+  const int wanted = options_.max_products + density_products(options_) + kAlong;
   int affordable = wanted;
   if (std::isfinite(seconds)) {
     const double set_up = now() - begin;
@@ -242,10 +253,21 @@ void HessianSpectrum::measure(const curvature::CurvatureOperator& hessian,
   start_ = pairs.vectors.defined() ? pairs.vectors.sum(0) : at::Tensor();
   add_spectrum(out, pairs.found, options_.top);
   add_scalar(out, id::kHessianProducts, "", pairs.found.products);
+  const auto pace_of = [&](int products) { return (now() - started) / std::max(1, products); };
   int left = std::max(0, affordable - pairs.found.products);
+  const auto gradient = op->gradient();
+  const bool has_time = now() - begin + pace_of(pairs.found.products) <= seconds;
+  if (left > 0 && has_time && gradient.defined()) {
+    add_along(out,
+              id::kAlongGradient,
+              curvature::curvature_along(*op, gradient),
+              pairs.found,
+              op->product_noise());
+    --left;
+  }
   left -= measure_preconditioned(*op, pairs.found, left, begin + seconds, out);
   int starts = options_.density ? options_.density_starts : 0;
-  const double pace = (now() - started) / std::max(1, pairs.found.products);
+  const double pace = pace_of(affordable - left);
   if (std::isfinite(seconds) && pace > 0) {
     left = static_cast<int>(
         std::clamp((seconds - (now() - begin)) / pace, 0.0, static_cast<double>(left)));
@@ -287,6 +309,7 @@ int HessianSpectrum::measure_preconditioned(const curvature::CurvatureOperator& 
   int products = 0;
   if (!seen->scale.defined()) {
     add_preconditioned(out, plain);
+    repeat_along(out);
   } else if (affordable < curvature::kScalingProducts + kFewestProducts) {
     out.events.push_back(
         {"hessian_budget",
@@ -307,6 +330,16 @@ int HessianSpectrum::measure_preconditioned(const curvature::CurvatureOperator& 
     const auto found = curvature::eigenpairs(*scaled, lanczos).found;
     add_preconditioned(out, found);
     products = curvature::kScalingProducts + found.products;
+    if (const auto gradient = op.gradient();
+        gradient.defined() && products < affordable && now() < end) {
+      const auto step = seen->scale.to(gradient.options()) * gradient;
+      add_along(out,
+                id::kPreconditionedAlongGradient,
+                curvature::curvature_along(*scaled, step),
+                found,
+                scaled->product_noise());
+      ++products;
+    }
   }
   add_scalar(out, id::kStabilityLimit, "", seen->limit);
   return products;

@@ -6,6 +6,7 @@
 
 #include "core/require.h"
 #include "kappascope/store/schema/layer_probes.h"
+#include "probes/attention.h"
 #include "probes/feature_moments.h"
 #include "probes/gradient_variance.h"
 #include "probes/intercept.h"
@@ -33,9 +34,10 @@ std::unique_ptr<session::Probe> make<FeatureMoments>(const ProbeOptions& options
   return std::make_unique<FeatureMoments>(moments, options.outputs);
 }
 
-constexpr std::array<Maker, 6> kMakers = {{{"learning", make<LearningTime>},
+constexpr std::array<Maker, 7> kMakers = {{{"learning", make<LearningTime>},
                                            {"magnitudes", make<Magnitudes>},
                                            {"weights", make<Weights>},
+                                           {"attention", make<Attention>},
                                            {"features", make<FeatureMoments>},
                                            {"intercept", make<Intercept>},
                                            {"gradient_variance", make<GradientVarianceProbe>}}};

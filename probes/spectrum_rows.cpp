@@ -39,6 +39,15 @@ void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found,
     add_eigenvalue(out, id::kHessianLambdaMin.at(i + 1), found, count - 1 - i);
 }
 
+void add_along(store::Snapshot& out,
+               const std::string& series,
+               double value,
+               const linalg::ExtremeEigenvalues& found,
+               double noise) {
+  const double error = noise * found.magnitude();
+  add_scalar(out, series, "", value, value - error, value + error);
+}
+
 void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& found) {
   if (found.eigenvalues.size() > 0) add_eigenvalue(out, id::kPreconditionedLambda, found, 0);
 }

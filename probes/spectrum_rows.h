@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "kappascope/linalg/density.h"
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/store/run.h"
@@ -11,6 +13,13 @@ namespace kappascope::probes {
 
 /// hessian/lambda_1.. and hessian/lambda_min_1.., `top` of each at most.
 void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top);
+/// A curvature along one direction of an operator whose eigenvalues were `found`: off by `noise`
+/// times its norm at most.
+void add_along(store::Snapshot& out,
+               const std::string& series,
+               double value,
+               const linalg::ExtremeEigenvalues& found,
+               double noise);
 /// hessian/preconditioned, where an eigenvalue was found.
 void add_preconditioned(store::Snapshot& out, const linalg::ExtremeEigenvalues& found);
 /// hessian/density, hessian/trace and what the density says near and below zero.

@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
 #include "tensor/weights.h"
@@ -48,6 +52,35 @@ void add_norm(store::Snapshot& out,
   finish();
 }
 
+void add_update(store::Snapshot& out,
+                const std::string& layer,
+                const std::string& series,
+                const tensor::WeightChanges& moved) {
+  if (moved.steps() == 0) return;
+  const auto found = moved.ratio();
+  if (std::isnan(found.lower)) {
+    add_scalar(out, series, layer, found.value);
+  } else {
+    add_scalar(out, series, layer, found.value, found.lower, found.upper);
+  }
+}
+
+/// The share of all their entries, over all steps, that an update left alone.
+void add_unchanged(store::Snapshot& out,
+                   const std::string& layer,
+                   std::span<const tensor::WeightChanges* const> matrices) {
+  std::vector<double> hits, of;
+  for (const auto* matrix : matrices) {
+    for (const double steps : matrix->unchanged()) {
+      hits.push_back(steps);
+      of.push_back(static_cast<double>(matrix->steps()));
+    }
+  }
+  if (hits.empty()) return;
+  const auto found = clustered_share(hits, of);
+  add_scalar(out, id::kUnchanged, layer, found.share, found.interval.lower, found.interval.upper);
+}
+
 /// "00000003 layer": of what a process holds.
 std::string held_by(int rank, const std::string& name) {
   return fmt::format("{:08} {}", rank, name);
@@ -58,9 +91,22 @@ std::string held_by(int rank, const std::string& name) {
 void Weights::observe(const session::StepView& view) {
   for (const auto& layer : *view.layers)
     observe_layer(layers_, failures_, layer.name, [&] {
-      if (layer.weight.defined() || layer.gate.defined() || layer.up.defined())
-        layers_.insert_or_assign(layer.name, Layer{layer.weight, layer.gate, layer.up});
+      if (!layer.weight.defined() && !layer.gate.defined() && !layer.up.defined()) return;
+      auto& held = layers_[layer.name];
+      held.down = layer.weight;
+      held.gate = layer.gate;
+      held.up = layer.up;
+      if (is_there(held.down)) held.down_moved.observe(view.step, held.down);
+      if (is_there(held.gate)) held.gate_moved.observe(view.step, held.gate);
+      if (is_there(held.up)) held.up_moved.observe(view.step, held.up);
     });
+}
+
+double Weights::presumed_memory(std::int64_t /*features*/,
+                                std::int64_t /*rows*/,
+                                int /*bytes*/) const {
+  constexpr double kMatrices = 3, kNumbers = 4 * sizeof(double);
+  return kMatrices * kNumbers * static_cast<double>(tensor::WeightChanges::kEntries);
 }
 
 void Weights::emit(store::Snapshot& out) {
@@ -79,6 +125,11 @@ void Weights::write(const std::string& name, const Layer& layer, store::Snapshot
   add_norm(out, name, id::kDownNorm, id::kDownStableRank, layer.down);
   add_norm(out, name, id::kGateNorm, id::kGateStableRank, layer.gate);
   add_norm(out, name, id::kUpNorm, id::kUpStableRank, layer.up);
+  add_update(out, name, id::kDownUpdate, layer.down_moved);
+  add_update(out, name, id::kGateUpdate, layer.gate_moved);
+  add_update(out, name, id::kUpUpdate, layer.up_moved);
+  const std::array matrices = {&layer.down_moved, &layer.gate_moved, &layer.up_moved};
+  add_unchanged(out, name, matrices);
   if (!is_there(layer.gate) || !is_there(layer.up)) return;
   const auto found = tensor::alignment(layer.gate, layer.up);
   add_scalar(out, id::kAlignment, name, found.median);
@@ -100,13 +151,26 @@ void Weights::emit_with(tensor::Group& group, double /*seconds*/, store::Snapsho
   emit(out);
 }
 
+// The next pass brings the weights.
 tensor::State Weights::state() const {
-  return {};  // the last pass of a window brings the weights
+  return layer_states(layers_, [](const Layer& layer) {
+    tensor::State inner;
+    inner.set("down", layer.down_moved.state());
+    inner.set("gate", layer.gate_moved.state());
+    inner.set("up", layer.up_moved.state());
+    return inner;
+  });
 }
 
-void Weights::load(const tensor::State& /*state*/) {
+void Weights::load(const tensor::State& state) {
   failures_ = {};
-  layers_.clear();
+  load_layers(state, layers_, [](const tensor::State& inner) {
+    Layer layer;
+    layer.down_moved.load(inner.inner("down"));
+    layer.gate_moved.load(inner.inner("gate"));
+    layer.up_moved.load(inner.inner("up"));
+    return layer;
+  });
 }
 
 }  // namespace kappascope::probes

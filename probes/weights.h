@@ -6,14 +6,15 @@
 
 #include "kappascope/session/probe.h"
 #include "session/failures.h"
+#include "tensor/weight_changes.h"
 
 namespace kappascope::probes {
 
 /// Norms and stable ranks of W_d, W_gate and W_up of every tapped layer, and how far the channels
-/// of the last two are aligned (tensor/weights.h), as the window's last pass had them: weight/* per
-/// layer, as far as the front end gives the weights and they are still whole when the window ends
-/// (sharded ones are not, of which the first window tells). Cost: some forty products of each
-/// matrix with a vector.
+/// of the last two are aligned (tensor/weights.h), as the window's last pass had them; and how far
+/// the window's updates moved them (tensor/weight_changes.h): weight/* per layer, as far as the
+/// front end gives the weights and they are still whole when the window ends (sharded ones are not,
+/// of which the first window tells). Cost: some forty products of each matrix with a vector.
 class Weights final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "weights"; }
@@ -21,6 +22,9 @@ class Weights final : public session::Probe {
   /// Half of what learning times take: benchmarks/layer_probes.cpp (0.28 of it for 3,072 features,
   /// 0.49 for 14,336).
   [[nodiscard]] double presumed_cost() const override { return 6e-8; }
+  [[nodiscard]] double presumed_memory(std::int64_t features,
+                                       std::int64_t rows,
+                                       int bytes) const override;
   void observe(const session::StepView& view) override;
   void emit(store::Snapshot& out) override;
   /// The weights are the same in every process.
@@ -31,6 +35,7 @@ class Weights final : public session::Probe {
  private:
   struct Layer {
     at::Tensor down{}, gate{}, up{};  // the model's own
+    tensor::WeightChanges down_moved{}, gate_moved{}, up_moved{};
   };
   static void write(const std::string& name, const Layer& layer, store::Snapshot& out);
 

@@ -167,10 +167,11 @@ class PythonSession final : public torch::CustomClassHolder {
     session_->load_steps(at);
   }
 
-  /// Whether the next step's features, and the gradients at the layers' outputs, are wanted.
-  std::tuple<bool, bool> needs() const {
+  /// Whether the next step's features, the gradients at the layers' outputs, and what enters the
+  /// softmax of attention are wanted.
+  std::tuple<bool, bool, bool> needs() const {
     const auto needs = session_ ? session_->needs() : session::Needs();
-    return {needs.features, needs.output_gradients};
+    return {needs.features, needs.output_gradients, needs.attention};
   }
   /// `weights`: W_d, or W_d, W_gate and W_up; none where they are not whole.
   int64_t forward(const std::string& layer,
@@ -197,6 +198,28 @@ class PythonSession final : public torch::CustomClassHolder {
   /// From a graph, which may outlive the session.
   void backward(int64_t number, const std::optional<at::Tensor>& gradient) {
     if (session_) session_->passes()->backward(number, gradient.value_or(at::Tensor()));
+  }
+  /// As they enter a fused kernel. Gives a number, or -1.
+  int64_t attend(const std::string& layer,
+                 const at::Tensor& queries,
+                 const at::Tensor& keys,
+                 const std::optional<at::Tensor>& mask,
+                 double scale,
+                 bool causal,
+                 bool in_graph) {
+    return session().passes()->attend(layer,
+                                      {.queries = queries,
+                                       .keys = keys,
+                                       .mask = mask.value_or(at::Tensor()),
+                                       .scale = scale,
+                                       .causal = causal},
+                                      in_graph);
+  }
+  int64_t attend_logits(const std::string& layer, const at::Tensor& logits, bool in_graph) {
+    return session().passes()->attend(layer, {.logits = logits}, in_graph);
+  }
+  void attended(int64_t number) {
+    if (session_) session_->passes()->attended(number);
   }
   /// Forgets the passes since the last step: no update came of them.
   void skip() { session().passes()->clear(); }
@@ -307,6 +330,9 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("needs", [](const c10::intrusive_ptr<Session>& self) { return self->needs(); })
       .def("forward", &Session::forward)
       .def("backward", &Session::backward)
+      .def("attend", &Session::attend)
+      .def("attend_logits", &Session::attend_logits)
+      .def("attended", &Session::attended)
       .def("skip", &Session::skip)
       .def("meets", [](const c10::intrusive_ptr<Session>& self) { return self->meets(); })
       .def("leave_group", &Session::leave_group)

@@ -36,9 +36,34 @@ void Passes::backward(std::int64_t number, const at::Tensor& gradient) {
   if (gradient.defined() && found->second.kept) found->second.gradient = gradient.detach();
 }
 
+std::int64_t Passes::attend(const std::string& layer,
+                            const tensor::Attention& input,
+                            bool in_graph) {
+  if (attention_passes_[layer] >= kAttentionPasses) return -1;
+  attentions_.push_back({{layer, tensor::sampled(input)}, !in_graph});
+  ++attention_passes_[layer];
+  return first_attention_ + static_cast<std::int64_t>(attentions_.size()) - 1;
+}
+
+void Passes::attended(std::int64_t number) {
+  const auto place = number - first_attention_;
+  if (place >= 0 && place < static_cast<std::int64_t>(attentions_.size()))
+    attentions_[static_cast<std::size_t>(place)].complete = true;
+}
+
+std::vector<AttentionView> Passes::attentions() const {
+  std::vector<AttentionView> views;
+  for (const auto& [view, complete] : attentions_)
+    if (complete) views.push_back(view);
+  return views;
+}
+
 void Passes::clear() {
   passes_.clear();
   layers_.clear();
+  first_attention_ += static_cast<std::int64_t>(attentions_.size());
+  attentions_.clear();
+  attention_passes_.clear();
 }
 
 std::int64_t Passes::Seen::rows() const {

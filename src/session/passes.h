@@ -40,8 +40,14 @@ class Passes {
   /// The backward pass came by; `gradient` of the loss at the layer's output, [..., d_model], or
   /// undefined where nobody asked for it. A pass of an earlier step is ignored.
   void backward(std::int64_t number, const at::Tensor& gradient);
+  /// Keeps a sample of a pass of an attention layer, and gives its number; of each layer the first
+  /// kAttentionPasses of a step, -1 for the others. `in_graph`: as Pass::in_graph, and attended()
+  /// is its backward(). Throws Error where the tensors do not fit.
+  std::int64_t attend(const std::string& layer, const tensor::Attention& input, bool in_graph);
+  void attended(std::int64_t number);
+  static constexpr int kAttentionPasses = 2;
   /// Nothing passed since the last step.
-  [[nodiscard]] bool empty() const { return passes_.empty(); }
+  [[nodiscard]] bool empty() const { return passes_.empty() && attentions_.empty(); }
   /// Forgets what passed since the last step.
   void clear();
   /// The loss of the step was multiplied by this before its backward passes.
@@ -49,6 +55,8 @@ class Passes {
   /// The step's views, gradients scaled back to one row; forgets them. `terms`: how many terms the
   /// step's loss is a mean over; 0: the rows that count.
   [[nodiscard]] std::vector<LayerView> take(LossReduction reduction, double terms = 0);
+  /// The step's attention; to be called before take(), which forgets it.
+  [[nodiscard]] std::vector<AttentionView> attentions() const;
 
  private:
   struct Seen {
@@ -65,7 +73,14 @@ class Passes {
     std::int64_t last = -1;            // the number of its last pass
     std::map<int, std::int64_t> rows;  // that are kept, by use
   };
+  struct Attended {
+    AttentionView view;
+    bool complete = false;
+  };
   std::int64_t limit_;
+  std::vector<Attended> attentions_;  // by their number less first_attention_
+  std::map<std::string, int> attention_passes_;
+  std::int64_t first_attention_ = 0;
   std::map<std::int64_t, Seen> passes_;  // by their number
   std::map<std::string, Layer> layers_;  // that passed in this step
   std::int64_t next_ = 0;

@@ -67,6 +67,7 @@ Needs ProbeSet::needs(std::int64_t step) const {
     if (!running.observes(step)) continue;
     needs.features |= running.probe().needs().features;
     needs.output_gradients |= running.probe().needs().output_gradients;
+    needs.attention |= running.probe().needs().attention;
   }
   return needs;
 }
@@ -87,13 +88,10 @@ void ProbeSet::close_windows() {
   for (auto& running : probes_) running.open({.open = false});
 }
 
-void ProbeSet::observe(std::int64_t step,
-                       const std::vector<LayerView>& layers,
-                       const Failures& failed) {
-  for (const auto& layer : layers) known_.add(layer.name, work_of(layer));
-  const StepView view{step, &layers};
+void ProbeSet::observe(const StepView& view, const Failures& failed) {
+  for (const auto& layer : *view.layers) known_.add(layer.name, work_of(layer));
   for (auto& running : probes_) {
-    if (!running.observes(step)) continue;
+    if (!running.observes(view.step)) continue;
     if (failed.empty()) {
       running.observe(view);
     } else {

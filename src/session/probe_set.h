@@ -37,9 +37,9 @@ class ProbeSet {
   void leave_group();
   void close_windows();
 
-  /// Shows the layers of a step to the probes that observe it; where they could not be collected,
+  /// Shows a step to the probes that observe it; where they could not be collected,
   /// `failed` says why.
-  void observe(std::int64_t step, const std::vector<LayerView>& layers, const Failures& failed);
+  void observe(const StepView& view, const Failures& failed);
   /// Ends the windows that end at this step and adds their results. Returns whether there were any.
   /// Collective. `record`: has the events of a process that writes no run.
   bool emit(const Progress& now, RunRecord& record, store::Snapshot& out);

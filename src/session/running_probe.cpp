@@ -190,6 +190,10 @@ void RunningProbe::observe(const StepView& view) {
     if (turn_) seen.layers = &turn;
     probe_->observe(seen);
     if (!seen.layers->empty()) tensor::wait_for(seen.layers->front().features.device());
+    if (probe_->needs().attention && view.attentions != nullptr && !view.attentions->empty()) {
+      const auto& input = view.attentions->front().input;
+      tensor::wait_for((input.logits.defined() ? input.logits : input.keys).device());
+    }
   });
 }
 

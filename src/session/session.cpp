@@ -145,7 +145,7 @@ bool Session::begin_step(double learning_rate, double terms) {
   observe(terms);
   const bool emitted = emit(snapshot, before);
   probing_ += monotonic_seconds() - begin;
-  if (emitted) record_costs(snapshot);
+  if (emitted) record_costs(step_ - first_step_ + 1, snapshot);
   report_failures(snapshot);
   waiting_.push_back({std::move(snapshot), emitted});
   ++step_;
@@ -190,10 +190,11 @@ void Session::complete_step(std::optional<double> loss, std::optional<double> gr
 
 void Session::observe(double terms) {
   std::vector<LayerView> layers;
+  const auto attentions = passes_->attentions();
   Failures failures;
   failures.attempt("", [&] { layers = passes_->take(options_.reduction, terms); });
   if (!failures.empty()) passes_->clear();
-  probes_->observe(step_, layers, failures);
+  probes_->observe({step_, &layers, &attentions}, failures);
 }
 
 bool Session::emit(store::Snapshot& snapshot, const Progress& progress) {
@@ -203,9 +204,14 @@ bool Session::emit(store::Snapshot& snapshot, const Progress& progress) {
   return emitted;
 }
 
-void Session::record_costs(store::Snapshot& out) const {
+void Session::record_costs(std::int64_t steps, store::Snapshot& out) {
   const double training = monotonic_seconds() - started_ - probing_;
   if (training <= 0) return;
+  if (steps > costs_at_.steps)
+    out.scalars.push_back(
+        number(store::id::kStepSeconds,
+               (training - costs_at_.training) / static_cast<double>(steps - costs_at_.steps)));
+  costs_at_ = {steps, training};
   probes_->add_costs(training, out);
   store::Scalar total;
   total.name = store::id::kCostTotal;
@@ -264,7 +270,7 @@ void Session::close(const std::string& state) {
   if (step_ > first_step_) {
     // The last window may lie far back: what probing cost is known at the end.
     store::Snapshot snapshot{.step = step_ - 1};
-    record_costs(snapshot);
+    record_costs(step_ - first_step_, snapshot);
     record_->add(std::move(snapshot));
   }
   record_->write_now();

@@ -43,6 +43,13 @@ TEST_CASE("the probe reports both ends of the spectrum with bounds, the density 
     CHECK(row->status == "converged");
     CHECK(*row->lower <= row->value);
   }
+  // Along the gradient D w = (-3, 0, 1, 2, 5, 9).
+  const double squares = 9 + 0 + 1 + 4 + 25 + 81, cubes = -27 + 0 + 1 + 8 + 125 + 729;
+  const auto* along = testing::find(out, "hessian/along_gradient");
+  REQUIRE(along != nullptr);
+  CHECK(along->value == Approx(cubes / squares).epsilon(1e-9));
+  CHECK(*along->lower < along->value);
+  CHECK(*along->upper - *along->lower < 1e-6);
   const auto* trace = testing::find(out, "hessian/trace");
   CHECK(std::abs(trace->value - 14) <= *trace->upper - *trace->lower);
   REQUIRE(out.arrays.size() == 1);
@@ -301,10 +308,15 @@ TEST_CASE("the probe reports what the optimiser sees, with its limit") {
   REQUIRE(testing::find(out, "hessian/preconditioned") != nullptr);
   CHECK(testing::find(out, "hessian/preconditioned")->value == Approx(9));
   CHECK(testing::find(out, "hessian/stability_limit")->value == 20);
+  CHECK(testing::value(out, "hessian/preconditioned_along_gradient") ==
+        testing::value(out, "hessian/along_gradient"));
   // 5 · 2² is the largest of d s².
   seen->scale = torch::tensor({1., 1., 1., 3., 2., 1.}, torch::kDouble);
   out = emitted();
   CHECK(testing::find(out, "hessian/preconditioned")->value == Approx(20));
+  // P⁻¹ g, as the optimiser measures it: D' = (-3, 0, 1, 18, 20, 9) along (-3, 0, 1, 6, 10, 9).
+  CHECK(testing::value(out, "hessian/preconditioned_along_gradient") ==
+        Approx((-27.0 + 1 + 18 * 36 + 20 * 100 + 729) / (9 + 1 + 36 + 100 + 81)).epsilon(1e-9));
   CHECK(*testing::find(out, "hessian/preconditioned")->upper >= 20 * (1 - 1e-9));
   CHECK(testing::find(out, "hessian/preconditioned")->status == "converged");
   // Within a budget that has no room for it there is none, and the run says so.

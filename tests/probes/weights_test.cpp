@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <cmath>
 #include <thread>
 
 #include "fixture.h"
@@ -82,6 +83,44 @@ TEST_CASE("weights whose memory was taken away after the pass are left out") {
   CHECK(testing::find(out, "weight/up_norm") != nullptr);
   REQUIRE(out.events.size() == 1);
   CHECK(out.events[0].message == "weights that are whole in a pass alone are not measured: layer");
+}
+
+TEST_CASE("the window's updates are told, and a restored probe goes on to the last bit") {
+  torch::manual_seed(6);
+  const auto gate = torch::randn({12, 6}), up = torch::randn({12, 6}), down = torch::randn({6, 12});
+  std::vector<store::Snapshot> outs;
+  for (const bool restored : {false, true}) {
+    probes::Weights first, second;
+    auto* probe = static_cast<probes::Weights*>(&first);
+    for (int step = 7; step < 10; ++step) {
+      auto view = view_of("layer", gate, up);
+      view.weight = down * (1 + 0.01 * (step - 7));
+      if (restored && step == 8) {
+        second.load(first.state());
+        probe = &second;
+      }
+      const std::vector<session::LayerView> layers = {view};
+      probe->observe({.step = step, .layers = &layers});
+    }
+    outs.push_back(emitted(*probe));
+  }
+  const double size = 1 + std::pow(1.01, 2);
+  CHECK(value(outs[0], "weight/down_update") == Approx(0.01 * std::sqrt(2 / size)).epsilon(1e-4));
+  CHECK(value(outs[0], "weight/gate_update") == 0);
+  // Two of three matrices, of as many entries, stood still.
+  CHECK(value(outs[0], "weight/unchanged") == Approx(2.0 / 3));
+  for (const auto& scalar : outs[0].scalars) {
+    INFO(scalar.name);
+    CHECK(value(outs[1], scalar.name) == scalar.value);
+  }
+  CHECK(outs[0].scalars.size() == outs[1].scalars.size());
+}
+
+TEST_CASE("a window of one step has no update to tell of") {
+  torch::manual_seed(7);
+  probes::Weights probe;
+  testing::observe(probe, view_of("layer", torch::randn({12, 6}), torch::randn({12, 6})));
+  CHECK(testing::find(emitted(probe), "weight/gate_update") == nullptr);
 }
 
 TEST_CASE("of several processes one that holds a layer measures it") {

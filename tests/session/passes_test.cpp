@@ -210,3 +210,32 @@ TEST_CASE("a pass takes as long among thousands of layers as among hundreds") {
   // A search of all passes would take 32 times as long; memory that is farther away, twice.
   CHECK(seconds(8000) < 8 * seconds(250));
 }
+
+TEST_CASE("attention is kept of the first passes of a step that a backward pass came by") {
+  Passes passes;
+  const auto logits = [](double value) {
+    return kappascope::tensor::Attention{.logits = torch::full({1, 2, 3, 3}, value)};
+  };
+  CHECK(passes.empty());
+  const auto first = passes.attend("a", logits(1), true),
+             second = passes.attend("a", logits(2), true);
+  CHECK(passes.attend("a", logits(3), true) == -1);
+  const auto other = passes.attend("b", logits(4), false);
+  CHECK(other == second + 1);
+  CHECK_FALSE(passes.empty());
+  passes.attended(second);
+  auto views = passes.attentions();
+  REQUIRE(views.size() == 2);  // the first was no pass of training
+  CHECK(views[0].name == "a");
+  CHECK(views[0].input.logits.max().item<double>() == 2);
+  CHECK(views[1].name == "b");
+  CHECK(passes.take(LossReduction::kMean).empty());
+  CHECK(passes.attentions().empty());
+  passes.attended(first);  // of an earlier step
+  const auto next = passes.attend("a", logits(5), true);
+  CHECK(next == other + 1);
+  passes.attended(next);
+  CHECK(passes.attentions().size() == 1);
+  CHECK_THROWS(passes.attend("c", {}, true));
+  CHECK(passes.attentions().size() == 1);
+}

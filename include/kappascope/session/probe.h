@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kappascope/store/run.h"
+#include "kappascope/tensor/attention.h"
 #include "kappascope/tensor/group.h"
 #include "kappascope/tensor/state.h"
 
@@ -18,6 +19,7 @@ namespace kappascope::session {
 struct Needs {
   bool features = false;          ///< phi of every tapped down-projection
   bool output_gradients = false;  ///< the loss's gradient at every down-projection's output
+  bool attention = false;         ///< what enters the softmax of every attention layer
 };
 
 /// One pass of one tapped down-projection in this step. All tensors are detached, on the model's
@@ -41,10 +43,17 @@ struct LayerView {
   int64_t rows_of_step = 0;  ///< that count, in all passes of this process, kept or not
 };
 
+/// One pass of one attention layer in this step.
+struct AttentionView {
+  std::string name;         ///< the module's dotted name
+  tensor::Attention input;  ///< of some of its sequences and queries
+};
+
 /// A step between the backward pass and the optimiser's update.
 struct StepView {
   int64_t step = 0;
   const std::vector<LayerView>* layers = nullptr;
+  const std::vector<AttentionView>* attentions = nullptr;  ///< null: the front end sees none
 };
 
 /// Turns steps into numbers. A probe never changes training (values, gradients, random state),

@@ -165,7 +165,8 @@ class Session {
   void report_failures(const store::Snapshot& snapshot) const;
   void observe(double terms);
   bool emit(store::Snapshot& snapshot, const Progress& progress);
-  void record_costs(store::Snapshot& out) const;
+  /// `steps`: taken in this process.
+  void record_costs(std::int64_t steps, store::Snapshot& out);
   void report_alarms() const;
 
   struct Waiting {
@@ -185,6 +186,10 @@ class Session {
   std::unique_ptr<AlarmsWatch> alarms_;
   std::vector<Alarm> raised_;
   double started_ = 0, probing_ = 0;
+  struct {
+    std::int64_t steps = 0;
+    double training = 0;  // seconds
+  } costs_at_;            // their last record
 };
 
 }  // namespace kappascope::session

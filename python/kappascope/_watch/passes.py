@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from . import compiled
+from .attention import Attentions
 from .hooks import LayerHook
 from .layers import Layer, is_frozen
 from .._library import Error, one_line
@@ -50,6 +51,10 @@ class Passes:
         self._layers = watched.layers
         self._named = {layer.name: layer for layer in watched.layers}
         self._products = Products(watched, self.are_seen, self._see_product)
+        self._attending = False
+        self._attentions: Attentions | None = None
+        if not watched.compiled:
+            self._attentions = Attentions(session, watched.model, self._is_attending, say)
         self._number = compiled.number_of(self)
         self._uncompiled: set[int] = set()
         """Layers whose hooks go outside of windows. A compiler has built in those of the others."""
@@ -57,18 +62,22 @@ class Passes:
         self._hook()
 
     def handles(self) -> list[Any]:
-        return [*self._hooks.values(), *self._products.handles]
+        attentions = [] if self._attentions is None else self._attentions.handles
+        return [*self._hooks.values(), *self._products.handles, *attentions]
 
-    def listen(self, features: bool, gradients: bool) -> None:
+    def listen(self, features: bool, gradients: bool, attention: bool = False) -> None:
         """What the passes of the next step are wanted for."""
-        self.want(features, gradients)
+        self.want(features, gradients, attention)
+        if self._attentions is not None:
+            self._attentions.listen(attention)
         if features:
             self._hook()
         else:
             for index in self._uncompiled & self._hooks.keys():
                 self._hooks.pop(index).remove()
 
-    def want(self, features: bool, gradients: bool) -> None:
+    def want(self, features: bool, gradients: bool, attention: bool = False) -> None:
+        self._attending = attention
         if features != self.features:
             compiled.want(self, features)
         self.features, self._gradients = features, gradients
@@ -91,6 +100,9 @@ class Passes:
 
     def are_seen(self) -> bool:
         return self.features and not self.paused and torch.is_grad_enabled()
+
+    def _is_attending(self) -> bool:
+        return self._attending and not self.paused and torch.is_grad_enabled()
 
     def see(self, index: int, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         layer = self._layers[index]

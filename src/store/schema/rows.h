@@ -17,6 +17,7 @@ struct Group {
   Emitter emitter{};
   Scope scope{};
   StatusSet statuses;
+  Provenance known{};
 };
 
 /// What one of them has of its own.

@@ -44,11 +44,33 @@ void add_training(std::vector<SeriesInfo>& out) {
        {id::kCostTotal, "share", "the same of all probing", kFindings | kStudy}},
       out);
   out[out.size() - 2].attribute = attribute::kBudget;
+  add(training,
+      {{id::kStepSeconds,
+        "s",
+        "a training step without the probes, on average since the row before",
+        kFindings}},
+      out);
 }
 
 void add_hessian(std::vector<SeriesInfo>& out) {
   constexpr const char* kCurvature = "of the loss";
-  add({Emitter::kHessian, Scope::kModel, kKrylov},
+  constexpr Provenance kEigenvalues{
+      .interval = "certified: residual and noise of products, 95 % over the random start",
+      .source = "Lanczos; Pearlmutter 1994; limits: Cohen et al. 2021 and 2022",
+      .checked = "a dense Hessian; Chebyshev task of edge-of-stability; closed forms",
+      .cost = "products: about 30 to 60 for five at each end"};
+  constexpr Provenance kDensity{
+      .interval = "95 %: spread of the start vectors, Student's t",
+      .source = "stochastic Lanczos quadrature: Ubaru, Chen and Saad 2017",
+      .checked = "dense spectra; the trace of a dense Hessian",
+      .cost = "60 products a start vector"};
+  constexpr Provenance kOneProduct{.interval = "bound: noise of a product times the norm",
+                                   .source = "Arora et al. 2022; Bai et al. 2025",
+                                   .checked = "a dense Hessian",
+                                   .cost = "one product"};
+  constexpr Provenance kExact{
+      .interval = "exact", .source = "Cohen et al. 2021 and 2022", .checked = "quadratic losses"};
+  add({Emitter::kHessian, Scope::kModel, kKrylov, kEigenvalues},
       {{id::kHessianLambda.of("K"),
         kCurvature,
         "k-th largest eigenvalue",
@@ -59,13 +81,25 @@ void add_hessian(std::vector<SeriesInfo>& out) {
         "largest eigenvalue of P^(-1/2) H P^(-1/2), P the optimiser's preconditioner",
         kFigure | kFindings}},
       out);
-  add({Emitter::kHessian, Scope::kModel, kNumber},
+  add({Emitter::kHessian, Scope::kModel, kNumber, kOneProduct},
+      {{id::kAlongGradient,
+        kCurvature,
+        "gᵀHg / gᵀg, the curvature along the gradient g of the same loss",
+        kFigure},
+       {id::kPreconditionedAlongGradient,
+        kCurvature,
+        "the same of P^(-1/2) H P^(-1/2) along P^(-1/2) g: what the optimiser meets along P⁻¹g",
+        kFigure}},
+      out);
+  add({Emitter::kHessian, Scope::kModel, kNumber, kExact},
       {{id::kStabilityLimit,
         kCurvature,
         "what that eigenvalue must stay below at the learning rate of the step",
         kFigure | kFindings},
-       {id::kHessianProducts, "products", "of the eigenvalues", 0, "cost of the eigenvalues"},
-       {id::kHessianTrace, kCurvature, "sum of all eigenvalues", kFindings},
+       {id::kHessianProducts, "products", "of the eigenvalues", 0, "cost of the eigenvalues"}},
+      out);
+  add({Emitter::kHessian, Scope::kModel, kNumber, kDensity},
+      {{id::kHessianTrace, kCurvature, "sum of all eigenvalues", kFindings},
        {id::kHessianNegativeMass,
         "share",
         "of the eigenvalues that are negative",
@@ -82,13 +116,18 @@ void add_hessian(std::vector<SeriesInfo>& out) {
                  .meaning = "[4, points]: grid, density, lower, upper",
                  .emitter = Emitter::kHessian,
                  .array = true,
-                 .read_by = kFigure});
+                 .read_by = kFigure,
+                 .known = kDensity});
 }
 
 void add_critical_step(std::vector<SeriesInfo>& out) {
   add({Emitter::kCriticalStep,
        Scope::kModel,
-       {Status::kResolved, Status::kNotResolvable, Status::kNonFinite}},
+       {Status::kResolved, Status::kNotResolvable, Status::kNonFinite},
+       {.interval = "bounds: losses that were evaluated",
+        .source = "arXiv 2601.16979",
+        .checked = "quadratic losses, whose crossing is known",
+        .cost = "4 to 8 forward passes"}},
       {{id::kCriticalStep,
         "steps",
         "multiple of the optimiser's last step at which the loss on a fixed batch is back where it "
@@ -108,7 +147,8 @@ void add(const Group& group, const std::vector<Own>& rows, std::vector<SeriesInf
                    .scope = group.scope,
                    .statuses = group.statuses,
                    .read_by = row.read_by,
-                   .why_only_stored = row.why_only_stored});
+                   .why_only_stored = row.why_only_stored,
+                   .known = group.known});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "core/markdown.h"
 #include "core/require.h"
 #include "store/rows/array_codec.h"
 #include "store/schema/rows.h"
@@ -36,7 +37,7 @@ std::string listed_name(std::string_view name) {
       return family.of("K");
   }
   if (id::kCost.contains(name) && name.size() > id::kCost.prefix().size() &&
-      !(id::kCostTotal == name)) {
+      !(id::kCostTotal == name) && !(id::kStepSeconds == name)) {
     return id::kCost.of("PROBE");
   }
   if (const auto found = parse_spectrum(name)) {
@@ -187,11 +188,29 @@ std::string schema_markdown() {
         info.name,
         info.unit,
         text_of(info.scope),
-        info.meaning,
+        markdown_cell(std::string(info.meaning)),
         info.array ? "array" : fmt::format("{}", fmt::join(texts_of(info.statuses), ", ")),
         info.attribute,
         emitter_of(info),
         readers_of(info));
+  }
+  return text;
+}
+
+std::string quantities_markdown() {
+  std::string text =
+      "| series | unit | what it is | interval | estimator | seen equal to | cost of a window |\n"
+      "|---|---|---|---|---|---|---|\n";
+  for (const auto& info : schema()) {
+    if (info.known.interval.empty()) continue;
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n",
+                        info.name,
+                        info.unit,
+                        markdown_cell(std::string(info.meaning)),
+                        info.known.interval,
+                        info.known.source,
+                        info.known.checked,
+                        info.known.cost);
   }
   return text;
 }

@@ -146,7 +146,14 @@ class InTrainer(unittest.TestCase):
             x = torch.cat(features[: 2 * PARTS]).flatten(0, 1).double().numpy()
             ends = np.linalg.eigvalsh(np.cov(x, rowvar=False, ddof=0))
             self.assertAlmostEqual(first.value[0].item() / (ends[-1] / ends[0]), 1, delta=1e-4)
+            window = torch.stack(features[: 2 * PARTS])
+            largest = run.series("magnitude/largest", first.layer)[0].value[0].item()
+            self.assertEqual(largest, window.abs().max().item())
         self.assertEqual(len(run.series("gradvar/measured")), 2)
+        for name in ("down", "gate", "up"):
+            moved = run.series(f"weight/{name}_update")
+            self.assertEqual(len(moved), 2)
+            self.assertTrue(all(0 < series.value[0].item() < 1 for series in moved))
 
     def test_snapshots_go_to_tensorboard(self) -> None:
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

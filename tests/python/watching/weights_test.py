@@ -50,6 +50,32 @@ class Measured(Attached):
             largest = self.value("run", "weight/alignment_largest", f"layers.{i}.down_proj")
             self.assertAlmostEqual(largest, cosines.abs().max().item(), 5)
 
+    def test_updates_are_those_of_the_optimiser(self) -> None:
+        model = Model()
+        layer: Any = model.layers[1]
+        held: dict[str, list[Tensor]] = {"down": [], "gate": [], "up": []}
+
+        def remember(*_: Any) -> None:
+            for word, weights in held.items():
+                weights.append(getattr(layer, f"{word}_proj").weight.detach().clone())
+
+        layer.register_forward_pre_hook(remember)
+        self.train("run", model=model, steps=6)
+        for word, weights in held.items():
+            before, after = (weight.double() for weight in weights[-2:])
+            found = self.found(f"weight/{word}_update", 1)
+            ratio = ((after - before).norm() / before.norm()).item()
+            self.assertAlmostEqual(found.value[-1].item() / ratio, 1, 12)
+            self.assertEqual(found.lower[-1].item(), found.upper[-1].item())
+        self.assertEqual(self.value("run", "weight/unchanged", "layers.1.down_proj"), 0)
+
+    def test_weights_in_half_precision_say_what_rounding_loses(self) -> None:
+        model = Model().to(torch.bfloat16)
+        self.train("run", model=model, lr=2e-4)
+        share = self.found("weight/unchanged", 0)
+        self.assertGreater(share.lower[-1].item(), 0.5)
+        self.assertGreater(self.value("run", "weight/down_update", "layers.0.down_proj"), 0)
+
     def test_sizes_are_those_of_the_features_that_passed(self) -> None:
         _, entered = self.train("run", lr=0.0)
         for layer in ("layers.0.down_proj", "layers.1.down_proj"):

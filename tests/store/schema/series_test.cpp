@@ -65,6 +65,19 @@ TEST_CASE("every row says what it is, what it may be and who reads it") {
   }
 }
 
+TEST_CASE("every number that a probe measures says how well it is known") {
+  for (const auto& info : schema()) {
+    const bool measured = info.emitter == Emitter::kLayerProbe ||
+                          info.emitter == Emitter::kHessian ||
+                          info.emitter == Emitter::kCriticalStep;
+    if (!measured) continue;
+    INFO(info.name);
+    CHECK_FALSE(info.known.interval.empty());
+    CHECK_FALSE(info.known.source.empty());
+    CHECK_FALSE(info.known.checked.empty());
+  }
+}
+
 TEST_CASE("a layer probe is listed once, by a name of its own, and says what it writes") {
   std::set<std::string_view> names;
   double parts = 0;
@@ -95,6 +108,7 @@ TEST_CASE("a series is found by its name or by its family") {
   CHECK(find_series("hessian/lambda_min_1")->name == "hessian/lambda_min_K");
   CHECK(find_series("cost/features")->name == "cost/PROBE");
   CHECK(find_series("cost/total")->name == "cost/total");
+  CHECK(find_series("cost/step_seconds")->name == "cost/step_seconds");
   CHECK(find_series("spectrum/ggn/a/b/top")->name == "spectrum/OPERATOR/BLOCK/top");
   CHECK(find_series("spectrum/ggn/*/eigenvalues", true) != nullptr);
   for (const auto* name : {"",
@@ -206,19 +220,25 @@ TEST_CASE("a status is one of a list, and says what its number may be used for")
   }
 }
 
-TEST_CASE("the table of series in the documentation is printed from the schema") {
-  const std::string begin = "<!-- series: printed from the schema, do not edit -->\n",
-                    end = "<!-- end of series -->\n";
-  std::string text = slurp(KAPPASCOPE_STORE_README);
-  const auto from = text.find(begin), to = text.find(end);
-  REQUIRE(from != std::string::npos);
-  REQUIRE(to != std::string::npos);
-  const auto start = from + begin.size();
-  const std::string approved = text.substr(start, to - start), found = schema_markdown();
-  if (const char* approve = std::getenv("KAPPASCOPE_APPROVE");
-      approve != nullptr && std::string(approve) == "1") {
-    std::ofstream(KAPPASCOPE_STORE_README) << text.replace(start, to - start, found);
+TEST_CASE("the tables of the documentation are printed from the schema") {
+  struct Page {
+    std::string file, found;
+  };
+  for (const auto& [file, found] : {Page{KAPPASCOPE_STORE_README, schema_markdown()},
+                                    Page{KAPPASCOPE_QUANTITIES, quantities_markdown()}}) {
+    const std::string begin = "<!-- series: printed from the schema, do not edit -->\n",
+                      end = "<!-- end of series -->\n";
+    std::string text = slurp(file);
+    const auto from = text.find(begin), to = text.find(end);
+    REQUIRE(from != std::string::npos);
+    REQUIRE(to != std::string::npos);
+    const auto start = from + begin.size();
+    const std::string approved = text.substr(start, to - start);
+    if (const char* approve = std::getenv("KAPPASCOPE_APPROVE");
+        approve != nullptr && std::string(approve) == "1") {
+      std::ofstream(file) << text.replace(start, to - start, found);
+    }
+    INFO("to accept the new table, run this test with KAPPASCOPE_APPROVE=1 and read the diff");
+    CHECK(found == approved);
   }
-  INFO("to accept the new table, run this test with KAPPASCOPE_APPROVE=1 and read the diff");
-  CHECK(found == approved);
 }

@@ -17,6 +17,7 @@ struct LayerProbe {
   std::string_view help;  ///< what it measures
   /// Of the time of all layer probes; 0: of what the others leave, by Probe::presumed_cost().
   double budget_part = 0;
+  std::string_view cost{};   ///< what a window computes
   bool by_default = true;    ///< whether it runs where nobody says
   bool of_the_bias = false;  ///< measures a post-gating bias, and nothing where there is none
   std::vector<SeriesInfo> series{};  ///< what it writes, in the order of the table
@@ -93,8 +94,17 @@ inline constexpr SeriesId kUpNorm{"weight/up_norm"};
 inline constexpr SeriesId kDownStableRank{"weight/down_stable_rank"};
 inline constexpr SeriesId kGateStableRank{"weight/gate_stable_rank"};
 inline constexpr SeriesId kUpStableRank{"weight/up_stable_rank"};
+inline constexpr SeriesId kDownUpdate{"weight/down_update"};
+inline constexpr SeriesId kGateUpdate{"weight/gate_update"};
+inline constexpr SeriesId kUpUpdate{"weight/up_update"};
+inline constexpr SeriesId kUnchanged{"weight/unchanged"};
 inline constexpr SeriesId kAlignment{"weight/alignment"};
 inline constexpr SeriesId kLargestAlignment{"weight/alignment_largest"};
+
+// attention
+inline constexpr SeriesId kLargestLogit{"attention/largest_logit"};
+inline constexpr SeriesId kAttentionEntropy{"attention/entropy"};
+inline constexpr SeriesId kLowestEntropy{"attention/lowest_entropy"};
 
 // intercept
 inline constexpr SeriesId kBiasCos{"bias/cos"};

@@ -38,6 +38,14 @@ enum Reader : std::uint8_t {
   kClaim = 16,    ///< `kappascope verify --run`
 };
 
+/// How well a number is known, and why it may be believed.
+struct Provenance {
+  std::string_view interval{};  ///< what the interval covers, or "exact: …"
+  std::string_view source{};    ///< the estimator's: a paper, a definition
+  std::string_view checked{};   ///< what it is seen equal to
+  std::string_view cost{};
+};
+
 /// One row of the schema.
 struct SeriesInfo {
   std::string name;  ///< "kappa/sigma"; of a family "hessian/lambda_K", "cost/PROBE",
@@ -51,6 +59,7 @@ struct SeriesInfo {
   bool array = false;             ///< of table `arrays`, `meaning` says the rows; else a scalar
   unsigned read_by = kStoreOnly;  ///< bits of Reader
   std::string_view why_only_stored{};  ///< where nobody reads it
+  Provenance known{};                  ///< of what probes measure
 };
 
 /// Everything that a run may hold beside "user/...", in the order of the table in
@@ -70,5 +79,7 @@ void require_in_schema(const Snapshot& snapshot);
 
 /// The table of src/store/README.md.
 std::string schema_markdown();
+/// The table of docs/QUANTITIES.md: what the probes measure, and how well it is known.
+std::string quantities_markdown();
 
 }  // namespace kappascope::store

@@ -86,6 +86,7 @@ inline constexpr SeriesId kLearningRate{"learning_rate"};
 inline constexpr SeriesId kGradientNorm{"gradient_norm"};
 inline constexpr SeriesId kMemoryTraining{"memory/training"};
 inline constexpr SeriesFamily kMemory{"memory/"};
+inline constexpr SeriesId kStepSeconds{"cost/step_seconds"};
 inline constexpr SeriesId kCostTotal{"cost/total"};
 inline constexpr SeriesFamily kCost{"cost/"};
 
@@ -93,6 +94,8 @@ inline constexpr SeriesId kCriticalStep{"step/critical"};
 inline constexpr SeriesFamily kHessianLambda{"hessian/lambda_"};
 inline constexpr SeriesFamily kHessianLambdaMin{"hessian/lambda_min_"};
 inline constexpr SeriesId kPreconditionedLambda{"hessian/preconditioned"};
+inline constexpr SeriesId kAlongGradient{"hessian/along_gradient"};
+inline constexpr SeriesId kPreconditionedAlongGradient{"hessian/preconditioned_along_gradient"};
 inline constexpr SeriesId kStabilityLimit{"hessian/stability_limit"};
 inline constexpr SeriesId kHessianProducts{"hessian/products"};
 inline constexpr SeriesId kHessianTrace{"hessian/trace"};
