@@ -207,7 +207,13 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   if (auto figure = mean_costs(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   for (auto* draw : {condition_numbers, intercept_absorption, hessian_eigenvalues, hessian_density})
     figures.push_back(draw(arms));
-  for (auto* draw : {magnitudes, alignment, layer_profile})
+  for (auto* draw : {magnitudes,
+                     alignment,
+                     updates,
+                     expert_load,
+                     attention_logits,
+                     attention_entropy,
+                     layer_profile})
     if (auto figure = draw(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   if (auto figure = critical_steps(arms); !figure.panels.empty())
     figures.push_back(std::move(figure));

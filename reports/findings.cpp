@@ -41,6 +41,9 @@ std::string in_words(const std::string& id) {
       {"massive_activations", "Massive activations"},
       {"alignment", "Aligned gates"},
       {"eight_bit", "What FP8 would lose"},
+      {"lost_updates", "Updates lost to rounding"},
+      {"attention_logits", "Large attention logits"},
+      {"expert_load", "Load of the experts"},
       {"unresolved", "Estimates that are not resolved"},
       {"broken_features", "Dead or constant features"},
       {"cost", "Cost of probing"}};
@@ -57,7 +60,7 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
     const char* topic;
     void (*find)(const std::vector<Arm>&, Findings&);
   };
-  static constexpr std::array<Part, 20> kParts = {{{"Trouble", find_trouble},
+  static constexpr std::array<Part, 23> kParts = {{{"Trouble", find_trouble},
                                                    {"Loss", find_loss},
                                                    {"Loss", find_spike_findings},
                                                    {"Alarms", find_alarms},
@@ -72,6 +75,9 @@ std::vector<Finding> find_findings(const std::vector<Arm>& arms) {
                                                    {"Features and weights", find_massive},
                                                    {"Features and weights", find_alignment},
                                                    {"Features and weights", find_eight_bit},
+                                                   {"Features and weights", find_lost_updates},
+                                                   {"Features and weights", find_attention},
+                                                   {"Features and weights", find_expert_load},
                                                    {kLemma2, find_gradient_variance},
                                                    {"Reliability", find_missing_windows},
                                                    {"Reliability", find_unresolved},

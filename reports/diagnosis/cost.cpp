@@ -17,7 +17,8 @@ std::optional<Costs> costs_of(const Arm& arm) {
   if (!total) return std::nullopt;
   Costs costs{.total = total->scalar.value};
   for (const auto& [key, points] : arm.scalars) {
-    if (!id::kCost.contains(key.name) || key.name == id::kCostTotal) continue;
+    if (!id::kCost.contains(key.name) || key.name == id::kCostTotal || key.name == id::kStepSeconds)
+      continue;
     const auto point = arm.last(key.name, key.layer);
     if (!point) continue;
     ProbeCost cost{.probe = key.name.substr(id::kCost.prefix().size()),

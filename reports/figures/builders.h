@@ -24,9 +24,16 @@ Figure mean_costs(const std::vector<Arm>& arms);
 Figure magnitudes(const std::vector<Arm>& arms);
 /// The alignment of gate and up-projection, the same.
 Figure alignment(const std::vector<Arm>& arms);
+/// How far a step moves W_d, W_gate and W_up, the same.
+Figure updates(const std::vector<Arm>& arms);
 /// Kurtosis, losses of 8-bit formats, norms and stable ranks by layer, as measured last; empty
 /// where nobody measured them.
 Figure layer_profile(const std::vector<Arm>& arms);
+/// Largest logits of attention, and its entropy, the same.
+Figure attention_logits(const std::vector<Arm>& arms);
+Figure attention_entropy(const std::vector<Arm>& arms);
+/// The busiest and the idlest expert of each bank; empty where there are none.
+Figure expert_load(const std::vector<Arm>& arms);
 /// Small multiples, a panel a layer; empty without one.
 Figure kappa_layers(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.

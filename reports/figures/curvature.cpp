@@ -89,6 +89,11 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
                  Dash::kSolid,
                  k > 1);
     }
+    add_series(figure,
+               0,
+               series_of(arms, a, id::kAlongGradient, "", "along the gradient"),
+               Dash::kDash,
+               true);
     add_series(figure, 0, descent_limit(arms, a), Dash::kDot);
     any_negative_end = any_negative_end || arms[a].has(id::kHessianLambdaMin);
   }
@@ -103,6 +108,11 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
       add_series(figure,
                  panel,
                  series_of(arms, a, id::kPreconditionedLambda, "", "λ1 of P^(-1/2) H P^(-1/2)"));
+      add_series(figure,
+                 panel,
+                 series_of(arms, a, id::kPreconditionedAlongGradient, "", "along its step"),
+                 Dash::kDash,
+                 true);
       add_series(figure,
                  panel,
                  series_of(arms, a, id::kStabilityLimit, "", "its stability limit"),
@@ -136,7 +146,7 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
       "Top eigenvalues of the Hessian (the largest strong, the next faint) against 2 / learning "
       "rate "
       "(dotted), above which plain gradient descent is unstable; for another optimiser it is a "
-      "landmark and not a limit.";
+      "landmark and not a limit. Dashed: the curvature along the gradient of the same loss.";
   if (seen)
     figure.caption +=
         " The optimiser takes steps of P⁻¹ times a mean of gradients: it is the largest "

@@ -95,6 +95,45 @@ Figure alignment(const std::vector<Arm>& arms) {
       {{id::kLargestAlignment, "largest"}, {id::kAlignment, "median", Dash::kDash}});
 }
 
+Figure updates(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "updates",
+       .title = "How far a step moves the weights",
+       .caption = "‖δ‖ / ‖W‖ of a step's update δ: W_d, dashed W_gate, dotted W_up, as the weights "
+                  "are stored. It follows the learning rate; about 0.001 is common in training "
+                  "with Adam."},
+      arms,
+      {.title = "share of the weights", .log = true},
+      {{id::kDownUpdate, "W_d"},
+       {id::kGateUpdate, "W_gate", Dash::kDash},
+       {id::kUpUpdate, "W_up", Dash::kDot}});
+}
+
+Figure attention_logits(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "attention_logits",
+       .title = "How large the attention logits are",
+       .caption = "The largest product of a query and a key before the softmax, over all heads, of "
+                  "a sample of sequences and queries: a lower bound of the largest. Logits that "
+                  "grow make attention look at one token and the loss spike; above about 100 some "
+                  "trainings clip them."},
+      arms,
+      {.title = "logit", .may_log = true},
+      {{id::kLargestLogit, "largest"}});
+}
+
+Figure attention_entropy(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "attention_entropy",
+       .title = "How widely attention looks",
+       .caption =
+           "Entropy of the attention over that of attending to all keys alike: the mean over "
+           "heads, dashed the head that has least. 1 looks everywhere, 0 at one token."},
+      arms,
+      {.title = "entropy"},
+      {{id::kAttentionEntropy, "mean"}, {id::kLowestEntropy, "lowest head", Dash::kDash}});
+}
+
 Figure layer_profile(const std::vector<Arm>& arms) {
   struct Shown {
     Panel panel;

@@ -2,8 +2,13 @@
 // How large the features are, and what 8-bit formats would keep of them.
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <optional>
+#include <string>
+
 #include "reports/findings/rules.h"
 #include "reports/findings/wording.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 namespace {
@@ -76,6 +81,43 @@ void find_eight_bit(const std::vector<Arm>& arms, Findings& out) {
                      percent(*answer.lower),
                      percent(*answer.upper),
                      answer.evidence.front().step),
+         false});
+  }
+}
+
+void find_lost_updates(const std::vector<Arm>& arms, Findings& out) {
+  constexpr double kMost = 0.5;
+  for (const Arm* run : runs_of(arms)) {
+    std::size_t layers = 0, lost = 0;
+    std::optional<store::StepValue> worst;
+    std::string where;
+    for (const auto& layer : layers_of(*run, id::kUnchanged)) {
+      const auto share = run->last(id::kUnchanged, layer);
+      const auto moved = run->last(id::kDownUpdate, layer);
+      ++layers;
+      // A frozen layer does not move at all.
+      const bool moves = moved && moved->step == share->step && moved->scalar.value > 0;
+      if (!moves || share->scalar.lower.value_or(0) <= kMost) continue;
+      ++lost;
+      if (worst && worst->scalar.value >= share->scalar.value) continue;
+      worst = share;
+      where = layer;
+    }
+    if (!worst) continue;
+    out.push_back(
+        {"lost_updates",
+         fmt::format("{}: in {} of {} layers a step leaves most of the weights as they were, to "
+                     "the last bit: in {} {} of them. The number format rounds such updates away.",
+                     run->label,
+                     lost,
+                     layers,
+                     where,
+                     percent(worst->scalar.value)),
+         fmt::format("95 %: {}–{} (step {}). Weights kept in float32, or rounding at random, would "
+                     "take them.",
+                     percent(*worst->scalar.lower),
+                     percent(worst->scalar.upper.value_or(1)),
+                     worst->step),
          false});
   }
 }

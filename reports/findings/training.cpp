@@ -247,6 +247,9 @@ void find_cost(const std::vector<Arm>& arms, Findings& out) {
     if (!parts.empty() && costs->total - named > 5e-5)
       parts.push_back("hooks and storing " + percent(costs->total - named));
     std::string certainty = parts.empty() ? "Measured by the run itself." : listed(parts) + ".";
+    if (const auto seconds = arm.last(id::kStepSeconds))
+      certainty += fmt::format(" Without the probes a step took {} s at the end.",
+                               words(seconds->scalar.value));
     if (costs->all_unlimited())
       certainty += " The run measured without a time limit (probes.budget = 0).";
     out.push_back(

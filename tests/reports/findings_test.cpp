@@ -269,6 +269,8 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
         "Features and weights: massive_activations\nFeatures and weights: massive_activations\n"
         "Features and weights: alignment\nFeatures and weights: alignment\n"
         "Features and weights: eight_bit\nFeatures and weights: eight_bit\n"
+        "Features and weights: lost_updates\nFeatures and weights: lost_updates\n"
+        "Features and weights: attention_logits\nFeatures and weights: attention_logits\n"
         "Lemma 2: gradient_variance\nLemma 2: gradient_variance\n"
         "Reliability: unresolved\nReliability: unresolved\n"
         "Reliability: broken_features\nReliability: broken_features\n"
@@ -281,7 +283,9 @@ TEST_CASE("the sample runs give the approved findings", "[findings]") {
   CHECK(text_of(found, "bias_choice").find("0.6× at the best b") != std::string::npos);
   CHECK(text_of(found, "cost") ==
         "no bias: probing took 1.7 % of the training time.|feature_moments 0.90 % and hessian "
-        "0.75 %.");
+        "0.75 %. Without the probes a step took 0.05 s at the end.");
+  CHECK(text_of(found, "lost_updates").find("in 1 of 3 layers a step leaves most of the weights") !=
+        std::string::npos);
   // Only the arm that was told to says that no budget held.
   std::string costs;
   for (const Finding& one : found) {

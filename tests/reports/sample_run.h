@@ -74,8 +74,14 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int in
   out.scalars.push_back(scalar("magnitude/lost_e5m2", layer, 0.001 * (l + t), 0.2));
   out.scalars.push_back(plain("weight/alignment", layer, 0.05 + 0.01 * t));
   out.scalars.push_back(plain("weight/alignment_largest", layer, 0.2 + 0.38 * l * t));
+  const std::string attention = "blocks." + std::to_string(index) + ".attn" + options.layer_suffix;
+  out.scalars.push_back(plain("attention/largest_logit", attention, 10 + 60 * l * t));
+  out.scalars.push_back(scalar("attention/entropy", attention, 0.8 - 0.1 * l * t, 0.02));
+  out.scalars.push_back(plain("attention/lowest_entropy", attention, 0.5 - 0.2 * l * t));
+  out.scalars.push_back(scalar("weight/unchanged", layer, l == 2 ? 0.7 : 0.01, 0.02));
   for (const char* matrix : {"down", "gate", "up"}) {
     const std::string name = std::string("weight/") + matrix;
+    out.scalars.push_back(scalar(name + "_update", layer, 1e-3 * (1.1 - t), 0.02));
     out.scalars.push_back(scalar(name + "_norm", layer, 1 + t * (l + 1), 0.001, "converged"));
     out.scalars.push_back(scalar(name + "_stable_rank", layer, 20 - 5 * t, 0.001, "converged"));
   }
@@ -109,6 +115,9 @@ inline void add_hessian(store::Snapshot& out, double t, double sharpness) {
   out.scalars.back().upper = -0.39 * sharpness * (1 + t);
   out.scalars.push_back(scalar(
       "hessian/preconditioned", "", sharpness * 3e3 * t + 10, 0.002, store::Status::kConverged));
+  out.scalars.push_back(scalar("hessian/along_gradient", "", sharpness * (2 + 9 * t), 0.001, "ok"));
+  out.scalars.push_back(
+      scalar("hessian/preconditioned_along_gradient", "", sharpness * 900 * t + 3, 0.001, "ok"));
   out.scalars.push_back(plain("hessian/stability_limit", "", 38 / (1e-2 * (1.02 - t))));
   out.scalars.push_back(scalar("step/critical", "", 40 / (1 + 30 * t), 0.04, "resolved"));
   out.scalars.push_back(scalar("hessian/trace", "", sharpness * 300, 0.05, "ok"));
@@ -180,6 +189,7 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
           {.name = "cost/feature_moments", .value = 0.009, .attributes = budget});
       pending.scalars.push_back({.name = "cost/hessian", .value = 0.0075, .attributes = budget});
       pending.scalars.push_back({.name = "cost/total", .value = 0.0165});
+      pending.scalars.push_back({.name = "cost/step_seconds", .value = 0.05});
     }
     run.write(pending);
     pending = {};
