@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lead time and false-alarm rate of stored alarms, against two plain rules (experiments/ALARMS.md).
+"""Lead time and false-alarm rate of stored alarms and of rules on stored series, against two plain rules
+(experiments/ALARMS.md).
 
     judge.py FOLDER... [--horizon 50]      with the package kappascope and NumPy
 
@@ -14,6 +15,8 @@ import statistics
 
 import kappascope
 import numpy
+
+import rules
 
 FIRST = 50  # steps in which no spike can be detected
 PLAIN = ("loss rose by 2 deviations", "gradient norm rose by 2 deviations")
@@ -92,8 +95,10 @@ class Training:
 
 def read(run):
     """The Training of a stored run."""
-    series = {one.name: (one.step.numpy(), one.value.numpy()) for one in run.series() if not one.layer}
+    all_series = run.series()
+    series = {one.name: (one.step.numpy(), one.value.numpy()) for one in all_series if not one.layer}
     alarms = [(step, kind.removeprefix("alarm/")) for step, kind, _ in run.events if kind.startswith("alarm/")]
+    alarms += rules.of_series(all_series) + rules.of_trainscope(all_series)
     return Training(series.get("loss/train", ((), ())), series.get("gradient_norm", ((), ())), alarms)
 
 
@@ -114,11 +119,11 @@ def numbers(sums):
 
 def judge(trainings, horizon):
     """{rule: {"alarms", "lead", "leads", and of NUMBERS [value, low, high, low for all rules together]}}"""
-    rules = sorted({rule for training in trainings for rule in training.marks})
+    names = sorted({rule for training in trainings for rule in training.marks})
     resampled = numpy.random.default_rng(1).multinomial(len(trainings), [1 / len(trainings)] * len(trainings), 4000)
-    ends = [0.025, 0.975, 0.025 / max(1, len(rules) - len(PLAIN))]
+    ends = [0.025, 0.975, 0.025 / max(1, len(names) - len(PLAIN))]
     out = {}
-    for rule in rules:
+    for rule in names:
         sums, leads = zip(*(training.sums(rule, horizon) for training in trainings))
         sums, leads = numpy.array(sums), numpy.concatenate(leads)
         out[rule] = {"alarms": int(sums[:, 1].sum()), "lead": numpy.median(leads) if leads.size else numpy.nan}

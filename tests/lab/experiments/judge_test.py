@@ -101,7 +101,8 @@ class Trainings(unittest.TestCase):
             series("loss/train", "blocks.0", loss(100, {70: 2.0})[1]),
         ]
         events = [(60, "nan_loss", ""), (70, "alarm/kappa", "blocks.0: changed"), (75, "alarm/kappa", "blocks.1: changed")]
-        one = judge.read(types.SimpleNamespace(series=lambda: found, events=events))
+        with unittest.mock.patch.object(judge.rules, "of_trainscope", lambda _: []):
+            one = judge.read(types.SimpleNamespace(series=lambda: found, events=events))
         spoken = {rule: numpy.flatnonzero(marks).tolist() for rule, marks in one.marks.items()}
         self.assertEqual((one.begins, spoken), ([40], {"kappa": [20, 25], NORM_RULE: [30], LOSS_RULE: [40]}))
 
@@ -109,6 +110,45 @@ class Trainings(unittest.TestCase):
         for one in (judge.Training(((), ()), alarms=at("a", 3)), training({30: math.nan}, at("a", 3, 30), steps=31)):
             self.assertEqual(one.steps, 0)
             self.assertEqual(one.sums("a", 50)[0].tolist(), [0] * 9)
+
+
+class Rules(unittest.TestCase):
+    def spoken(self, name, layers):
+        found = [
+            types.SimpleNamespace(
+                name=name,
+                layer=f"blocks.{i}",
+                step=torch.arange(9, 10 * len(values), 10),
+                value=torch.tensor(values, dtype=torch.float64),
+            )
+            for i, values in enumerate(layers)
+        ]
+        spoken = {}
+        for step, rule in judge.rules.of_series(found):
+            spoken.setdefault(rule, []).append(step)
+        return spoken
+
+    def test_a_jump_breaks_both_rules_once_and_a_drift_the_sum_alone(self):
+        calm = [CALM[i % 5] for i in range(40)]
+        jump = list(calm)
+        jump[30] = 1.2
+        name = "norm of W_d"
+        self.assertEqual(
+            self.spoken("weight/down_norm", [calm, jump]),
+            {f"{name} rose by 3 deviations": [309], f"{name}, cumulative sum": [309]},
+        )
+        # Of a ramp each value lies 5.5 / (1.4826 * 2.5) = 1.48 deviations above the ten before it.
+        ramp = [1 + 0.01 * i for i in range(40)]
+        self.assertEqual(self.spoken("weight/down_norm", [ramp]), {f"{name}, cumulative sum": [229, 359]})
+
+    def test_ten_values_are_needed_a_fall_is_no_rise_and_values_that_are_none_are_passed_over(self):
+        values = [CALM[i % 5] for i in range(9)] + [5.0]
+        self.assertEqual(self.spoken("magnitude/largest", [values]), {})
+        values = [CALM[i % 5] for i in range(20)] + [0.5, math.nan, 0.5]
+        self.assertEqual(self.spoken("magnitude/largest", [values]), {})
+        # What falls where trouble comes is turned round.
+        self.assertEqual(set(self.spoken("step/critical", [values])), {
+            "1 / critical step rose by 3 deviations", "1 / critical step, cumulative sum"})
 
 
 class Chance(unittest.TestCase):
