@@ -18,6 +18,8 @@ CHECKS = {
     "loss": "the run has the loss of every update, and it is what the loop itself computed",
     "layers": "the down-projections that were found are those of the model, by name, and each is measured",
     "κ": "κ(Σ) of a window is that of NumPy on what a hook of the test saw enter the layer",
+    "sizes": "the largest feature of a window is that of what the hook saw, to the last bit",
+    "updates": "how far a step moves W_d is what the weights before and after it say",
     "no alarm": "training that goes well raises none",
     "resume": "the run goes on where the client goes on from its checkpoint: each step is there once",
     "logged": "what the client logs of a run is what the run holds",

@@ -53,9 +53,13 @@ class Loop(unittest.TestCase):
                 lambda _, x, passes=entered[layer.name]: passes[-1].append(x[0].detach().flatten(0, -2))
             )
         losses = []
+        weights: dict[str, list[Tensor]] = {name: [] for name in entered}
         for number in range(STEPS):
             for passes in entered.values():
                 passes.append([])
+            for layer in scope.layers:
+                if isinstance(layer.module, nn.Linear):
+                    weights[layer.name].append(layer.module.weight.detach().clone())
             losses.append(update(*made, number))
         scope.close("interrupted")
         with checked(client, "loss"):
@@ -67,6 +71,15 @@ class Loop(unittest.TestCase):
         with checked(client, "κ"):
             for name, updates in entered.items():
                 self.check_kappa(name, torch.cat([passes[0] for passes in updates[:2]]))
+        with checked(client, "sizes"):
+            for name, updates in entered.items():
+                largest = max(passes[0].abs().max().item() for passes in updates[:2])
+                stored = run.series("magnitude/largest", name)[0]
+                self.assertEqual(stored.value[0].item(), largest)
+        if all(weights.values()):
+            with checked(client, "updates"):
+                for name, (before, after, *_) in weights.items():
+                    self.check_update(name, before, after)
         losses += self.resumed(make, update, made)
         with checked(client, "resume"):
             self.check_losses(losses)
@@ -87,6 +100,14 @@ class Loop(unittest.TestCase):
         self.assertEqual(series.rows[0].item(), len(x))
         self.assertLess(reference(x), 1e7)  # double says no more to eight digits
         self.assertAlmostEqual(series.value[0].item() / reference(x), 1, delta=1e-8)
+
+    def check_update(self, name: str, before: Tensor, after: Tensor) -> None:
+        ratio = ((after - before).norm() / before.norm()).item()
+        self.assertGreater(ratio, 0)
+        stored = kappascope.read(self.run_dir).series("weight/down_update", name)[0]
+        # Of large matrices a sample of the entries.
+        self.assertLessEqual(stored.lower[0].item(), ratio * (1 + 1e-12))
+        self.assertGreaterEqual(stored.upper[0].item(), ratio * (1 - 1e-12))
 
     def resumed(self, make: Any, update: Any, before: Made) -> list[float]:
         """Two updates more, of another model and optimiser with the states of those before."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import kappascope
 import numpy as np
+from checked import checked
 from torch.distributed import run as torchrun
 
 HERE = Path(__file__).resolve().parent
@@ -20,11 +21,16 @@ LINE = (
     "import kappascope; scope = kappascope.attach("
     "{attached}, run={run!r}, every=3, window=2, budget=0, {more})\n"
 )
-RECORD = """seen = []
-model.get_submodule({layer!r}).register_forward_pre_hook(
-    lambda _, x: seen.append(x[0].detach().float().numpy()) if torch.is_grad_enabled() else None)
+RECORD = """seen, weights = [], []
+def see(module, x):
+    if torch.is_grad_enabled():
+        seen.append(x[0].detach().float().numpy())
+        if not hasattr(module.weight, "device_mesh"):
+            weights.append(module.weight.detach().clone().numpy())
+model.get_submodule({layer!r}).register_forward_pre_hook(see)
 import atexit, os, numpy
 atexit.register(lambda: numpy.save({file!r} + os.environ.get("RANK", "0"), numpy.stack(seen)))
+atexit.register(lambda: numpy.save({file!r} + "-weights", numpy.stack(weights)) if weights else None)
 """
 
 
@@ -81,11 +87,11 @@ class Script(unittest.TestCase):
             self.assertEqual(one.rows.tolist(), [rows] * 2)
             self.assertTrue(np.isfinite(one.value).all())
 
-    def check_kappa(self, processes: int, passes: int, *options: str) -> None:
+    def check_numbers(self, client: str, processes: int, passes: int) -> None:
         """Of what entered the first layer in the first two updates, of so many passes each."""
         run, file = self.folder / "recorded-run", str(self.folder / "seen")
         record = RECORD.format(layer=self.layers[0], file=file)
-        self.losses("recorded", self.watched(run).replace(MADE, record + MADE), processes, *options)
+        self.losses("recorded", self.watched(run).replace(MADE, record + MADE), processes)
         # Of each process [passes, batch, tokens, d_ff].
         seen = [np.load(f"{file}{rank}.npy").astype(np.float64)[: 2 * passes] for rank in range(processes)]
         x = np.concatenate([part.reshape(-1, part.shape[-1]) for part in seen])
@@ -94,8 +100,20 @@ class Script(unittest.TestCase):
         # Sums of √n times the rounding of float (tensor/moments.h), beside the smallest eigenvalue.
         delta = np.sqrt(len(x)) * 2**-24 * ends.sum() / ends[0]
         expected = ends[-1] / ends[0]
-        stored = kappascope.read(run).series("kappa/sigma", self.layers[0])[0]
-        self.assertEqual(stored.rows[0].item(), len(x))
-        self.assertAlmostEqual(stored.value[0].item() / expected, 1, delta=delta)
-        # A pass that was not seen would be: the check can fail.
-        self.assertGreater(abs(without_last[-1] / without_last[0] / expected - 1), delta)
+        held = kappascope.read(run)
+        with checked(client, "κ"):
+            stored = held.series("kappa/sigma", self.layers[0])[0]
+            self.assertEqual(stored.rows[0].item(), len(x))
+            self.assertAlmostEqual(stored.value[0].item() / expected, 1, delta=delta)
+            # A pass that was not seen would be: the check can fail.
+            self.assertGreater(abs(without_last[-1] / without_last[0] / expected - 1), delta)
+        with checked(client, "sizes"):
+            largest = held.series("magnitude/largest", self.layers[0])[0]
+            self.assertEqual(largest.value[0].item(), np.abs(x).max())
+        if (weights := Path(f"{file}-weights.npy")).exists():
+            with checked(client, "updates"):
+                before, after = (np.load(weights)[i * passes].astype(np.float64) for i in range(2))
+                moved = held.series("weight/down_update", self.layers[0])[0]
+                ratio = np.linalg.norm(after - before) / np.linalg.norm(before)
+                self.assertAlmostEqual(moved.value[0].item() / ratio, 1, places=12)
+                self.assertGreater(ratio, 0)

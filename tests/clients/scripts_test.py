@@ -22,8 +22,7 @@ class Scripts(Script):
             self.check_loss(run, with_it)
         with checked(script, "layers"):
             self.check_layers(run, 2 * processes * passes * rows)
-        with checked(script, "κ"):
-            self.check_kappa(processes, passes)
+        self.check_numbers(script, processes, passes)
 
     def check_resumed(self, script: str, number: str, kept: int, processes: int = 1) -> None:
         """number: what the script calls that of its next update; kept: of those that its checkpoint has."""
