@@ -82,9 +82,8 @@ LayerProbe features() {
   constexpr Provenance kPaired{.interval = "95 %: errors of the rows in pairs",
                                .source = "delta method, first order",
                                .checked = "coverage by draws"};
-  constexpr Provenance kCounted{.interval = "exact: of all rows of the window",
-                                .source = "counted",
-                                .checked = kByForce};
+  constexpr Provenance kCounted{
+      .interval = "exact: of all rows of the window", .source = "counted", .checked = kByForce};
   add({.statuses = kKappa, .known = kCondition},
       {{id::kKappaSigma,
         "1",
