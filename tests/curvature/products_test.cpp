@@ -62,7 +62,8 @@ TEST_CASE("a product that is recomputed is that of the kept graph, without its m
     return memory.held();
   };
   CHECK(held(ProductKind::kGraphKept) > 100'000);
-  CHECK(held(ProductKind::kRecomputed) < 1'000);
+  const auto gradient = 8 * kept.front()->size();  // which the Hessian keeps
+  CHECK(held(ProductKind::kRecomputed) < 1'000 + gradient);
 }
 
 TEST_CASE("finite differences are right to the noise that they state") {

@@ -85,7 +85,7 @@ TEST_CASE("every figure is written in every format with its magic bytes", "[gnup
   for (const auto& [format, extension, magic] : formats) {
     INFO(extension);
     const auto files = write_figures(runs, folder / "out dir's", format);
-    CHECK(files.size() == 15);
+    CHECK(files.size() == 18);
     for (const auto& file : files) {
       CHECK(file.extension() == extension);
       const std::string bytes = read_file(file);
