@@ -48,7 +48,7 @@ def call(name: str, *arguments: Any, **options: Any) -> Any:
         raise Error(one_line(error)) from None
 
 
-def one_line(error: RuntimeError) -> str:
+def one_line(error: Exception) -> str:
     """What C++ said, without its stack trace."""
     return str(error).strip().partition("\n")[0]
 

@@ -134,7 +134,7 @@ def source_of(loss: Loss, batches: Batches | None, operator: str) -> Iterator[So
         on_outputs = _LossOfOutputs(loss.loss)
         output_loss = str(on_outputs.number)
     elif isinstance(loss, Outputs):
-        output_loss = loss.loss
+        output_loss = str(loss.loss)
     given = loss.outputs if isinstance(loss, Outputs) else loss
     if isinstance(given, Tensor):
         if batches is not None:

@@ -86,8 +86,11 @@ class Attentions(TorchFunctionMode):
         if torch.compiler.is_compiling() or not isinstance(out, Tensor):
             return out
         name = getattr(function, "__name__", "")
-        see = {"scaled_dot_product_attention": self._see_fused, "softmax": self._see_softmax}.get(name)
-        if see is not None:
+        watched: dict[str, Callable[..., None]] = {
+            "scaled_dot_product_attention": self._see_fused,
+            "softmax": self._see_softmax,
+        }
+        if (see := watched.get(name)) is not None:
             try:
                 see(out, *args, **(kwargs or {}))
             except (RuntimeError, TypeError) as error:  # a layer of another kind, never of training
