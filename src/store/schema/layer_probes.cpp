@@ -129,8 +129,13 @@ LayerProbe features() {
        {id::kAverageVariance, "φ²", "tr Σ / d, variance along an average direction", kClaim},
        {id::kMeanSquared, "φ²", "‖μ‖², the eigenvalue of μμᵀ", kClaim},
        {id::kLargestVariance, "φ²", "λmax(Σ)", kClaim},
-       {id::kBranchMeanCosine, "1", "mean cosine of two tokens' features of it", kStudy},
-       {id::kWeightKappa, "1", "κ(W_d): largest over smallest singular value", kStudy}},
+       {id::kBranchMeanCosine, "1", "mean cosine of two tokens' features of it", kStudy}},
+      probe.series);
+  add({.statuses = kNumber,
+       .known = {.interval = "exact: of the weights of the last step",
+                 .source = "its definition",
+                 .checked = kByForce}},
+      {{id::kWeightKappa, "1", "κ(W_d): largest over smallest singular value", kStudy}},
       probe.series);
   add({.statuses = kNumber, .known = kCounted},
       {{id::kConstantFeatures, "features", "with variance exactly zero", kFindings},
@@ -257,8 +262,7 @@ LayerProbe attention() {
                    .help = "largest logits and entropies of attention (of a PyTorch model)",
                    .budget_part = 0.05,
                    .cost = "64 queries of 4 sequences with all their keys"};
-  constexpr StatusSet kStatuses = kNumber;
-  add({.statuses = kStatuses,
+  add({.statuses = kNumber,
        .known = {.interval = "exact of a sample of sequences and queries; of all a lower bound",
                  .source = "its definition",
                  .checked = "logits of attention that is written out"}},
@@ -267,7 +271,7 @@ LayerProbe attention() {
         "largest logit over the heads and the queries that were looked at, before the softmax",
         kFigure | kFindings}},
       probe.series);
-  add({.statuses = kStatuses,
+  add({.statuses = kNumber,
        .known = {.interval = "95 %: sampling of the sequences, Student's t",
                  .source = "entropy over that of as many keys: Zhai et al. 2023",
                  .checked = "probabilities of attention that is written out"}},
@@ -276,7 +280,7 @@ LayerProbe attention() {
         "entropy of the attention over that of attending to all keys alike, on average",
         kFigure}},
       probe.series);
-  add({.statuses = kStatuses,
+  add({.statuses = kNumber,
        .known = {.interval = "none: of a sample, and chosen as the lowest",
                  .source = "Zhai et al. 2023",
                  .checked = "probabilities of attention that is written out"}},

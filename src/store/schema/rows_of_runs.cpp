@@ -95,8 +95,13 @@ void add_hessian(std::vector<SeriesInfo>& out) {
       {{id::kStabilityLimit,
         kCurvature,
         "what that eigenvalue must stay below at the learning rate of the step",
-        kFigure | kFindings},
-       {id::kHessianProducts, "products", "of the eigenvalues", 0, "cost of the eigenvalues"}},
+        kFigure | kFindings}},
+      out);
+  add({Emitter::kHessian,
+       Scope::kModel,
+       kNumber,
+       {"exact", "counted", "calls of the operator", ""}},
+      {{id::kHessianProducts, "products", "of the eigenvalues", 0, "cost of the eigenvalues"}},
       out);
   add({Emitter::kHessian, Scope::kModel, kNumber, kDensity},
       {{id::kHessianTrace, kCurvature, "sum of all eigenvalues", kFindings},
