@@ -106,7 +106,8 @@ std::string terminal(FigureFormat format, double height) {
   return "";
 }
 
-/// The key: one line of arms (colour and marker), one of kinds of line where there are several.
+/// The key: one line of arms (colour and marker), and of kinds of line where there are several one,
+/// or one each where their names are long.
 class Key {
  public:
   Key(const std::vector<Arm>& arms, const Figure& figure) {
@@ -128,17 +129,21 @@ class Key {
                            gnuplot_text(arms[series.arm].label));
     }
     if (kinds.size() < 2) return;
+    constexpr std::size_t kFits = 90;  // bytes of names beside each other
+    std::size_t length = 0;
     for (const auto& [kind, names] : kinds) {
-      kinds_ += fmt::format("{}NaN with lines lw {} dt {} lc rgb '{}' title {}",
-                            kinds_.empty() ? "" : ", ",
-                            kind.second ? 1 : 2,
-                            static_cast<int>(kind.first) + 1,
-                            kind.second ? "#999999" : "#333333",
-                            gnuplot_text(fmt::format("{}", fmt::join(names, ", "))));
+      const auto title = fmt::format("{}", fmt::join(names, ", "));
+      length += title.size();
+      kinds_.push_back(fmt::format("NaN with lines lw {} dt {} lc rgb '{}' title {}",
+                                   kind.second ? 1 : 2,
+                                   static_cast<int>(kind.first) + 1,
+                                   kind.second ? "#999999" : "#333333",
+                                   gnuplot_text(title)));
     }
+    if (length <= kFits) kinds_ = {fmt::format("{}", fmt::join(kinds_, ", "))};
   }
 
-  [[nodiscard]] std::size_t lines() const { return kinds_.empty() ? 1 : 2; }
+  [[nodiscard]] std::size_t lines() const { return 1 + kinds_.size(); }
 
   [[nodiscard]] std::string script(double sheet_height) const {
     std::string out =
@@ -146,7 +151,9 @@ class Key {
         "set xrange [0:1]\nset yrange [0:1]\nunset logscale\n"
         "set key at graph 0, 0.5 left center horizontal Left reverse samplen 2.5\n";
     double top = 30;
-    for (const auto& line : {arms_, kinds_}) {
+    std::vector<std::string> lines = {arms_};
+    lines.insert(lines.end(), kinds_.begin(), kinds_.end());
+    for (const auto& line : lines) {
       if (line.empty()) continue;
       out += fmt::format(
           "set lmargin at screen {:.5f}\nset rmargin at screen 0.98\n"
@@ -161,7 +168,8 @@ class Key {
   }
 
  private:
-  std::string arms_, kinds_;
+  std::string arms_;
+  std::vector<std::string> kinds_;
 };
 
 }  // namespace
