@@ -51,7 +51,6 @@ void share_out(std::vector<session::ScheduledProbe>& probes, const std::vector<d
   for (std::size_t i = 0; i < probes.size(); ++i) {
     double part = fixed[i] > 0 ? fixed[i] : left * parts[i] / costs;
     if (costs == 0) part /= 1 - left;
-    probes[i].budget_part = part;
     probes[i].schedule.budget *= part;
   }
 }
@@ -127,6 +126,11 @@ std::vector<session::ScheduledProbe> standard_probes(
          {every, 1, options.last_step, of_spectra},
          kBudget});
   }
+  // What each says of a budget that would pay for its windows is said of the one that is set for
+  // all.
+  if (options.budget > 0)
+    for (auto& scheduled : probes)
+      scheduled.budget_part = scheduled.schedule.budget / options.budget;
   return probes;
 }
 

@@ -125,7 +125,8 @@ std::string RunningProbe::budget_in_words(const Progress& progress,
   const double share = seconds / (static_cast<double>(schedule_.every) * progress.step_seconds);
   const auto budget =
       fmt::format("its budget is {:.3g} % of the training time", 100 * schedule_.budget);
-  if (none && share <= schedule_.budget)
+  // At step 0 no step has been timed.
+  if (none && (share <= schedule_.budget || progress.step == 0))
     return fmt::format(
         "{}, and the first window is presumed to take {:.2g} s, which {:.2g} s of training have "
         "not "

@@ -41,3 +41,23 @@ TEST_CASE("the layer probes that are switched on run, in the order of the list")
   CHECK_THROWS_AS(options.layer_probes.set("hessian", true), UsageError);
   CHECK_THROWS_WITH(options.layer_probes["featurs"], Catch::Contains("did you mean 'features'?"));
 }
+
+TEST_CASE("the parts of a budget add up to it, and each probe knows which part is its own") {
+  probes::ProbeOptions options;
+  options.budget = 0.04;
+  for (const bool spectra : {false, true}) {
+    for (const bool steps : {false, true}) {
+      CAPTURE(spectra, steps);
+      options.curvature_loss = [] { return at::Tensor(); };
+      options.hessian = spectra;
+      options.critical_step = steps;
+      double sum = 0;
+      for (const auto& scheduled :
+           probes::standard_probes([] { return curvature::NamedParameters(); }, options)) {
+        CHECK(scheduled.budget_part * options.budget == Approx(scheduled.schedule.budget));
+        sum += scheduled.schedule.budget;
+      }
+      CHECK(sum == Approx(options.budget));
+    }
+  }
+}

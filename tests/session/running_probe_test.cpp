@@ -276,6 +276,20 @@ TEST_CASE("windows as far apart as the span of a budget do not stand in each oth
   CHECK(found.ends.size() >= 28);
 }
 
+TEST_CASE("before a step was timed no budget is named that would pay for a window") {
+  double clock = 0;
+  Measured measured;
+  const Simulated training{.schedule = {10, 4, -1, 0.01}, .widths = {512}, .presumed = 1e-6};
+  const session::RunningProbe probe(
+      {std::make_unique<Costly>(clock, training, measured), training.schedule}, 1, [&] {
+        return clock;
+      });
+  const session::KnownLayers known(training.widths);
+  CHECK_THAT(probe.budget_in_words({0, 0, 1e-6}, known),
+             Catch::Contains("presumed to take") && !Catch::Contains("a budget of"));
+  CHECK_THAT(probe.budget_in_words({1, 1e-3, 1e-3}, known), Catch::Contains("a budget of"));
+}
+
 TEST_CASE("what a window takes, and the budget that would pay for it, are those of its layers") {
   // 0.3 s a layer, 3 layers, steps of 0.1 s: 0.9 s of 10 s; the first window takes one layer.
   const Simulated training{
