@@ -42,10 +42,10 @@ class GraphMemory::Guard : public c10::DebugInfoGuard {
 
 GraphMemory::GraphMemory() {
   // A profiler casts what it finds here to its own type, in every operator that is called.
-  constexpr auto kPlace = c10::DebugInfoKind::PROFILER_STATE;
-  if (c10::ThreadLocalDebugInfo::get(kPlace) != nullptr) return;
+  const auto place = c10::DebugInfoKind::PROFILER_STATE;
+  if (c10::ThreadLocalDebugInfo::get(place) != nullptr) return;
   ledger_ = std::make_shared<Ledger>();
-  guard_ = std::make_unique<Guard>(kPlace, ledger_);
+  guard_ = std::make_unique<Guard>(place, ledger_);
 }
 
 GraphMemory::~GraphMemory() = default;
