@@ -59,6 +59,7 @@ std::string message_of(po::error& error);
 bool warn_of_damage(const std::vector<std::filesystem::path>& runs);
 
 // One subcommand a file; each returns the exit status.
+int run_demo(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_export(const Arguments& arguments);

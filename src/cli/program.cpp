@@ -22,7 +22,8 @@ Extension& registered() {
 CommandGroup reading_commands() {
   return {
       "Runs",
-      {{"report", "one HTML page, or figures, about one or several runs", run_report},
+      {{"demo", "train a small model twice, watched, and open the page (a minute)", run_demo},
+       {"report", "one HTML page, or figures, about one or several runs", run_report},
        {"watch", "the report's page in a browser, live while runs are written", run_watch},
        {"advise", "what a run's numbers ask for: rate, batch, bias, norm, precision", run_advise},
        {"runs", "list runs: state, date, duration, steps, losses, worst kappa", run_runs},
