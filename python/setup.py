@@ -4,7 +4,8 @@ runs, and packs both.
 
 A source distribution holds the C++ sources in its folder `library`.
 
-KAPPASCOPE_LIBRARY and KAPPASCOPE_PROGRAM name what is built already (quickstart's).
+KAPPASCOPE_LIBRARY and KAPPASCOPE_PROGRAM name what is built already (quickstart's). The first may be a
+folder of libraries for several versions of torch (wheels/build's).
 KAPPASCOPE_TORCH_DIR names the folder of another torch. With KAPPASCOPE_WITH_TRAINER=1 the trainer of
 `torchrun -m kappascope.train` is built too; KAPPASCOPE_TRAINER names one that is.
 """
@@ -19,6 +20,7 @@ import sysconfig
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 from setuptools.dist import Distribution
@@ -28,8 +30,8 @@ HERE = Path(__file__).resolve().parent
 PACKED = HERE / "library"  # in a source distribution
 ROOT = PACKED if PACKED.is_dir() else HERE.parent
 BUILD = ROOT / "build" / "pip"
-LIBRARY = "libkappascope_python.so"
-TRAINER = "libkappascope_train_python.so"
+LIBRARY = "libkappascope_python"
+TRAINER = "libkappascope_train_python"
 READER = "kappascope_reader"
 TORCH = ">=2.10,<2.16"
 ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
@@ -68,27 +70,44 @@ def torch_folder() -> Path:
     )
 
 
+def torch_minor() -> str:
+    """As 2.11, of the torch that the package is built for; raises OSError or SystemExit where there is none."""
+    found = re.search(r"__version__ = '(\d+\.\d+)", (torch_folder() / "version.py").read_text())
+    if found is None:
+        raise OSError("torch/version.py names no version")
+    return found[1]
+
+
+def several() -> list[Path]:
+    """Libraries for several versions of torch, each with the version in its name."""
+    given = Path(os.environ.get("KAPPASCOPE_LIBRARY", "none"))
+    return sorted(given.glob(f"{LIBRARY}-*.so")) if given.is_dir() else []
+
+
 def dependencies() -> list[str]:
     """A library fits the torch that it was built for, and pip is to know."""
-    if "sdist" in sys.argv:
+    if "sdist" in sys.argv or several():
         return [f"torch{TORCH}"]
     try:
-        version = (torch_folder() / "version.py").read_text()
+        return [f"torch=={torch_minor()}.*"]
     except (OSError, SystemExit):
         return [f"torch{TORCH}"]
-    found = re.search(r"__version__ = '(\d+\.\d+)", version)
-    return [f"torch=={found[1]}.*" if found else f"torch{TORCH}"]
 
 
-def built_libraries() -> list[Path]:
-    given = [os.environ.get(name) for name in ("KAPPASCOPE_LIBRARY", "KAPPASCOPE_TRAINER")]
-    if given[0]:
-        return [Path(one) for one in given if one]
-    libraries = [LIBRARY]
-    if os.environ.get("KAPPASCOPE_WITH_TRAINER") == "1":
-        libraries.append(TRAINER)
-    build([name.removeprefix("lib").removesuffix(".so") for name in libraries])
-    return [BUILD / "lib" / name for name in libraries]
+def built_libraries() -> dict[str, Path]:
+    """By the name under which the package holds it."""
+    if libraries := several():
+        return {path.name: path for path in libraries}
+    given = os.environ.get("KAPPASCOPE_LIBRARY")
+    names = {LIBRARY: given}
+    if given is None and os.environ.get("KAPPASCOPE_WITH_TRAINER") == "1":
+        names[TRAINER] = None
+    if trainer := os.environ.get("KAPPASCOPE_TRAINER"):
+        names[TRAINER] = trainer
+    if given is None:
+        build([name.removeprefix("lib") for name in names])
+    paths = {name: Path(path) if path else BUILD / "lib" / f"{name}.so" for name, path in names.items()}
+    return {f"{name}-{torch_minor()}.so": path for name, path in paths.items()}
 
 
 def built_program() -> Path:
@@ -121,8 +140,8 @@ class BuildWithLibrary(build_py):
     def run(self) -> None:
         shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
         super().run()
-        for library in built_libraries():
-            shutil.copy2(library, Path(self.build_lib, "kappascope", library.name))
+        for name, path in built_libraries().items():
+            shutil.copy2(path, Path(self.build_lib, "kappascope", name))
 
 
 class BuildProgram(build_scripts):
@@ -155,6 +174,13 @@ class SourceWithLibrary(sdist):
             shutil.copy2(ROOT / name, target)
 
 
+class PlatformWheel(bdist_wheel):
+    """Of one platform and any Python: nothing of Python's own interface is linked."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
 class PlatformDistribution(Distribution):
     def has_ext_modules(self) -> bool:
         return True
@@ -164,7 +190,12 @@ class PlatformDistribution(Distribution):
 setup(
     version=version(),
     install_requires=dependencies(),
-    cmdclass={"build_py": BuildWithLibrary, "build_scripts": BuildProgram, "sdist": SourceWithLibrary},
+    cmdclass={
+        "bdist_wheel": PlatformWheel,
+        "build_py": BuildWithLibrary,
+        "build_scripts": BuildProgram,
+        "sdist": SourceWithLibrary,
+    },
     scripts=["kappascope"],
     distclass=PlatformDistribution,
     options={

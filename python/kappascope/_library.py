@@ -20,12 +20,30 @@ class Raised(Exception):
         self.error = error
 
 
+def library(stem: str, variable: str) -> Path:
+    """For the torch of this process: LibTorch's C++ interface changes with its minor version.
+
+    variable: of the environment, names a build that is not installed.
+    """
+    if given := os.environ.get(variable):
+        return Path(given)
+    minor = ".".join(torch.__version__.split(".")[:2])
+    return Path(__file__).with_name(f"{stem}-{minor}.so")
+
+
 def _load() -> None:
-    # For a build that is not installed, and the tests of one.
-    path = os.environ.get("KAPPASCOPE_LIBRARY", "")
-    path = path or str(Path(__file__).with_name("libkappascope_python.so"))
+    stem = "libkappascope_python"
+    path = library(stem, "KAPPASCOPE_LIBRARY")
+    if not path.exists() and path.parent == Path(__file__).parent:
+        others = [other.stem.removeprefix(f"{stem}-") for other in path.parent.glob(f"{stem}-*.so")]
+        others.sort(key=lambda version: [int(part) for part in version.split(".")])
+        raise ImportError(
+            f"this kappascope has libraries for torch {', '.join(others) or '(none)'}, and this is torch "
+            f"{torch.__version__}: install one of those, or build the package for this torch from its "
+            "sources, with pip install --no-build-isolation ./python"
+        )
     try:
-        torch.ops.load_library(path)  # type: ignore[no-untyped-call]
+        torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
     except OSError as error:
         raise ImportError(
             f"could not load {path} into torch {torch.__version__} ({error}); it fits the torch "

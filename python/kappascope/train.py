@@ -10,24 +10,22 @@ process 0 writes the run. Continued with --resume, the number of processes may b
 import os
 import sys
 from datetime import timedelta
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
-from ._library import Error, call
+from ._library import Error, call, library
 from ._processes import name_of
 
 
 def _load() -> None:
-    path = os.environ.get("KAPPASCOPE_TRAINER", "")
-    path = path or str(Path(__file__).with_name("libkappascope_train_python.so"))
-    if not Path(path).exists():
+    path = library("libkappascope_train_python", "KAPPASCOPE_TRAINER")
+    if not path.exists():
         raise Error(
             f"this installation has no trainer ({path} is missing): install the package again with "
             "KAPPASCOPE_WITH_TRAINER=1 in the environment, or with ./quickstart, which builds it too"
         )
-    torch.ops.load_library(path)  # type: ignore[no-untyped-call]
+    torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
 
 
 def main(arguments: list[str]) -> int:

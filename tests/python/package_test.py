@@ -4,12 +4,14 @@
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -66,6 +68,46 @@ class Package(unittest.TestCase):
             (packed,) = Path(folder).glob(f"kappascope-{version[1]}.dist-info")
             self.assertIn(f"Requires-Dist: torch=={built_for()}.*", (packed / "METADATA").read_text())
 
+    @unittest.skipUnless(setuptools() >= 77, "needs setuptools 77 in this environment")
+    def test_a_wheel_holds_a_library_for_each_of_several_torches(self) -> None:
+        names = [f"libkappascope_python-{minor}.so" for minor in ("2.10", "2.12")]
+        with tempfile.TemporaryDirectory() as folder:
+            libraries = Path(folder, "libraries")
+            libraries.mkdir()
+            for name in names:
+                (libraries / name).write_text(name)
+            options = ["--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
+            pip = [sys.executable, "-m", "pip", "wheel", "-q", *options, str(ROOT / "python")]
+            environment = {k: v for k, v in os.environ.items() if k != "KAPPASCOPE_TRAINER"}
+            subprocess.run(pip, check=True, env={**environment, "KAPPASCOPE_LIBRARY": str(libraries)})
+            # Any Python: nothing of its own interface is linked.
+            (wheel,) = Path(folder).glob("kappascope-*-py3-none-linux_*.whl")
+            with zipfile.ZipFile(wheel) as packed:
+                held = {Path(name).name for name in packed.namelist() if name.endswith(".so")}
+                (metadata_name,) = (name for name in packed.namelist() if name.endswith("METADATA"))
+                needs = packed.read(metadata_name).decode()
+        self.assertEqual(held, set(names))
+        self.assertRegex(needs, r"Requires-Dist: torch<2\.16,>=2\.10")
+
+    def test_a_torch_without_a_library_is_told_which_have_one(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            leave = shutil.ignore_patterns("__pycache__", "*.so")
+            package = shutil.copytree(ROOT / "python/kappascope", Path(folder, "kappascope"), ignore=leave)
+            for minor in ("2.9", "2.8", "2.100"):
+                (package / f"libkappascope_python-{minor}.so").touch()
+            environment = {k: v for k, v in os.environ.items() if k != "KAPPASCOPE_LIBRARY"}
+            done = subprocess.run(
+                [sys.executable, "-B", "-c", "import kappascope"],
+                env={**environment, "PYTHONPATH": folder},
+                cwd=folder,
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual(done.returncode, 1)
+        (said,) = (line for line in done.stderr.splitlines() if line.startswith("ImportError: "))
+        self.assertIn("torch 2.8, 2.9, 2.100, and this is torch 2.", said)
+        self.assertIn("pip install --no-build-isolation ./python", said)
+
     def check_program(self, program: Path, folder: Path) -> None:
         """It reads runs, without LibTorch, and says where to find what trains."""
 
@@ -88,6 +130,12 @@ class Package(unittest.TestCase):
         drawn = run("report", str(folder), "--out", str(page))
         self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
         self.assertIn("<html", page.read_text()[:1000])
+        path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # its Python, for the demo
+        library = {"KAPPASCOPE_LIBRARY": os.environ["KAPPASCOPE_LIBRARY"]}
+        python = {**os.environ, **path, **library, "PYTHONPATH": str(folder)}
+        shown = subprocess.run([program, "demo", "--help"], env=python, capture_output=True, text=True)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertIn("usage: kappascope demo", shown.stdout)
         unknown = run("train")
         self.assertEqual(unknown.returncode, 2)
         self.assertIn("./quickstart", unknown.stderr)
