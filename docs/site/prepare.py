@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the site's pages include and is not written by hand: the demo's page and figures, and the tables of quantities."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HEAD = "| series | unit | what it is |"
+ENTRY = """### `{series}`
+{what}
+
+| | |
+|---|---|
+| unit | {unit} |
+| interval | {interval} |
+| estimator | {estimator} |
+| seen equal to | {seen} |
+| cost of a window | {cost} |
+"""
+
+
+def rows_of_quantities(markdown: str) -> list[list[str]]:
+    """The cells of the table that the schema prints; a bar within a cell is escaped there."""
+    table = markdown[markdown.index(HEAD) :].splitlines()[2:]
+    rows = [line for line in table if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+
+
+def write_quantities(source: Path, folder: Path) -> None:
+    """A file for each family of series, and entries that say the same of several are not repeated."""
+    families: dict[str, list[str]] = {}
+    for series, unit, what, interval, estimator, seen, cost in rows_of_quantities(source.read_text()):
+        name = series.strip("`")
+        if what.startswith("of ") and unit != "1":
+            what = f"{unit} {what}"
+        entry = ENTRY.format(
+            series=name,
+            what=what[0].upper() + what[1:] + ".",
+            unit=unit,
+            interval=interval,
+            estimator=estimator,
+            seen=seen,
+            cost=cost or "-",
+        )
+        families.setdefault(name.partition("/")[0], []).append(entry)
+    folder.mkdir(parents=True, exist_ok=True)
+    for family, entries in families.items():
+        (folder / f"{family}.md").write_text("\n".join(entries))
+
+
+def write_changelog(source: Path, target: Path) -> None:
+    """Its title is the page's; its links into the repository become text."""
+    text = source.read_text().partition("\n")[2]
+    target.write_text(re.sub(r"\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text))
+
+
+def prepare(here: Path, root: Path) -> None:
+    """Once a build: half a minute, for the training of the demo."""
+    made = here / "_generated"
+    shutil.rmtree(made, ignore_errors=True)
+    extra, figures = made / "extra", made / "figures"
+    extra.mkdir(parents=True)
+    write_quantities(root / "docs/QUANTITIES.md", made / "quantities")
+    write_changelog(root / "CHANGELOG.md", made / "changelog.md")
+    program = os.environ.get("KAPPASCOPE_PROGRAM") or str(root / "build/release/bin/kappascope")
+    demo = made / "demo"
+    words = [sys.executable, "-m", "kappascope.demo", "--out", demo, "--no-browser"]
+    subprocess.run(words, check=True)
+    shutil.copy(demo / "report.html", extra / "demo.html")
+    words = [program, "report", demo / "none", demo / "post-gating", "--out", made / "page.html", "--figures", figures, "--format", "svg"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    reference = root / "build/release/docs/html"
+    if reference.is_dir():  # the target `docs`
+        shutil.copytree(reference, extra / "cpp")
+
+
+PARAMETER = re.compile(r"^([a-z_]+(?:, [a-z_]+)*): (.*)$")
+
+
+def docstring_as_rst(app, what, name, obj, options, lines: list[str]) -> None:
+    """The package's docstrings are plain text: a paragraph, `name: text` for an argument, programs indented."""
+    out: list[str] = []
+    in_code = in_argument = False
+    for i, line in enumerate(lines):
+        text = line.replace("\\", "\\\\").replace("*", "\\*").replace("|", "\\|").replace("_ ", "\\_ ")
+        text = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text)
+        blank_before = i == 0 or not lines[i - 1].strip()
+        if not line.strip():
+            out.append("")
+        elif line.startswith("    ") and in_argument:
+            out.append(text)
+        elif line.startswith("    ") and (in_code or blank_before):
+            if not in_code:
+                out += ["::", ""]
+            in_code = True
+            out.append(line)
+        elif (argument := PARAMETER.match(line)) and (blank_before or in_argument):
+            in_code, in_argument = False, True
+            out.append(f":{argument[1]}: " + text.partition(": ")[2])
+        else:
+            if in_code or in_argument:
+                out.append("")
+            in_code = in_argument = False
+            out.append(text.strip())
+    lines[:] = out
