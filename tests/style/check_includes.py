@@ -72,8 +72,8 @@ LIBRARIES = {
 # Layers that may use every library, but for those that have one home.
 FREE = {"cli", "lab/cli", "python", "benchmarks", "tests", "examples"}
 HOMES = {"Boost.Program_options": {"cli", "lab/cli"}, "cpp-httplib": {"cli", "tests"}, "Google Benchmark": {"benchmarks"}, "Catch2": set()}
-# Stands in the README word for word and is a user's code, not ours.
-README_PROGRAM = "tests/install/own_loop.cpp"
+# The site shows it word for word, and it is a user's code, not ours.
+SHOWN_PROGRAM = "tests/install/own_loop.cpp"
 ONLY_FILES = {"Catch2": "tests/support/catch.h"}
 SOURCES_ONLY = {"Spectra", "Boost.Math"}  # not in headers, which would make it everybody's
 
@@ -182,7 +182,7 @@ def files_of(root):
             subfolders[:] = sorted(s for s in subfolders if s not in ("build", "__pycache__"))
             for file in sorted(files):
                 path = os.path.relpath(os.path.join(folder, file), root).replace(os.sep, "/")
-                if path == README_PROGRAM:
+                if path == SHOWN_PROGRAM:
                     continue
                 if path.endswith(WITH_LICENCE) or file == "CMakeLists.txt":
                     yield path
