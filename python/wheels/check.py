@@ -26,7 +26,7 @@ def largest_error_of_a_spectrum() -> float:
     blocks = torch.autograd.functional.hessian(loss, tuple(weights))
     dense = torch.cat([torch.cat([b.flatten(a.ndim).flatten(0, a.ndim - 1) for b in row], 1) for a, row in zip(weights, blocks)])
     exact = torch.linalg.eigvalsh(dense).flip(0)[:3]
-    found = kappascope.spectrum(lambda: loss(*weights), weights, top=3)
+    found = kappascope.spectrum(lambda: loss(*weights), weights, top=3, tol=1e-8)
     torch.set_default_dtype(torch.float32)
     return float((found.eigenvalues - exact).abs().max() / exact[0])
 
