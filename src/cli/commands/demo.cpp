@@ -23,6 +23,7 @@ int run_demo(const Arguments& arguments) {
   std::vector<std::string> words = {python, "-m", "kappascope.demo"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execvp(pointers[0], pointers.data());
