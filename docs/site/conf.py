@@ -2,7 +2,6 @@
 """The site: ./quickstart docs. Pages are MyST; tutorials are programs that are run when it is built; the tables of
 quantities come from ../QUANTITIES.md, which the schema prints; both references come from docstrings and headers."""
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 from prepare import docstring_as_rst, prepare  # noqa: E402
 
-os.environ["KAPPASCOPE_ROOT"] = str(ROOT)
 project = "Kappascope"
 release = re.search(r"project\(kappascope VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 version = release

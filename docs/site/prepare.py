@@ -30,7 +30,7 @@ def rows_of_quantities(markdown: str) -> list[list[str]]:
 
 
 def write_quantities(source: Path, folder: Path) -> None:
-    """A file for each family of series, and entries that say the same of several are not repeated."""
+    """A file for each family of series, with an entry for each series."""
     families: dict[str, list[str]] = {}
     for series, unit, what, interval, estimator, seen, cost in rows_of_quantities(source.read_text()):
         name = series.strip("`")
@@ -72,9 +72,7 @@ def prepare(here: Path, root: Path) -> None:
     shutil.copy(demo / "report.html", extra / "demo.html")
     words = [program, "report", demo / "none", demo / "post-gating", "--out", made / "page.html", "--figures", figures, "--format", "svg"]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    reference = root / "build/release/docs/html"
-    if reference.is_dir():  # the target `docs`
-        shutil.copytree(reference, extra / "cpp")
+    shutil.copytree(root / "build/release/docs/html", extra / "cpp")  # the target `docs`
 
 
 PARAMETER = re.compile(r"^([a-z_]+(?:, [a-z_]+)*): (.*)$")

@@ -3,7 +3,7 @@
 
     kappascope demo [--out FOLDER] [--steps N] [--no-browser]      or: python -m kappascope.demo
 
-Two trainings of half a minute, one with a bias after the gate and one without, on the text of
+Two trainings of some fifteen seconds, one with a bias after the gate and one without, on the text of
 Python's own help. Nothing is fetched.
 """
 
@@ -126,7 +126,8 @@ def main(arguments: list[str]) -> int:
         print(f"kappascope demo: error: {there[0]} is there already: name another folder with --out", file=sys.stderr)
         return 1
     text = torch.tensor([ord(c) for c in "\n".join(topics.values()) if ord(c) < 128])
-    torch.set_num_threads(1)  # more make no step of so small a model faster
+    # Two were slower for so small a model, and wait for each other on a busy machine.
+    torch.set_num_threads(1)
     print("training a gated language model of 0.4 million parameters twice", file=sys.stderr)
     for label, run in runs.items():
         train(text, run, label, label != "no bias", given.steps)
