@@ -4,8 +4,9 @@
     .venv/bin/python benchmarks/attach_overhead.py [--rounds 12] [--steps 50]
 
 The model is the benchmarks' own language model in the package transformers (4 layers, d 256, d_ff 768, 128 tokens x 8,
-Adam). Two trainings take turns, one watched; each round gives a ratio, and the table has their median and quartiles, of the
-time that passes and of the processors' time, which other programs of the machine disturb less.
+Adam). Two trainings take turns at every step, one watched, so that a machine whose speed drifts slows both; each round gives
+a ratio, and the table has their median and quartiles, of the time that passes and of the processors' time, which other
+programs of the machine disturb less.
 """
 
 import argparse
@@ -39,28 +40,34 @@ class Training:
         self.tokens = torch.randint(256, (BATCH, CONTEXT))
         self.scope = kappascope.attach(self.model, self.optimizer, run, **options) if options else None
 
-    def seconds(self, steps: int) -> tuple[float, float]:
-        """That pass, and the processors'."""
+    def step(self) -> tuple[float, float]:
+        """The seconds that pass, and the processors'."""
         begin = time.perf_counter(), time.process_time()
-        for _ in range(steps):
-            loss = self.model(input_ids=self.tokens, labels=self.tokens).loss
-            loss.backward()
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-            loss.item()
+        loss = self.model(input_ids=self.tokens, labels=self.tokens).loss
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        loss.item()
         return time.perf_counter() - begin[0], time.process_time() - begin[1]
+
+
+def seconds(first: Training, second: Training, steps: int) -> tuple[list[float], list[float]]:
+    """Of both over as many steps, which they take in turn: what passes, and the processors'."""
+    sums = {first: [0.0, 0.0], second: [0.0, 0.0]}
+    for i in range(steps):
+        for training in (first, second) if i % 2 else (second, first):
+            sums[training] = [a + b for a, b in zip(sums[training], training.step())]
+    return sums[first], sums[second]
 
 
 def ratios(options: dict[str, Any] | None, rounds: int, steps: int) -> list[tuple[float, float]]:
     with tempfile.TemporaryDirectory() as folder:
         plain, watched = Training(), Training(folder + "/run", options)
-        for training in (plain, watched):
-            training.seconds(10)
+        seconds(watched, plain, 10)
         found = []
-        for i in range(rounds):
-            pair = [plain, watched]
-            times = {training: training.seconds(steps) for training in (pair if i % 2 else pair[::-1])}
-            found.append(tuple(a / b for a, b in zip(times[watched], times[plain])))
+        for _ in range(rounds):
+            of_watched, of_plain = seconds(watched, plain, steps)
+            found.append(tuple(a / b for a, b in zip(of_watched, of_plain)))
         if watched.scope is not None:
             watched.scope.close()
     return found
