@@ -44,7 +44,9 @@ struct Temporary {
              fmt::format(
                  ".{}.{:08x}{}", file.filename().string(), std::random_device()(), kPartial)),
         lock(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) {
-    require(lock.get() >= 0, "cannot write {}: {}", file.string(), std::strerror(errno));
+    // No argument is made where the file is there: what throws from here on would leave it behind.
+    if (lock.get() < 0)
+      throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
     ::flock(lock.get(), LOCK_EX | LOCK_NB);
   }
 };
