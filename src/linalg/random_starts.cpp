@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linalg/random_starts.h"
 
+#include <Eigen/QR>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,30 @@
 namespace kappascope::linalg {
 
 using Eigen::Index;
+
+namespace {
+
+/// Right singular vectors, [n, n], of a matrix of n columns, and as many singular values. The
+/// matrix is made square here, as Eigen's own step to a square one frees its memory twice where an
+/// allocation fails.
+std::pair<Eigen::MatrixXd, Eigen::VectorXd> right_singular(const Eigen::MatrixXd& matrix) {
+  const Index n = matrix.cols();
+  // Squares of the entries may be beyond the range of a double.
+  const double largest = matrix.size() == 0 ? 0 : matrix.cwiseAbs().maxCoeff();
+  const double scale = largest > 0 ? largest : 1;
+  Eigen::MatrixXd square = Eigen::MatrixXd::Zero(n, n);
+  if (matrix.rows() > n) {
+    const Eigen::HouseholderQR<Eigen::MatrixXd> factors(matrix / scale);
+    square = factors.matrixQR().topRows(n).triangularView<Eigen::Upper>();
+  } else {
+    square.topRows(matrix.rows()) = matrix / scale;
+  }
+  const Eigen::JacobiSVD<Eigen::MatrixXd, Eigen::NoQRPreconditioner> values(square,
+                                                                            Eigen::ComputeFullV);
+  return {values.matrixV(), scale * values.singularValues()};
+}
+
+}  // namespace
 
 void RandomStarts::swapped(Index i, Index j) {
   std::iter_swap(std::find(place_.begin(), place_.end(), i),
@@ -66,11 +91,10 @@ double RandomStarts::overlap(const Start& start, double lambda, const RitzPairs&
     if (!distance.inverse().isFinite().all()) return std::numeric_limits<double>::infinity();
     if (block == 0) return slack;
     // hᵀ (1 + B Bᵀ)⁻¹ h by singular values, as those of B can be 1e12 apart.
-    const Eigen::JacobiSVD<Eigen::MatrixXd> by_distance(
-        distance.inverse().matrix().asDiagonal() * ritz.coupling.transpose(), Eigen::ComputeFullV);
-    Eigen::ArrayXd shrunk = (by_distance.matrixV().transpose() * h).array();
-    const Eigen::ArrayXd& singular = by_distance.singularValues().array();
-    shrunk.head(singular.size()) /= (1 + singular.square()).sqrt();
+    const auto [v, singular] =
+        right_singular(distance.inverse().matrix().asDiagonal() * ritz.coupling.transpose());
+    Eigen::ArrayXd shrunk = (v.transpose() * h).array();
+    shrunk /= (1 + singular.array().square()).sqrt();
     // What moves y lets |z| be larger by as much.
     const double moved =
         ritz.error * distance.inverse().abs().maxCoeff() +
