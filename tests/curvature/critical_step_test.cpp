@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <array>
 #include <cmath>
 
 #include "kappascope/core/error.h"
@@ -151,8 +152,10 @@ TEST_CASE("what cannot be searched is refused") {
 
 TEST_CASE("processes find that of their mean loss, and one that fails fails alone") {
   const auto whole = Quadratic(0.1).search();
+  // Made here, as threads share the generator of random numbers.
+  const std::array<Quadratic, 2> own{Quadratic(0.1), Quadratic(0.1)};
   testing::in_threads(2, [&](const std::shared_ptr<tensor::Group>& group) {
-    const Quadratic problem(0.1);
+    const auto& problem = own[static_cast<std::size_t>(group->rank())];
     // The mean of twice the loss and nothing is the loss.
     const auto found = curvature::critical_step([&] { return 2 * group->rank() * problem.loss(); },
                                                 {{"x", problem.x}},
