@@ -51,8 +51,14 @@ void RunRecord::require_own() const {
 }
 
 void RunRecord::add(store::Snapshot snapshot) {
+  std::list<store::Snapshot> one;
+  one.push_back(std::move(snapshot));
+  add(std::move(one));
+}
+
+void RunRecord::add(std::list<store::Snapshot> snapshots) {
   const std::lock_guard lock(adding_);
-  pending_.push_back(std::move(snapshot));
+  pending_.splice(pending_.end(), snapshots);
 }
 
 void RunRecord::set_fact(const std::string& key, const std::string& value) {
@@ -71,19 +77,19 @@ std::vector<store::Event> RunRecord::take_unsent() {
 }
 
 void RunRecord::hold_pending() {
-  std::vector<store::Snapshot> pending;
+  std::list<store::Snapshot> pending;
   {
     const std::lock_guard lock(adding_);
     pending.swap(pending_);
   }
-  for (auto& snapshot : pending) {
+  for (const auto& snapshot : pending) {
     if (run_) {
       held_bytes_ += bytes_of(snapshot);
-      held_.push_back(std::move(snapshot));
     } else {
       unsent_.insert(unsent_.end(), snapshot.events.begin(), snapshot.events.end());
     }
   }
+  if (run_) held_.splice(held_.end(), pending);
 }
 
 void RunRecord::drop_oldest() {

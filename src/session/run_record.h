@@ -4,8 +4,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -43,6 +43,8 @@ class RunRecord {
   void require_own() const;
 
   void add(store::Snapshot snapshot);
+  /// The same of each, in order, without taking memory.
+  void add(std::list<store::Snapshot> snapshots);
   /// Of the whole run; written with the snapshots, and replaces an earlier value.
   void set_fact(const std::string& key, const std::string& value);
   /// Writes what is pending, unless that failed a moment ago.
@@ -73,11 +75,11 @@ class RunRecord {
   pid_t owner_;
 
   std::mutex adding_;  // of what is pending
-  std::vector<store::Snapshot> pending_;
+  std::list<store::Snapshot> pending_;
   std::map<std::string, std::string> pending_facts_;
 
-  mutable std::mutex writing_;        // of all that follows, and of run_
-  std::deque<store::Snapshot> held_;  // to be written next
+  mutable std::mutex writing_;       // of all that follows, and of run_
+  std::list<store::Snapshot> held_;  // to be written next
   std::size_t held_bytes_ = 0;
   std::vector<store::Event> unsent_;
   double written_, next_try_ = 0, delay_ = 0;  // delay_ 0: the last attempt went well

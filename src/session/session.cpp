@@ -147,7 +147,11 @@ bool Session::begin_step(double learning_rate, double terms) {
   probing_ += monotonic_seconds() - begin;
   if (emitted) record_costs(step_ - first_step_ + 1, snapshot);
   report_failures(snapshot);
-  waiting_.push_back({std::move(snapshot), emitted});
+  // Completing the step then takes no memory, which may be what ends: its loss is not to be lost.
+  snapshot.scalars.reserve(snapshot.scalars.size() + 2);
+  std::list<store::Snapshot> one;
+  one.push_back(std::move(snapshot));
+  waiting_.push_back({std::move(one), emitted});
   ++step_;
   try {
     grant_windows();
@@ -164,8 +168,9 @@ void Session::complete_step(std::optional<double> loss, std::optional<double> gr
   require(!closed_, "the session is closed");
   if (!record_->is_own()) return;
   require(!waiting_.empty(), "complete_step() was called more often than begin_step()");
-  auto [snapshot, emitted] = std::move(waiting_.front());
+  auto [one, emitted] = std::move(waiting_.front());
   waiting_.pop_front();
+  auto& snapshot = one.front();
   if (gradient_norm)
     snapshot.scalars.insert(snapshot.scalars.begin(),
                             number(store::id::kGradientNorm, *gradient_norm));
@@ -179,7 +184,7 @@ void Session::complete_step(std::optional<double> loss, std::optional<double> gr
   } catch (...) {
     failed = std::current_exception();
   }
-  record_->add(std::move(snapshot));
+  record_->add(std::move(one));
   if (failed) std::rethrow_exception(failed);
   if (emitted || !raised_.empty() || record_->since_written() > options_.flush_seconds)
     record_->write();

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -170,7 +171,7 @@ class Session {
   void report_alarms() const;
 
   struct Waiting {
-    store::Snapshot snapshot;
+    std::list<store::Snapshot> snapshot;  // one, in the node that goes to the record
     bool emitted = false;
   };
 
