@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <new>
 #include <sstream>
 
 #include "kappascope/core/error.h"
@@ -110,9 +111,13 @@ IniSettings parse_ini(const std::string& text, const std::string& where) {
 }
 
 IniSettings read_ini(const std::filesystem::path& file, const std::string& kind) {
+  errno = 0;
   std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file))
-    throw UsageError(fmt::format("cannot read the {} {}", kind, file.string()));
+  if (!in && errno == ENOMEM) throw std::bad_alloc();
+  if (!in || std::filesystem::is_directory(file)) {
+    throw UsageError(fmt::format(
+        "cannot read the {} {}: {}", kind, file.string(), in ? "a folder" : std::strerror(errno)));
+  }
   std::string text;
   try {
     text.assign(std::istreambuf_iterator<char>(in), {});
