@@ -72,9 +72,10 @@ std::string number_of(const Verdict& verdict) {
 
 std::string row_of(const LedgerEntry& entry) {
   const auto& claim = entry.claim;
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n",
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
                      claim.id,
                      markdown_cell(claim.statement),
+                     markdown_cell(claim.assumptions),
                      outcome_of(entry),
                      condition_of(entry),
                      markdown_cell(claim.source),
@@ -90,8 +91,9 @@ std::string table_of(const Entries& entries, Standing standing, const std::strin
   }
   if (rows.empty()) return "";
   return head +
-         "\n| claim | statement | outcome | condition | source | route | cases | number |\n"
-         "|---|---|---|---|---|---|---|---|\n" +
+         "\n| claim | statement | assumes | outcome | condition | source | route | cases | number "
+         "|\n"
+         "|---|---|---|---|---|---|---|---|---|\n" +
          rows + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/require.h"
 
@@ -20,6 +21,8 @@ TappedLinearImpl::TappedLinearImpl(const TappedLinearOptions& options_) : option
           "of {} input features {} cannot be a branch's",
           options.in_features(),
           options.branch());
+  require(options.post_gating_bias() || !options.centred(),
+          "without a post-gating bias there is nothing that centres");
   TappedLinearImpl::reset();
 }
 
@@ -28,8 +31,9 @@ void TappedLinearImpl::reset() {
       register_parameter("weight", torch::empty({options.out_features(), options.in_features()}));
   torch::nn::init::kaiming_uniform_(weight, std::sqrt(5.0));
   if (options.post_gating_bias()) {
-    post_gating_bias =
-        register_parameter("post_gating_bias", torch::zeros({options.in_features()}));
+    const auto zeros = torch::zeros({options.in_features()});
+    post_gating_bias = options.centred() ? register_buffer("post_gating_bias", zeros)
+                                         : register_parameter("post_gating_bias", zeros);
   }
   // Last, where add_output_bias puts it too: a clone has its parameters in the same order.
   if (options.bias()) {
@@ -45,7 +49,24 @@ void TappedLinearImpl::add_output_bias() {
   options.bias(true);  // a clone is rebuilt from its options
 }
 
+void TappedLinearImpl::gather_mean(bool on) {
+  gathers_ = on;
+}
+
+torch::Tensor TappedLinearImpl::take_sums() {
+  const auto none =
+      torch::zeros({options.in_features() + 1}, weight.options().dtype(torch::kDouble));
+  return sums_.defined() ? std::exchange(sums_, {}) : none;
+}
+
 torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
+  if (gathers_ && is_training()) {
+    const torch::NoGradGuard no_grad;
+    const auto tokens = features.detach().reshape({-1, options.in_features()});
+    const auto sum = tokens.sum(0, false, torch::kDouble);
+    const auto one = torch::cat({sum, torch::full({1}, tokens.size(0), sum.options())});
+    sums_ = sums_.defined() ? sums_ + one : one;
+  }
   const auto regressor = post_gating_bias.defined() ? features + post_gating_bias : features;
   auto output = torch::linear(regressor, weight, bias);
   if (tap.active())

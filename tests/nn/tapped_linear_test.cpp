@@ -54,6 +54,31 @@ TEST_CASE("a tap sees features, bias and output, and changes nothing") {
   CHECK_FALSE(seen.features.defined());
 }
 
+TEST_CASE(
+    "a centred bias is no parameter, and features add up in training passes that are asked for") {
+  nn::TappedLinear layer(
+      nn::TappedLinearOptions(4, 2).bias(false).post_gating_bias(true).centred(true));
+  CHECK(layer->parameters().size() == 1);
+  CHECK(layer->named_buffers().contains("post_gating_bias"));
+  CHECK_THROWS_WITH(nn::TappedLinear(nn::TappedLinearOptions(4, 2).centred(true)),
+                    Catch::Contains("nothing that centres"));
+  const auto x = torch::randn({3, 5, 4}), y = torch::randn({4});
+  layer->forward(x);
+  CHECK(torch::equal(layer->take_sums(), torch::zeros({5}, torch::kDouble)));
+  layer->gather_mean(true);
+  layer->forward(x);
+  layer->forward(y);
+  layer->eval();
+  layer->forward(x);
+  const auto sums = layer->take_sums();
+  CHECK(sums[-1].item<double>() == 16);
+  CHECK(torch::allclose(sums.slice(0, 0, 4), x.to(torch::kDouble).view({15, 4}).sum(0) + y));
+  layer->train();
+  layer->gather_mean(false);
+  layer->forward(x);
+  CHECK(layer->take_sums().sum().item<double>() == 0);
+}
+
 TEST_CASE("every tapped layer of a model is found with its dotted name") {
   testing::GatedStack model(testing::GatedStackOptions(6, 3).blocks(2));
   const auto found = nn::find_tapped(*model);

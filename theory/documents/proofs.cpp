@@ -47,6 +47,8 @@ std::string proof_of(const std::string& id) {
       {"P-P1e'", "theory/PROOFS.md 5"},
       {"P-P1f'", "theory/PROOFS.md 6"},
       {"P-JOINT'", "theory/PROOFS.md 8"},
+      {"P-PATH", kDerivation},
+      {"P-BEHIND", kDerivation},
       {"P-SGD", "theory/PROOFS.md 9"},
       {"P-SGD'", "theory/PROOFS.md 9"},
       {"P-KW'", kDerivation},

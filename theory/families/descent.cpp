@@ -2,11 +2,13 @@
 // "Post-Gating Bias", what its conditioning means for first-order training: the joint problem of
 // weights and intercept, gradient descent towards the minimal-change solution, and the rank-one
 // correction of W_d.
+#include "theory/checks/descent/bias_path.h"
 #include "theory/checks/descent/correction.h"
 #include "theory/checks/descent/gated_draws.h"
 #include "theory/checks/descent/gradient_descent.h"
 #include "theory/checks/descent/joint.h"
 #include "theory/checks/descent/offset_target.h"
+#include "theory/checks/proposition1/block_hessian.h"
 #include "theory/exact/linalg.h"
 #include "theory/families/families.h"
 #include "theory/tools/conditions.h"
@@ -24,12 +26,13 @@ constexpr const char* kJointCondition =
     "towards a constant target descent can be faster with c, and slower";
 constexpr const char* kArrivalCondition =
     "one sample a step at a constant step size: it is at rest at Δ* exactly when one Δ fits every "
-    "sample with x + b_in ≠ 0. Full gradients from Δ_0 = 0 do find Δ*, and so does the average of "
-    "SGD's iterates";
+    "sample with x + b_in ≠ 0. Full gradients from Δ_0 = 0 do find Δ*, and so does the mean over "
+    "all "
+    "paths of SGD, which a path's mean over time need not follow";
 constexpr const char* kCorrectionCondition =
     "either way: with σ1 >= ... >= σ_r of W and Δ of rank one, σ2/σ_{r-1} <= κ(W + Δ), and κ(W + "
-    "Δ) "
-    "<= (σ1 + ‖Δ‖)/(σ_r - ‖Δ‖) where ‖Δ‖ < σ_r";
+    "Δ) <= (σ1 + ‖Δ‖)/(σ_r - ‖Δ‖) where ‖Δ‖ < σ_r. It does inflate where Δ is large: ‖Δ‖ >= σ1(1 + "
+    "σ_{r-1}/σ_r)";
 
 std::optional<bool> inflates(const CorrectionCase& /*one*/) {
   return true;
@@ -95,6 +98,41 @@ std::vector<Claim> descent_claims() {
                      "the excess is a mean of λ(1-ηλ)^{2k} over J's eigenvalues, each at most "
                      "1/(η(2k+1)).",
        .check = decide_joint},
+      {.id = "P-PATH",
+       .source = "ours, beside Proposition 1 and Lemma 2: where training takes b",
+       .statement =
+           "Descent on b alone ends at -μ exactly when W_d E T = 0 and μ + b_0 lies in the range "
+           "of W_d, which has at most d_model of the d_ff dimensions; the part of μ + b_0 outside "
+           "stays. With e = E R, a step of b moves the mean output by -η eW_dᵀW_d, and one of W_d "
+           "by -η(‖μ+b‖²e + (μ+b)ᵀCov(φ, R)): b rests wherever the output has the target's mean, "
+           "however large μ + b is there, and at Cov(φ, R) = 0 the larger part of the move is "
+           "W_d's where ‖μ+b‖ > σ1(W_d).",
+       .assumptions = "squared loss, Z = (φ + b)W_d, the layers in front at rest, full gradients "
+                      "at a constant rate below 2/σ1(W_d)²",
+       .derivation = "∂L/∂b = W_d eᵀ lies in the range of W_d, so b - b_0 does; e is affine in b, "
+                     "and descent ends where W_d eᵀ = 0, which for b = -μ says W_d E T = 0. "
+                     "∂L/∂W_d = Cov(φ, R) + (μ+b)e.",
+       .check =
+           [](const CheckContext& context) {
+             return proven(conjunction({check_centres(mean_in_range, context.seed),
+                                        check_mean_moves(derived_moves, context.seed)}));
+           }},
+      {.id = "P-BEHIND",
+       .source = "ours, beside P-JOINT: a bias in front of W_d and an intercept behind it",
+       .statement =
+           "Where W_d has rank d_model, b and c make the same functions, and are not optimised "
+           "alike. At b = -μ and E R = 0 the joint Hessian of (W_d, b) is diag(Σ ⊗ I, W_dW_dᵀ), as "
+           "if the features were centred; that of (W_d, c) is the same at every c. Σ = I, μ = "
+           "(10, 0), W_d = I: κ is 101 for W_d alone, 1 with b and 10,402 with c. Training from "
+           "b = 0 does not come there of itself (P-PATH).",
+       .assumptions = "squared loss",
+       .derivation = "Between W_d and b stands (μ+b) ⊗ W_dᵀ + I ⊗ E R, between W_d and c stands "
+                     "μ ⊗ I. [101, 10; 10, 1] has trace 102 and determinant 1: κ + 1/κ = 102² - 2.",
+       .check =
+           [](const CheckContext& context) {
+             return proven(conjunction(
+                 {check_joint(joint_hessian, context.seed), check_conditions({101, 1, 10'402})}));
+           }},
       {.id = "P-SGD",
        .source = "Post-gating bias, 3.1",
        .statement = "SGD may not discover the minimal-change solution Δ* = "
@@ -114,7 +152,8 @@ std::vector<Claim> descent_claims() {
        .source = "corrects P-SGD",
        .statement = "Full gradients at a constant step below 2/λmax(H) come to Δ* exactly when Δ_0 "
                     "vanishes on ker H, as Δ_0 = 0 does; the mean over all paths of one-sample SGD "
-                    "takes the same steps. Δ* is Lemma 1's exactly when b_out = 0 or Σb_in = 0.",
+                    "takes the same steps, which single paths need not. Δ* is Lemma 1's exactly "
+                    "when b_out = 0 or Σb_in = 0.",
        .assumptions = kOffset,
        .derivation = "Δ_t = Δ* + (Δ_0 - Δ*)(I - ηH)^t with Δ* = b_out b_inᵀH⁺: no step changes the "
                      "part on ker H, and the others shrink. A sample's gradient at Δ* is (Δ*y - "
@@ -138,12 +177,15 @@ std::vector<Claim> descent_claims() {
        .source = "corrects P-KW",
        .statement = "Whatever b_in ≠ 0 and b_out are, σ2 <= σ1(W + Δ) <= σ1 + ‖Δ‖ and σ_r - ‖Δ‖ <= "
                     "σ_r(W + Δ) <= σ_{r-1}, ‖Δ‖ = ‖b_out‖/‖b_in‖; so κ(W + Δ) >= σ2/σ_{r-1}, which "
-                    "may be below κ(W).",
+                    "may be below κ(W). It is no smaller than κ(W) where ‖Δ‖ >= σ1(1 + "
+                    "σ_{r-1}/σ_r).",
        .assumptions = "W of full rank r; for r = 1, σ2 = 0 and there is no σ_{r-1}",
-       .derivation = "Weyl's inequalities for singular values and a matrix of rank one.",
+       .derivation = "Weyl's inequalities for singular values and a matrix of rank one. σ1(W + Δ) "
+                     ">= ‖Δ‖ - σ1, over σ_r(W + Δ) <= σ_{r-1}.",
        .check =
            [](const CheckContext& context) {
-             return check_singular_bounds(interlacing_bounds, context.seed);
+             return conjunction({check_singular_bounds(interlacing_bounds, context.seed),
+                                 check_correction_inflates(inflates_from(1), context.seed)});
            }},
       {.id = "P-P1r",
        .source = "ours, for Proposition 1",

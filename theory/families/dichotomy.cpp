@@ -68,9 +68,12 @@ std::vector<Claim> dichotomy_claims() {
        .source = "corrects P-ODD",
        .statement = "Bias-free attention is odd, A(-X) = -A(X), with any mask, rotary embedding, "
                     "query and key norm, cap, sink, dropout mask, shiftless norm in front and "
-                    "residual path; with b_V exactly when b_VW_O = 0. So where -X is an input with "
-                    "X it makes no constant but zero, while 2d bias-free gated units make any.",
-       .assumptions = "the first part for every X; the gated part on ‖x‖² = d",
+                    "residual path; with b_V exactly when b_VW_O, added up over the heads, is "
+                    "zero, and with sinks or dropout on P when it is zero in each. So where -X is "
+                    "an input with X it makes no constant but zero, while 2d bias-free gated "
+                    "units make any.",
+       .assumptions = "the first part for every X (sinks and masks that differ between the heads); "
+                      "the gated part on ‖x‖² = d",
        .derivation = "A score is a product of two forms that are odd in X, so P(-X) = P(X), and "
                      "V(-X) = -V(X). A constant k on X and -X has k = -k. The gated units: "
                      "x_j act(x_j) + (-x_j) act(-x_j) = x_j², which add up to d.",

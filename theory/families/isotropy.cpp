@@ -24,7 +24,8 @@ constexpr const char* kIsotropyCondition =
     "(tr M)²/(k tr M²), M = E zzᵀ, is at most r/k with r the rank of the centred projections "
     "P·W_iso·x of the tokens, r <= k-1: never 1; (k-1)/k, all but the direction that LayerNorm "
     "removes, exactly when M is a multiple of a projector of rank k-1, which W_iso and the tokens "
-    "decide; with k = 2 or W_iso of rank one all tokens land on two points";
+    "decide; with k = 2 or W_iso of rank one all tokens land on two points. LayerNorm's own shift "
+    "can fill the missing direction: with k = 2 and β = (1, 1) it does";
 constexpr const char* kPrintedNumbers =
     "each printed number stands for all that round to it; a row of Table 1 adds one change, as its "
     "plus sign says";
@@ -101,9 +102,11 @@ std::vector<Claim> branch_claims() {
       {.id = "I-BIAS",
        .source = kBranch,
        .statement = "The branch adds nothing but isotropy: no offset of the layer's output.",
-       .assumptions = "LayerNorm with its own gain and bias, as it is commonly built",
+       .assumptions = "LayerNorm with its own gain and bias, as it is commonly built; the document "
+                      "does not say so in words",
        .derivation = "σ(t)·W_branch·β does not depend on the token: it is an output bias, also "
                      "where the gated path is silent.",
+       .standing = Standing::kNote,
        .check =
            [](const CheckContext& context) {
              return with_condition(
@@ -147,6 +150,7 @@ std::vector<Claim> result_claims() {
            "F has (4, 4) degrees of freedom and P(F <= f) = 3x² - 2x³, x = f/(1+f): an "
            "observed ratio of 0.85 is no evidence, and a true one would be found in 5.2 % "
            "of such experiments. Whether there is an effect stays open.",
+       .standing = Standing::kNote,
        .studies = {"isogmlp"},
        .check =
            [](const CheckContext&) {

@@ -80,7 +80,9 @@ Verdict decide_gate(const CheckContext& context) {
 Verdict decide_constants(const CheckContext& context) {
   return with_condition(check_constant_makers(no_constant, context.seed),
                         "2d units make any constant of RMS-normalised input, fewer cannot; given "
-                        "units can exactly when they satisfy the equations of P-DIM'");
+                        "units can exactly when they satisfy the equations of P-DIM'. 3.2 means "
+                        "it of the features' directions; elsewhere the document too says that "
+                        "weights alone can make up for a bias");
 }
 
 Verdict decide_derived_constants(const CheckContext& context) {

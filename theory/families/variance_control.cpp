@@ -35,9 +35,12 @@ constexpr const char* kCentredGradient =
 constexpr const char* kGradientCovariance =
     "with R independent of φ the covariance is (Σ + (μ+b)(μ+b)ᵀ) ⊗ Cov R: that of Cov φ exactly "
     "when b = -μ or R = 0, and with the same R no larger than without b, in the order of "
-    "semidefinite matrices, exactly when μ + b = cμ with |c| <= 1";
+    "semidefinite matrices, exactly when μ + b = cμ with |c| <= 1; the R of another b is not "
+    "compared";
 constexpr const char* kInflation =
-    "M independent of S: Var(MS) > Var(S) exactly when p < 1 and pμ² > σ² for a mask {0, 1}, never "
+    "read against σ²; against pσ², what a mask leaves of a centred signal, Var(MS) is larger by "
+    "p(1-p)μ². With M independent of S Var(MS) > Var(S) exactly when p < 1 and pμ² > σ² for a mask "
+    "{0, 1}, never "
     "at μ = 0; for {0, 1/p} exactly when p < 1 and E S² > 0. The mean is pμ for {0, 1}, μ for "
     "{0, 1/p}";
 constexpr const char* kReductionShort =
@@ -204,6 +207,7 @@ std::vector<Claim> masking_claims() {
        .assumptions = "M in {0, 1} with P(M = 1) = p, independent of S",
        .derivation = "The mean is right. Var(MS) = pσ² + p(1-p)μ²: what p(1-p) multiplies vanishes "
                      "with μ, and pσ² < σ². Decided where μ = 0, σ² > 0 and p < 1.",
+       .standing = Standing::kNote,
        .check =
            [](const CheckContext& context) {
              return with_condition(decide_inflation(context), kInflation);

@@ -58,6 +58,9 @@ struct TappedLinearOptions {
   /// Adds a learnable b to the *input*: Z = (phi + b) Wᵀ (post-gating bias, equation 3), zero at
   /// the start.
   TORCH_ARG(bool, post_gating_bias) = false;
+  /// Holds this b as a buffer, which nobody learns: for explicit centring, b = -(mean of phi), with
+  /// the means of gather_mean(). Needs `post_gating_bias`.
+  TORCH_ARG(bool, centred) = false;
   /// The probability with which *you* zero features before they come here (inverted dropout). The
   /// layer drops nothing itself; Lemma 2 needs the number.
   TORCH_ARG(double, dropout) = 0.0;
@@ -67,7 +70,8 @@ struct TappedLinearOptions {
 
 /// A linear layer that can be watched: put it where the down-projection of a gated layer stands.
 /// Input [..., in], output [..., out]. Parameters, in this order: `weight` [out, in], and where
-/// asked `post_gating_bias` [in] and `bias` [out]. Weights start as torch::nn::Linear's do.
+/// asked `post_gating_bias` [in] (a buffer where it is centred) and `bias` [out]. Weights start as
+/// torch::nn::Linear's do.
 class TappedLinearImpl : public torch::nn::Cloneable<TappedLinearImpl> {
  public:
   TappedLinearImpl(int64_t in_features, int64_t out_features)
@@ -80,9 +84,19 @@ class TappedLinearImpl : public torch::nn::Cloneable<TappedLinearImpl> {
   /// share every other weight. Only for a layer made without `bias`.
   void add_output_bias();
 
+  /// From now on passes in training mode add up phi, or no longer.
+  void gather_mean(bool on);
+  /// What they added up since it was last taken: the sums over all tokens and their number,
+  /// [d_ff + 1], double. Zeros where there was no pass.
+  torch::Tensor take_sums();
+
   TappedLinearOptions options;
   torch::Tensor weight, bias, post_gating_bias;
   Tap tap;
+
+ private:
+  bool gathers_ = false;
+  torch::Tensor sums_;  // as take_sums() gives them; undefined: none yet
 };
 TORCH_MODULE(TappedLinear);
 

@@ -97,7 +97,8 @@ std::string label_of(const train::TrainConfig& config) {
   if (!config.label.empty()) return config.label;
   if (config.bias == "none") return "no bias";
   if (config.bias == "both") return "both biases";
-  return config.bias + " bias";
+  if (config.bias == "centred") return "centred features";
+  return config.bias + " bias" + (config.bias_start == "mean" ? " from -μ" : "");
 }
 
 }  // namespace kappascope::cli

@@ -72,7 +72,12 @@ OptionGroup model_group(train::TrainConfig& t) {
       "model.width", number(t.width), "d_model, width of the residual stream")(
       "model.hidden", number(t.hidden), "d_ff, width of the gated features")(
       "model.blocks", number(t.blocks), "number of gated layers")(
-      "model.bias", name(t.bias), "none, post-gating, output, or both")(
+      "model.bias",
+      name(t.bias),
+      "none, post-gating, output, both, or centred (minus a running mean of the features)")(
+      "model.bias-start",
+      name(t.bias_start),
+      "where a post-gating bias begins: zero, or mean (minus the first batch's features' mean)")(
       "model.dropout", number(t.dropout), "dropout probability, in [0, 1)")(
       "model.dropout-placement",
       name(t.dropout_placement),

@@ -8,10 +8,13 @@
 namespace kappascope::nn {
 
 TappedLinear down_projection(int64_t hidden, int64_t width, BiasPlacement bias, double dropout) {
-  const bool b = bias == BiasPlacement::kPostGating || bias == BiasPlacement::kBoth;
+  const bool centred = bias == BiasPlacement::kCentred;
   const bool c = bias == BiasPlacement::kOutput || bias == BiasPlacement::kBoth;
-  TappedLinear layer(
-      TappedLinearOptions(hidden, width).bias(false).post_gating_bias(b).dropout(dropout));
+  TappedLinear layer(TappedLinearOptions(hidden, width)
+                         .bias(false)
+                         .post_gating_bias(learns_post_gating(bias) || centred)
+                         .centred(centred)
+                         .dropout(dropout));
   if (c) layer->add_output_bias();
   return layer;
 }

@@ -10,7 +10,8 @@ BiasPlacement parse_bias_placement(const std::string& name) {
   if (name == "post-gating") return BiasPlacement::kPostGating;
   if (name == "output") return BiasPlacement::kOutput;
   if (name == "both") return BiasPlacement::kBoth;
-  throw UsageError("unknown bias '" + name + "': use none, post-gating, output or both");
+  if (name == "centred") return BiasPlacement::kCentred;
+  throw UsageError("unknown bias '" + name + "': use none, post-gating, output, both or centred");
 }
 
 }  // namespace kappascope::nn

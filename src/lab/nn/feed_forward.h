@@ -8,10 +8,15 @@
 namespace kappascope::nn {
 
 /// Where a feed-forward layer has an additive freedom: nowhere, b before the down-projection
-/// (post-gating bias), c after it (the plain control), or both. Both start at zero and draw no
-/// random number, so that the arms of a comparison share every other weight.
-enum class BiasPlacement { kNone, kPostGating, kOutput, kBoth };
+/// (post-gating bias), c after it (the plain control), both, or a b that is not learnt but centres
+/// the features. They start at zero and draw no random number, so that the arms of a comparison
+/// share every other weight.
+enum class BiasPlacement { kNone, kPostGating, kOutput, kBoth, kCentred };
 BiasPlacement parse_bias_placement(const std::string& name);  ///< throws UsageError
+/// Whether b is learnt.
+inline bool learns_post_gating(BiasPlacement bias) {
+  return bias == BiasPlacement::kPostGating || bias == BiasPlacement::kBoth;
+}
 
 /// What stands in the place of the feed-forward layer of a transformer block: a module whose
 /// down-projection is a TappedLinear. Input and output [..., width].

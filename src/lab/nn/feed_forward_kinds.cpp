@@ -78,7 +78,7 @@ int64_t parameter_count(const FeedForwardOptions& options) {
       [](const auto& kind) {
         const auto f = features(kind), d = kind.width();
         const auto bias = kind.bias();
-        const bool b = bias == BiasPlacement::kPostGating || bias == BiasPlacement::kBoth;
+        const bool b = learns_post_gating(bias);
         const bool c = bias == BiasPlacement::kOutput || bias == BiasPlacement::kBoth;
         return inner(kind) + f * d + (b ? f : 0) + (c ? d : 0);
       },

@@ -187,7 +187,12 @@ void TrainConfig::validate() const {
     nn::parse_gate(ffn);
   }
   validate_transformer(transformer);
-  nn::parse_bias_placement(bias);
+  const auto placement = nn::parse_bias_placement(bias);
+  one_of("model.bias-start", bias_start, {"zero", "mean"});
+  usage(bias_start == "zero" || nn::learns_post_gating(placement),
+        fmt::format("model.bias-start = mean is of a bias that is learnt in front of the "
+                    "down-projection, but model.bias is {}",
+                    bias));
   if (!dropout_placement.empty()) nn::parse_dropout_placement(dropout_placement);
   parse_ball(ball);
   one_of("attack.units", units, {"pixels", "inputs"});

@@ -54,10 +54,11 @@ struct TrainConfig {
   std::string ffn;
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
-  bool embedding = true;      ///< of the classifier: an affine map before the gated layers
-  std::string bias = "none";  ///< none | post-gating | output | both
-  double dropout = 0;         ///< probability of zeroing
-  std::string init;           ///< safetensors file or folder of the initial weights, by name
+  bool embedding = true;            ///< of the classifier: an affine map before the gated layers
+  std::string bias = "none";        ///< none | post-gating | output | both | centred
+  std::string bias_start = "zero";  ///< zero | mean: of b, or minus the first batch's mean
+  double dropout = 0;               ///< probability of zeroing
+  std::string init;                 ///< safetensors file or folder of the initial weights, by name
   /// up | product; empty: up, or after the product where the layout has it there (Gemma).
   std::string dropout_placement;
   TransformerConfig transformer;

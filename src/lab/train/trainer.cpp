@@ -18,6 +18,7 @@
 #include "kappascope/core/error.h"
 #include "lab/data/sampler.h"
 #include "lab/train/batch_pass.h"
+#include "lab/train/centring.h"
 #include "lab/train/checkpoint/checkpoint.h"
 #include "lab/train/share.h"
 #include "lab/train/step_figures.h"
@@ -91,6 +92,8 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     tensor::draw_apart(task.model().parameters().at(0).device(), group->rank());
   StepFigures figures(problem);
   task.model().train();
+  Centring centring(task, session);
+  if (first == 0 && task.steps > 0) centring.begin(Share(sampler.indices(0), group).rows());
   for (int64_t step = first; step < task.steps; ++step) {
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
@@ -99,7 +102,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     const auto rows = sampler.indices(step);
     const auto share = Share(rows, group).rows().numel();
     if (step + 1 < task.steps) problem.expect(Share(sampler.indices(step + 1), group).rows());
-    result.loss = take_gradient(task, rows, session);
+    result.loss = centring.watching([&] { return take_gradient(task, rows, session); });
     try {
       session.step(result.loss, rate, gradient_norm(task.model()));
     } catch (const Error&) {
@@ -117,6 +120,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       return result;
     }
     update(task);
+    centring.follow();
     figures.end_step(share);
     result.steps = step + 1;
     if (leads && (result.steps % eval_every == 0 || result.steps == task.steps))

@@ -66,9 +66,10 @@ TEST_CASE("a bar in a statement does not end its cell, and a waiting claim says 
   Claim claim;
   claim.id = "P-X";
   claim.statement = "|x| >= 0";
+  claim.assumptions = "x real";
   claim.needs_run = true;
   const auto table = ledger_markdown({{.claim = claim}});
-  CHECK(table.find("| P-X | \\|x\\| >= 0 | measured on a run") != std::string::npos);
+  CHECK(table.find("| P-X | \\|x\\| >= 0 | x real | measured on a run") != std::string::npos);
   Claim trained;
   trained.id = "P-Y";
   trained.studies = {"a-study", "another"};

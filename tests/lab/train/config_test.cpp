@@ -37,6 +37,12 @@ TEST_CASE("the defaults are valid, and each wrong option is named") {
              Catch::Contains("positive"));
   CHECK_THAT(broken([](auto& c) { c.dropout = 1; }), Catch::Contains("model.dropout"));
   CHECK_THAT(broken([](auto& c) { c.bias = "pgb"; }), Catch::Contains("post-gating"));
+  CHECK_THAT(broken([](auto& c) { c.bias_start = "far"; }), Catch::Contains("model.bias-start"));
+  CHECK_THAT(broken([](auto& c) {
+               c.bias = "output";
+               c.bias_start = "mean";
+             }),
+             Catch::Contains("model.bias is output"));
   CHECK_THAT(broken([](auto& c) { c.loss = "mse"; }), Catch::Contains("cross-entropy, squared"));
   CHECK_THAT(broken([](auto& c) { c.momentum = 0.9; }), Catch::Contains("sgd"));
   CHECK_THAT(broken([](auto& c) { c.batch = 0; }), Catch::Contains("train.batch"));

@@ -104,6 +104,8 @@ TEST_CASE("several processes that share each batch train and measure as one does
   const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
   auto config = shared_config(folder.path() / "data");
+  config.bias = GENERATE("both", "centred");
+  CAPTURE(config.bias);
   auto alone = train::make_task(config);
   const auto whole = take_part(alone, folder / "alone", nullptr);
   const store::RunReader one(folder / "alone");
@@ -130,7 +132,9 @@ TEST_CASE("several processes that share each batch train and measure as one does
 TEST_CASE("a stop that one process is asked for stops all, and as many go on to the same bits") {
   const TemporaryFolder folder;
   testing::write_image_set(folder.path() / "data");
-  const auto config = shared_config(folder.path() / "data");
+  auto config = shared_config(folder.path() / "data");
+  config.bias = GENERATE("both", "centred");
+  CAPTURE(config.bias);
   const auto whole = train_in(2, config, folder / "whole");
   // Stops after each step at which it is started again.
   const auto dir = folder / "stopped";

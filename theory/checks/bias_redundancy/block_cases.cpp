@@ -52,6 +52,25 @@ BlockCase<Rational> small_block(Index d, Switches on, Matrix<Rational> tokens) {
   return one;
 }
 
+/// Two heads that read the same values and have W_O = 1 and -1, so that b_V cancels where both pass
+/// on as much of it: not with a sink or a mask of their own each.
+BlockCase<Rational> cancelling_heads(Switches on) {
+  auto one = small_block(1, on, rows({{0, 0, 1}}));
+  auto& block = one.block;
+  const auto twice = [](Matrix<Rational>& weight) {
+    Matrix<Rational> wide(weight.rows(), 2);
+    wide.col(0) = wide.col(1) = weight.col(0);
+    weight = wide;
+  };
+  for (auto* weight : {&block.query, &block.key, &block.value}) twice(*weight);
+  block.heads = block.kv_heads = 2;
+  block.output = rows({{1}, {-1}});
+  block.value_bias = column({1, 1});
+  if (on.sink) block.sinks = column({0, 1});
+  if (on.dropout) one.masks.push_back(Matrix<Rational>::zero(1, 1));
+  return one;
+}
+
 /// One case for each way to keep and to lose a bias, the smallest that shows it.
 std::vector<BlockCase<Rational>> small_blocks() {
   const auto pair = rows({{1, 0, 0}, {1, 1, 1}});
@@ -73,6 +92,8 @@ std::vector<BlockCase<Rational>> small_blocks() {
     cases.push_back(small_block(1, on, rows({{0, 0, 0}})));
     cases.back().block.value_bias = column({1});
   }
+  for (const Switches on : {Switches{}, Switches{.sink = true}, Switches{.dropout = true}})
+    cases.push_back(cancelling_heads(on));
   return cases;
 }
 
@@ -140,6 +161,11 @@ BlockCase<double> drawn_block(int index, Random& random) {
   const int kind = index / kCombinations % 4;
   if (kind == 0) block.key_bias.set_zero();
   if (kind == 1) block.value_bias.set_zero();
+  // b_V cancels over the heads, to the last bit; masks that two heads may share are left out.
+  if (kind == 3 && block.heads == 2 && !on.dropout) {
+    block.output.middle_rows(d, d) = -block.output.middle_rows(0, d);
+    if (block.kv_heads == 2) block.value_bias.segment(d, d) = block.value_bias.segment(0, d);
+  }
   if (kind == 2 && d > 2 * planes) {
     for (Index head = 0; head < block.kv_heads; ++head) {
       block.key_bias.segment(head * d, 2 * planes).set_zero();
@@ -166,7 +192,9 @@ BlockFacts facts_of(const BlockCase<Scalar>& one) {
   for (Index head = 0; block.key_bias.size() > 0 && head < block.kv_heads; ++head) {
     if (any(block.key_bias.segment(head * d, turned))) facts.key_bias_turned = true;
   }
-  facts.value_bias_seen = any(value_bias_output(block));
+  const auto of_heads = value_bias_output(block);
+  facts.value_bias_seen = any(of_heads);
+  facts.value_bias_sums = any(of_heads.sum_of_rows());
   return facts;
 }
 
@@ -222,6 +250,7 @@ std::string text(const BlockCase<Rational>& one, const Matrix<Rational>& input) 
   if (one.on.sink) out += ", a sink of logit " + theory::text(block.sinks);
   if (one.on.causal) out += ", causal";
   if (one.on.dropout) out += ", dropout mask " + text(one.masks[0]);
+  if (block.heads > 1) out += fmt::format(", {} heads, W_O = {}", block.heads, block.output);
   if (any(block.key_bias)) out += ", b_K = " + theory::text(block.key_bias);
   if (any(block.value_bias)) out += ", b_V = " + theory::text(block.value_bias);
   return out;

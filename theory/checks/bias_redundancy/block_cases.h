@@ -32,6 +32,7 @@ struct BlockFacts {
   bool key_bias = false;         ///< b_K ≠ 0
   bool key_bias_turned = false;  ///< b_K has a part in the coordinates that rotary turns
   bool value_bias_seen = false;  ///< b_V W_O ≠ 0 for some head
+  bool value_bias_sums = false;  ///< and added up over the heads
 };
 template <typename Scalar>
 BlockFacts facts_of(const BlockCase<Scalar>& one);

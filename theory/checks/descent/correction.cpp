@@ -190,6 +190,15 @@ Verdict check_singular_bounds(const SingularBoundsFormula& formula, std::uint64_
   return tally.verdict("κ(W + Δ)", "upper end over upper end of the bounds", "exact");
 }
 
+CorrectionPrediction inflates_from(const Rational& share) {
+  return [share](const CorrectionCase& one) -> std::optional<bool> {
+    const Index r = one.sigma.size();
+    if (r < 2) return std::nullopt;
+    const Rational enough = one.sigma(0) * (1 + one.sigma(r - 2) / one.sigma(r - 1));
+    return one.correction_norm >= share * enough ? std::optional(true) : std::nullopt;
+  };
+}
+
 SingularBounds interlacing_bounds(const CorrectionCase& one) {
   const Index r = one.sigma.size();
   const Rational& top = one.sigma(0);

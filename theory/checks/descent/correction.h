@@ -31,6 +31,8 @@ struct CorrectionCase {
 using CorrectionPrediction = std::function<std::optional<bool>(const CorrectionCase&)>;
 /// κ(W + Δ) >= κ(W). In floating point; a witness has integer spectra, confirmed exactly.
 Verdict check_correction_inflates(const CorrectionPrediction& says, std::uint64_t seed);
+/// That it does where ‖Δ‖ >= share · σ1(1 + σ_{r-1}/σ_r), r > 1; nothing elsewhere.
+CorrectionPrediction inflates_from(const Rational& share);
 
 /// Between what the largest and the smallest singular value of W + Δ lie.
 struct SingularBounds {

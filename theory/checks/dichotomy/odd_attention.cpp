@@ -64,7 +64,8 @@ Matrix<Rational> mixed_tokens(const ConstantCase& one) {
 }  // namespace
 
 std::optional<bool> odd_without_value_bias(const BlockFacts& facts) {
-  return !facts.value_bias_seen;
+  const bool rows_sum_to_one = !facts.on.sink && !facts.on.dropout;
+  return rows_sum_to_one ? !facts.value_bias_sums : !facts.value_bias_seen;
 }
 
 Verdict check_odd(const OddStatement& says, std::uint64_t seed) {

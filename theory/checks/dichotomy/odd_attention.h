@@ -21,7 +21,7 @@ namespace kappascope::theory {
 /// Whether A(-X) = -A(X) for all inputs of a block without b_Q, b_K and b_O; nothing where the
 /// statement is silent.
 using OddStatement = std::function<std::optional<bool>(const BlockFacts&)>;
-/// Exactly when b_V W_O = 0.
+/// b_V W_O = 0 added up over the heads; with sinks or dropout on P, in each of them.
 std::optional<bool> odd_without_value_bias(const BlockFacts& facts);
 /// On exact_blocks() and, in floating point, on rounded_blocks(), after b_Q, b_K and b_O were taken
 /// out of them. Both answers must occur.

@@ -45,8 +45,7 @@ std::string why_not_recorded(const std::string& metric, const Settings& settings
     case Emitter::kLayerProbe: {
       const auto& probe = store::layer_probe(basis->probe);
       const auto& bias = settings.train.bias;
-      if (probe.of_the_bias && bias != "post-gating" && bias != "both")
-        return "model.bias is " + bias;
+      if (probe.of_the_bias && (bias == "none" || bias == "output")) return "model.bias is " + bias;
       return off(settings.probes.layer_probes[probe.name], setting_of(probe));
     }
     case Emitter::kHessian:

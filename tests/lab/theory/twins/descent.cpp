@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "lab/theory/twins/twins.h"
+#include "theory/checks/descent/bias_path.h"
 #include "theory/checks/descent/correction.h"
 #include "theory/checks/descent/gated_draws.h"
 #include "theory/checks/descent/gradient_descent.h"
@@ -38,6 +39,17 @@ std::optional<bool> starts_at_zero(const OffsetCase& one) {
 
 std::optional<bool> no_spread(const OffsetCase& one) {
   return one.x.squared_norm() == 0;
+}
+
+/// As if nothing of μ + b lay outside the range of W_d.
+std::optional<bool> mean_target_unseen(const BiasCase& one) {
+  return is_zero(one.weight * column_mean(one.target));
+}
+
+MeanMoves moves_of_the_mean_alone(const BiasCase& one) {
+  auto moves = derived_moves(one);
+  moves.by_weight = one.mean_residual() * -one.shifted_mean().squared_norm();
+  return moves;
 }
 
 /// Without the neighbours: what the norm of the correction alone would allow below.
@@ -84,6 +96,19 @@ Twins descent_twins() {
           for (auto& one : turned) std::swap(one.with, one.without);
           return check_offset_steps(turned);
         }}},
+      {"P-PATH",
+       {[] { return check_centres(mean_in_range, kSeed); },
+        [] { return check_centres(mean_target_unseen, kSeed); }}},
+      {"P-PATH, the moves",
+       {[] { return check_mean_moves(derived_moves, kSeed); },
+        [] { return check_mean_moves(moves_of_the_mean_alone, kSeed); }}},
+      {"P-BEHIND",
+       {[] {
+          return check_conditions({101, 1, 10'402});
+        },
+        [] {
+          return check_conditions({101, 1, 10'403});
+        }}},
       {"P-SGD",
        {[] { return check_rest(one_map_fits_all, kSeed); },
         [] { return check_rest(no_spread, kSeed); }}},
@@ -116,6 +141,11 @@ Twins descent_twins() {
         [] {
           return check_correction_inflates(
               [](const CorrectionCase&) { return std::optional(true); }, kSeed);
+        }}},
+      {"P-KW', a large correction",
+       {[] { return check_correction_inflates(inflates_from(1), kSeed); },
+        [] {
+          return check_correction_inflates(inflates_from({1, 4}), kSeed);
         }}},
       {"P-KW'",
        {[] { return check_singular_bounds(interlacing_bounds, kSeed); },
