@@ -42,6 +42,7 @@ std::string quote_of(const std::string& id) {
       {"P-VCb", "the stochastic gradient w.r.t. W_d depends on the centered post-gating features"},
       {"P-VCc", "the effective gradient covariance is reduced from E[φφᵀ] to Cov(φ)"},
       {"P-DROP", "has expectation pμ with variance inflated by p(1 − p)"},
+      {"P-CANCEL", "The post-gating bias can cancel the masked mean"},
       {"P-L2s", "PGB centers each regressor and strictly reduces gradient variance"},
       {"P-L2a", "= E[(uᵀγ_i)²](pσ_j² + (pμ_j + b_j)²)"},
       {"P-L2b", "which is minimized uniquely at b_j* = −pμ_j"},

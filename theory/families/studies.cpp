@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements of "Post-Gating Bias" and "Bias redundancy" about whole trainings: each is measured by
 // studies, on their runs. The names of arms are those in experiments/.
+#include "kappascope/store/schema/layer_probes.h"
 #include "theory/checks/studies/contrasts.h"
+#include "theory/checks/studies/levels.h"
 #include "theory/families/families.h"
 
 namespace kappascope::theory {
@@ -113,6 +115,53 @@ std::vector<Claim> study_claims() {
                                     {.claimed = {{clean, "PGB", "no bias", kHigher},
                                                  {clean, "output bias", "no bias", kHigher}},
                                      .beside = {{clean, "PGB", "output bias", kHigher}}});
+           }},
+      {.id = "P-CANCEL",
+       .source = "Post-gating bias, 3.3, interpretation of Lemma 2",
+       .statement = "A trained post-gating bias cancels the mean of the features: at the end less "
+                    "than half of it is left.",
+       .assumptions = "as in the study; b begins at zero",
+       .derivation = "‖μ + b‖/‖μ‖ at the end, median over the layers, its mean over the seeds "
+                     "against one half. P-PATH says when descent on b goes there.",
+       .studies = {"centring"},
+       .measure =
+           [](const StudyRuns& study) {
+             return check_level(
+                 study,
+                 {store::id::kBiasResidual, "PGB", 0.5, kLower, {"PGB from the mean", "centred"}});
+           }},
+      {.id = "P-STAY",
+       .source = "ours, beside P-CANCEL",
+       .statement = "A post-gating bias that begins at minus the mean of the features stays there: "
+                    "at the end less than half of the mean is left.",
+       .assumptions = "as in the study; the mean is that of the first batch",
+       .derivation = "As P-CANCEL.",
+       .studies = {"centring"},
+       .measure =
+           [](const StudyRuns& study) {
+             return check_level(
+                 study,
+                 {store::id::kBiasResidual, "PGB from the mean", 0.5, kLower, {"PGB", "centred"}});
+           }},
+      {.id = "P-CENTRE",
+       .source = "ours, beside Proposition 1: what to do instead",
+       .statement = "Explicit centring, b = -(running mean of φ), ends at a lower loss than no "
+                    "bias.",
+       .assumptions = "as in the study",
+       .derivation =
+           "Test loss at the end, paired by seed; beside it PGB from zero, PGB from minus "
+           "the mean, and an output bias.",
+       .studies = {"centring"},
+       .measure =
+           [](const StudyRuns& study) {
+             const std::string loss = store::id::kLossTest;
+             return check_direction(study,
+                                    {.claimed = {{loss, "centred", "no bias", kLower}},
+                                     .beside = {{loss, "PGB", "no bias", kLower},
+                                                {loss, "PGB from the mean", "no bias", kLower},
+                                                {loss, "output bias", "no bias", kLower},
+                                                {loss, "PGB", "output bias", kLower},
+                                                {loss, "centred", "PGB", kLower}}});
            }},
       {.id = "P-X4",
        .source = "Post-gating bias, abstract",
