@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <map>
 
 #include "fuzz/fuzz.h"
 #include "reports/figures.h"
@@ -33,10 +34,11 @@ class Drawing {
       figure.lines.push_back({input_.below(panels), number(), text()});
   }
 
-  /// Of the same length and without a meaning in any language where the drawing is plain.
+  /// Of the same length and without a meaning in any language where the drawing is plain; different
+  /// texts stay different, as names that are the same are drawn once.
   std::string text() {
-    auto taken = input_.text();
-    return plain_ ? std::string(taken.size(), 'x') : taken;
+    const auto taken = input_.text();
+    return plain_ ? plain_of(taken) : taken;
   }
   Input& input() { return input_; }
 
@@ -44,6 +46,18 @@ class Drawing {
   reports::Figure figure;
 
  private:
+  const std::string& plain_of(const std::string& text) {
+    const auto [known, is_new] = plain_texts_.try_emplace(text, text.size(), 'x');
+    if (!is_new) return known->second;
+    constexpr std::size_t kLetters = 26;
+    auto rest = plain_texts_.size();
+    for (auto& letter : known->second) {
+      letter = static_cast<char>('a' + rest % kLetters);
+      rest /= kLetters;
+    }
+    return known->second;
+  }
+
   double number() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     switch (input_.below(8)) {
@@ -96,6 +110,7 @@ class Drawing {
 
   Input input_;
   bool plain_;
+  std::map<std::string, std::string> plain_texts_;
 };
 
 /// A drawing with one text in every place where texts stand.

@@ -228,6 +228,10 @@ class DensityAndTrace(unittest.TestCase):
         self.assertAlmostEqual(found.value, float(self.values.sum()), delta=1e-10)
         self.assertIn("(95 %)", repr(found))
 
+    def test_a_density_takes_four_starts_where_none_are_asked_for(self) -> None:
+        found = kappascope.density(self.problem.loss(), self.problem.model, steps=5)
+        self.assertEqual(found.products, 4 * 5)
+
     def test_the_density_has_the_mass_and_the_moments_of_the_spectrum(self) -> None:
         # 40 probes: their spread is a sixth of one's, and the interval misses 5 of 100 seeds; this
         # one is fixed.

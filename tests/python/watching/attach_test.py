@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A watched training loop: the numbers are those of what passed, and training does not notice."""
 
+import contextlib
+import io
 import json
 import math
 import platform
@@ -286,6 +288,22 @@ class Words(Attached):
         events = [(step, kind) for step, kind, _ in found.events]
         self.assertIn((60, "alarm/gradient_norm"), events)
         self.assertIn((61, "alarm/non_finite"), events)
+
+    def test_an_alarm_that_nobody_takes_is_a_line(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        scope = kappascope.attach(model, optimizer, self.run_dir())
+        told = io.StringIO()
+        with contextlib.redirect_stderr(told):
+            for norm in (1.0, math.nan):
+                loss = loss_of(model(batches(1)[0]), batches(1)[0])
+                loss.backward()
+                scope.loss(loss)
+                scope.gradient_norm(torch.tensor(norm))
+                optimizer.step()
+                optimizer.zero_grad()
+            scope.close()
+        self.assertRegex(told.getvalue(), r"(?m)^kappascope: alarm non_finite at step 1: ")
 
     def test_snapshots_are_told_and_reports_written(self) -> None:
         told: list[dict[str, Any]] = []

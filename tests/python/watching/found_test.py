@@ -47,6 +47,15 @@ class Odd(nn.Module):
         return self.down(phi)
 
 
+class Named(nn.Module):
+    """A feed-forward layer by the names of timm; `made`: outputs of the first map."""
+
+    def __init__(self, made: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(D, made)
+        self.fc2 = nn.Linear(H, D)
+
+
 class Linear(Odd):
     def down(self, phi: Tensor) -> Tensor:
         return functional.linear(phi, self.gamma.weight, self.gamma.bias)
@@ -265,6 +274,10 @@ class Found(Attached):
                 variance[form.__name__] = series.value[0].item()
         for name in ("Linear", "At", "AddMm"):  # the same function as the module's
             self.assertAlmostEqual(variance[name] / variance["Odd"], 1, delta=1e-4, msg=name)
+
+    def test_one_map_to_twice_the_features_is_a_gate(self) -> None:
+        kinds = [find_layers(nn.ModuleList([Named(made)]))[0].kind for made in (2 * H, H, 2 * H + 1, H // 2)]
+        self.assertEqual(kinds, ["gated", "plain", "plain", "plain"])
 
     def test_experts_in_any_form(self) -> None:
         for form in (Looped, Together, Copies):
