@@ -12,6 +12,8 @@
 #include "kappascope/core/error.h"
 #include "store/check.h"
 #include "store/fixture.h"
+#include "store/rows/row_checksum.h"
+#include "store/rows/totals.h"
 #include "support/catch.h"
 #include "support/mutations.h"
 
@@ -175,6 +177,30 @@ TEST_CASE("a row that is gone is told by check and by whoever reads its series")
   CHECK_THAT(
       check_store(scratch / "run").damage,
       Catch::Matchers::VectorContains(std::string("the times of the steps: 1 of 42 rows missing")));
+}
+
+TEST_CASE("a row whose key has another type is told, whatever its checksum says") {
+  const TemporaryFolder scratch;
+  for (const std::string of : {"scalars", "arrays"}) {
+    CAPTURE(of);
+    const auto dir = scratch / of;
+    make_run(dir);
+    {
+      SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE);
+      add_row_crc(sql);
+      const auto& table = of == "arrays" ? kArrays : kScalars;
+      sql.exec("UPDATE " + of + " SET step = -1e300 WHERE step = 7");
+      sql.exec("UPDATE " + of + " SET crc = row_crc(" + table.columns + ")");
+      sql.exec("DELETE FROM totals");
+      fill_totals(sql);
+    }
+    const std::string told = of == "arrays" ? "hessian/density, step -1.0e+300"
+                                            : "kappa/sigma of blocks.3, step -1.0e+300";
+    CHECK_THAT(check_store(dir).damage, Catch::Matchers::VectorContains(told));
+    const RunReader run(dir);
+    rows_of(run);
+    CHECK_FALSE(run.damaged().empty());
+  }
 }
 
 TEST_CASE("the last step is one that was written") {

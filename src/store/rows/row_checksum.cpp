@@ -73,8 +73,10 @@ std::int64_t last_row_crc() {
 
 std::string damage_of(const CheckedTable& table, int schema_version) {
   if (schema_version < kFirstWithChecksums) return "NULL";
-  return fmt::format(
-      "CASE WHEN crc IS row_crc({}) THEN NULL ELSE {} END", table.columns, table.label);
+  return fmt::format("CASE WHEN crc IS row_crc({}) AND {} THEN NULL ELSE {} END",
+                     table.columns,
+                     table.types,
+                     table.label);
 }
 
 void migrate_version2(SQLite::Database& sql) {

@@ -14,24 +14,31 @@ struct CheckedTable {
   const char* name;
   const char* columns;  ///< what the checksum is of
   const char* label;    ///< an SQL expression that names a row to a reader
+  /// Of a row that can be found by what it belongs to; SQLite keeps what does not fit the type of a
+  /// column as it is, and orders it apart.
+  const char* types = "1";
 };
 
 inline constexpr CheckedTable kFacts{
-    "facts", "key, value", "'the fact ' || ifnull(key, 'without a name')"};
+    "facts", "key, value", "'the fact ' || ifnull(key, 'without a name')", "typeof(key) = 'text'"};
 inline constexpr CheckedTable kSnapshots{"snapshots", "step, time", "'the time of step ' || step"};
 inline constexpr CheckedTable kScalars{
     "scalars",
     "name, layer, step, value, lower, upper, n, n_effective, status, attributes",
     "ifnull(name, 'a number without a name') || CASE WHEN layer <> '' THEN ' of ' || layer ELSE '' "
-    "END || ', step ' || ifnull(step, 'unknown')"};
+    "END || ', step ' || ifnull(step, 'unknown')",
+    "typeof(name) = 'text' AND typeof(layer) = 'text' AND typeof(step) = 'integer'"};
 inline constexpr CheckedTable kArrays{
-    "arrays", "name, layer, step, dtype, shape, data", kScalars.label};
-inline constexpr CheckedTable kEvents{
-    "events", "step, time, kind, message", "'an event of step ' || ifnull(step, 'unknown')"};
+    "arrays", "name, layer, step, dtype, shape, data", kScalars.label, kScalars.types};
+inline constexpr CheckedTable kEvents{"events",
+                                      "step, time, kind, message",
+                                      "'an event of step ' || ifnull(step, 'unknown')",
+                                      "typeof(step) = 'integer'"};
 inline constexpr CheckedTable kVerdicts{
     "verdicts",
     "claim, outcome, condition, json, time",
-    "'the verdict on ' || ifnull(claim, 'a claim without a name')"};
+    "'the verdict on ' || ifnull(claim, 'a claim without a name')",
+    "typeof(claim) = 'text'"};
 /// Those whose rows are counted in kTotals.
 inline constexpr std::array kCountedTables = {
     kFacts, kSnapshots, kScalars, kArrays, kEvents, kVerdicts};
@@ -49,8 +56,9 @@ void add_row_crc(SQLite::Database& sql);
 /// clause SQLite makes a table.)
 std::int64_t last_row_crc();
 
-/// An expression that is NULL for a row as it was written, and for every row of a schema version
-/// without checksums; for any other row its label, which never is NULL.
+/// An expression that is NULL for a row that fits its checksum and the types of its keys, and for
+/// every row of a schema version without checksums; for any other row its label, which never is
+/// NULL.
 std::string damage_of(const CheckedTable& table, int schema_version);
 
 /// Adds the column to a database of schema version 2, in one transaction, and makes it version 3.
