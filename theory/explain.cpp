@@ -10,6 +10,7 @@
 
 #include "core/wrap.h"
 #include "theory/documents/documents.h"
+#include "theory/tools/sides.h"
 
 namespace kappascope::theory {
 namespace {
@@ -21,13 +22,6 @@ std::string paragraph(const std::string& label, const std::string& text) {
   if (text.empty()) return "";
   const std::string gap(kIndent - std::min(kIndent, characters(label)), ' ');
   return label + gap + wrapped(text, {.width = kWidth, .column = kIndent, .indent = kIndent});
-}
-
-std::string sides(const Verdict& verdict) {
-  auto text = fmt::format("{}: {:.8g}", verdict.left, verdict.measured);
-  if (verdict.lower && verdict.upper)
-    text += fmt::format(" [{:.6g}, {:.6g}]", *verdict.lower, *verdict.upper);
-  return text + fmt::format("; {}: {:.8g}", verdict.right, verdict.predicted);
 }
 
 std::string evidence(const Verdict& verdict) {
@@ -44,7 +38,7 @@ std::string evidence(const Verdict& verdict) {
 
 std::string decided(const Verdict& verdict) {
   return paragraph("verdict", to_string(verdict.outcome)) +
-         paragraph("condition", verdict.condition) + paragraph("numbers", sides(verdict)) +
+         paragraph("condition", verdict.condition) + paragraph("numbers", sides(verdict, 8)) +
          paragraph("how sure", evidence(verdict)) + paragraph("witness", verdict.witness);
 }
 
@@ -77,12 +71,24 @@ std::string listing(const std::string& label, const std::vector<std::string>& li
   return out;
 }
 
+/// What studies found, an outcome each.
+std::string outcomes(const std::vector<study::ClaimVerdict>& studied) {
+  std::vector<std::string> parts;
+  parts.reserve(studied.size());
+  for (const auto& one : studied)
+    parts.push_back(fmt::format("{} ({})", to_string(one.verdict.outcome), one.study));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 /// The outcome as a sentence, with what is so instead or under which condition it is so.
-std::string sentence(const Claim& claim, const std::optional<Verdict>& verdict) {
+std::string sentence(const Claim& claim,
+                     const std::optional<Verdict>& verdict,
+                     const std::vector<study::ClaimVerdict>& studied) {
   if (!verdict) {
     if (claim.needs_run) return "Not decided yet: kappascope verify --run RUN decides it on a run.";
     if (!claim.open.empty()) return "Undecided. It would take: " + claim.open + ".";
-    return "Decided by studies.";
+    if (studied.empty()) return "For studies to decide, which have not been run.";
+    return "By studies: " + outcomes(studied) + ".";
   }
   const auto with = [&](const char* head, const char* between) {
     return verdict->condition.empty() ? std::string(head) + "."
@@ -107,22 +113,39 @@ std::string sentence(const Claim& claim, const std::optional<Verdict>& verdict) 
   return "";
 }
 
+/// What one study found, with its numbers.
+std::string of_study(const study::ClaimVerdict& one) {
+  const auto& verdict = one.verdict;
+  auto text = paragraph("study", one.study + ": " + to_string(verdict.outcome));
+  if (!verdict.left.empty()) text += paragraph("  numbers", sides(verdict, 8));
+  if (verdict.p) {
+    text += paragraph("  chance",
+                      fmt::format("p {:.2g}, corrected for the tests of the study{}",
+                                  *verdict.p,
+                                  verdict.q ? fmt::format("; q {:.2g} over all studies", *verdict.q)
+                                            : std::string()));
+  }
+  return text + paragraph("  in words", verdict.condition);
+}
+
 }  // namespace
 
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
-                    const Claim* corrected) {
+                    const Claim* corrected,
+                    const std::vector<study::ClaimVerdict>& studied) {
   const auto* finding = find_finding(claim.id);
   auto text = paragraph(claim.id, claim.source);
   if (!claim.quote.empty()) text += paragraph("claimed", "“" + claim.quote + "”");
   text += paragraph(claim.quote.empty() ? "stated" : "read as", claim.statement) +
-          paragraph("given", claim.assumptions) + paragraph("verdict", sentence(claim, verdict));
+          paragraph("given", claim.assumptions) +
+          paragraph("verdict", sentence(claim, verdict, studied));
   if (finding != nullptr) {
     text += listing("witness", finding->witness().lines);
   } else if (verdict) {
     if (!verdict->witness.empty()) text += listing("witness", steps_of(verdict->witness));
   }
-  if (verdict) text += paragraph("numbers", sides(*verdict));
+  if (verdict) text += paragraph("numbers", sides(*verdict, 8));
   text += paragraph("decided by", claim.derivation);
   if (corrected != nullptr) {
     text += paragraph("corrected", corrected->id + ": " + corrected->statement) +
@@ -130,8 +153,9 @@ std::string explain(const Claim& claim,
   }
   if (finding != nullptr) text += paragraph("in training", finding->meaning);
   if (verdict) text += paragraph("how sure", evidence(*verdict));
+  for (const auto& one : studied) text += of_study(one);
   if (!claim.studies.empty()) {
-    text += paragraph("studies",
+    text += paragraph(studied.empty() ? "studies" : "again",
                       fmt::format("{}: kappascope sweep experiments/small/STUDY.ini",
                                   fmt::join(claim.studies, ", ")));
   }

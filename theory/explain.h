@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "theory/claim.h"
 
@@ -10,11 +11,13 @@ namespace kappascope::theory {
 
 /// A referee's report on one claim, in lines of at most 96 characters: the document's words and how
 /// they are read, the verdict as a sentence, the witness line by line, the corrected statement, how
-/// sure it is, and where the code is. `verdict` is empty where the claim needs a run, studies or
-/// more than there is; `corrected` is null where there is none.
+/// sure it is, what studies found, and where the code is. `verdict` is empty where the claim needs
+/// a run, studies or more than there is; `corrected` is null where there is none; `studied` as
+/// studied() has them.
 std::string explain(const Claim& claim,
                     const std::optional<Verdict>& verdict,
-                    const Claim* corrected);
+                    const Claim* corrected,
+                    const std::vector<study::ClaimVerdict>& studied = {});
 
 /// One line of a table, of at most 96 characters: id, outcome, and as much of the statement as
 /// fits.

@@ -9,6 +9,7 @@
 
 #include "core/markdown.h"
 #include "theory/documents/documents.h"
+#include "theory/tools/sides.h"
 
 namespace kappascope::theory {
 namespace {
@@ -66,8 +67,7 @@ std::string route_of(const Verdict& verdict) {
 std::string number_of(const Verdict& verdict) {
   const bool differ = verdict.outcome == Outcome::kRefuted || verdict.outcome == Outcome::kMeasured;
   if (!differ) return "";
-  return markdown_cell(fmt::format(
-      "{}: {:.3g}; {}: {:.3g}", verdict.left, verdict.measured, verdict.right, verdict.predicted));
+  return markdown_cell(sides(verdict, 3));
 }
 
 std::string row_of(const LedgerEntry& entry) {

@@ -42,9 +42,9 @@ const std::vector<KeyFinding>& findings() {
        &joint_problem,
        "An intercept c behind W_d never conditions better than W_d alone. A bias b in front of it "
        "can: at b = -μ the optimiser sees centred features (P-BEHIND: κ 1 with b, 101 without, "
-       "10,402 with c). Training from b = 0 does not go there of itself (P-PATH): start b at -μ, "
-       "or "
-       "subtract a running mean."},
+       "10,402 with c). Training neither goes there nor stays there (P-PATH, P-CANCEL, P-STAY), "
+       "and features that were kept centred ended at no lower loss (P-CENTRE): compare losses, not "
+       "condition numbers, before you centre."},
       {"P-VCc",
        "Section 3.2, variance control",
        &covariance_grows,

@@ -42,6 +42,8 @@ std::string quote_of(const std::string& id) {
       {"P-VCb", "the stochastic gradient w.r.t. W_d depends on the centered post-gating features"},
       {"P-VCc", "the effective gradient covariance is reduced from E[φφᵀ] to Cov(φ)"},
       {"P-DROP", "has expectation pμ with variance inflated by p(1 − p)"},
+      {"P-NOISE",
+       "reduces variance in gradients (by centering the masked regressor under dropout)"},
       {"P-CANCEL", "The post-gating bias can cancel the masked mean"},
       {"P-L2s", "PGB centers each regressor and strictly reduces gradient variance"},
       {"P-L2a", "= E[(uᵀγ_i)²](pσ_j² + (pμ_j + b_j)²)"},

@@ -98,6 +98,7 @@ std::string label_of(const train::TrainConfig& config) {
   if (config.bias == "none") return "no bias";
   if (config.bias == "both") return "both biases";
   if (config.bias == "centred") return "centred features";
+  if (config.bias == "centred-output") return "centred features, output bias";
   return config.bias + " bias" + (config.bias_start == "mean" ? " from -μ" : "");
 }
 

@@ -74,7 +74,8 @@ OptionGroup model_group(train::TrainConfig& t) {
       "model.blocks", number(t.blocks), "number of gated layers")(
       "model.bias",
       name(t.bias),
-      "none, post-gating, output, both, or centred (minus a running mean of the features)")(
+      "none, post-gating, output, both, centred (minus a running mean of the features), or "
+      "centred-output (with an output bias)")(
       "model.bias-start",
       name(t.bias_start),
       "where a post-gating bias begins: zero, or mean (minus the first batch's features' mean)")(

@@ -8,14 +8,12 @@
 namespace kappascope::nn {
 
 TappedLinear down_projection(int64_t hidden, int64_t width, BiasPlacement bias, double dropout) {
-  const bool centred = bias == BiasPlacement::kCentred;
-  const bool c = bias == BiasPlacement::kOutput || bias == BiasPlacement::kBoth;
   TappedLinear layer(TappedLinearOptions(hidden, width)
                          .bias(false)
-                         .post_gating_bias(learns_post_gating(bias) || centred)
-                         .centred(centred)
+                         .post_gating_bias(learns_post_gating(bias) || centres(bias))
+                         .centred(centres(bias))
                          .dropout(dropout));
-  if (c) layer->add_output_bias();
+  if (has_output_bias(bias)) layer->add_output_bias();
   return layer;
 }
 

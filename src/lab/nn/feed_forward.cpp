@@ -11,7 +11,9 @@ BiasPlacement parse_bias_placement(const std::string& name) {
   if (name == "output") return BiasPlacement::kOutput;
   if (name == "both") return BiasPlacement::kBoth;
   if (name == "centred") return BiasPlacement::kCentred;
-  throw UsageError("unknown bias '" + name + "': use none, post-gating, output, both or centred");
+  if (name == "centred-output") return BiasPlacement::kCentredOutput;
+  throw UsageError("unknown bias '" + name +
+                   "': use none, post-gating, output, both, centred or centred-output");
 }
 
 }  // namespace kappascope::nn

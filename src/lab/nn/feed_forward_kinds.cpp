@@ -78,9 +78,8 @@ int64_t parameter_count(const FeedForwardOptions& options) {
       [](const auto& kind) {
         const auto f = features(kind), d = kind.width();
         const auto bias = kind.bias();
-        const bool b = learns_post_gating(bias);
-        const bool c = bias == BiasPlacement::kOutput || bias == BiasPlacement::kBoth;
-        return inner(kind) + f * d + (b ? f : 0) + (c ? d : 0);
+        return inner(kind) + f * d + (learns_post_gating(bias) ? f : 0) +
+               (has_output_bias(bias) ? d : 0);
       },
       options);
 }

@@ -9,6 +9,7 @@
 
 #include "core/markdown.h"
 #include "core/printable.h"
+#include "lab/report/forest.h"
 #include "reports/number_format.h"
 
 namespace kappascope::reports {
@@ -172,6 +173,7 @@ std::string study_markdown(const std::vector<StudyResult>& results) {
   std::string out =
       fmt::format(fmt::runtime(kHead), kMarkdownMark, 100 * study::kLevel, 100 * study::kLevel);
   const auto decided = [](const StudyResult& study) { return !study.verdicts.empty(); };
+  out += forest_table(results);
   if (std::ranges::any_of(results, decided)) out += summary(results);
   for (const auto& study : results) {
     out += fmt::format("\n## {}\n\n{}", markdown_text(study.name), extent(study));

@@ -54,8 +54,8 @@ struct TrainConfig {
   std::string ffn;
   int64_t width = 64, hidden = 128, blocks = 2;
   bool residual = true;
-  bool embedding = true;            ///< of the classifier: an affine map before the gated layers
-  std::string bias = "none";        ///< none | post-gating | output | both | centred
+  bool embedding = true;      ///< of the classifier: an affine map before the gated layers
+  std::string bias = "none";  ///< none | post-gating | output | both | centred | centred-output
   std::string bias_start = "zero";  ///< zero | mean: of b, or minus the first batch's mean
   double dropout = 0;               ///< probability of zeroing
   std::string init;                 ///< safetensors file or folder of the initial weights, by name

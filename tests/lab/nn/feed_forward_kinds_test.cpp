@@ -42,7 +42,10 @@ int64_t counted(const torch::nn::Module& module) {
 TEST_CASE(
     "every kind has the parameters it counts, a tap, a second derivative and an equal clone") {
   for (const auto& base : all_kinds()) {
-    for (const auto bias : {nn::BiasPlacement::kNone, nn::BiasPlacement::kBoth}) {
+    for (const auto bias : {nn::BiasPlacement::kNone,
+                            nn::BiasPlacement::kBoth,
+                            nn::BiasPlacement::kCentred,
+                            nn::BiasPlacement::kCentredOutput}) {
       const auto options = nn::with_bias(base, bias);
       CAPTURE(base.index());
       torch::manual_seed(7);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "support/catch.h"
+#include "theory/studied.h"
 
 using namespace kappascope::theory;
 using Catch::Matchers::Contains;
@@ -83,6 +84,38 @@ TEST_CASE("a claim without a verdict says what it waits for") {
   claim.open = "a run on CIFAR-100";
   CHECK_THAT(explain(claim, {}, nullptr),
              Contains("Undecided. It would take: a run on CIFAR-100."));
+}
+
+TEST_CASE("what studies found is told with its numbers, its chance and its command") {
+  auto claim = claim_named("P-X");
+  claim.studies = {"a-study"};
+  CHECK_THAT(explain(claim, {}, nullptr),
+             Contains("For studies to decide, which have not been run."));
+  kappascope::study::ClaimVerdict found;
+  found.study = "a-study";
+  found.verdict = refutation();
+  found.verdict.condition = "loss of PGB +0.1";
+  found.verdict.p = 0.017;
+  found.verdict.q = 0.061;
+  const auto text = explain(claim, {}, nullptr, {found});
+  for (const auto* part :
+       {"verdict       By studies: refuted (a-study).\n",
+        "study         a-study: refuted\n",
+        "  numbers     λmax: 2 [1.5, 2.5]; bound: 3\n",
+        "p 0.017, corrected for the tests of the study; q 0.061 over all studies",
+        "  in words    loss of PGB +0.1\n",
+        "again         a-study: kappascope sweep experiments/small/STUDY.ini\n"})
+    CHECK_THAT(text, Contains(part));
+}
+
+TEST_CASE("the results of the repository's studies are in the program") {
+  const auto found = studied("P-X2");
+  REQUIRE(found.size() == 2);
+  for (const auto& one : found) {
+    CHECK(one.study.starts_with("pgb-"));
+    CHECK_FALSE(one.verdict.condition.empty());
+  }
+  CHECK(studied("P-L1").empty());
 }
 
 TEST_CASE("a row of the table is one line, and says where it leaves off") {

@@ -135,7 +135,7 @@ Verdict check_gate_range(const RangeStatement& says, const std::vector<AsgerGate
       });
     }
   }
-  return tally.verdict("1 where G takes the value", "1 where stated", "exact");
+  return tally.verdict("G takes the value (1) or not (0)", "as stated", "exact");
 }
 
 SiluRange derived_silu_range() {

@@ -175,7 +175,8 @@ Verdict check_token_specific(const TokenSpecific& says, std::uint64_t seed) {
                      stated ? 1.0 : 0.0};
     });
   }
-  return sides.demand(tally.verdict("1 where S differs between tokens", "1 where stated", "exact"));
+  return sides.demand(
+      tally.verdict("S differs between tokens (1) or not (0)", "as stated", "exact"));
 }
 
 }  // namespace kappascope::theory

@@ -182,7 +182,7 @@ Verdict check_query_bias(const QueryStatement& replaceable, std::uint64_t seed) 
       return Witness{one.text() + how, exists ? 1.0 : 0.0, *stated ? 1.0 : 0.0};
     });
   }
-  return tally.verdict("the same P exists without b_Q (1: yes)", "as stated", "exact");
+  return tally.verdict("the same P exists without b_Q (1) or not (0)", "as stated", "exact");
 }
 
 Matrix<Rational> NormOutput::samples() const {
@@ -233,7 +233,7 @@ Verdict check_bias_reading_norm(const NormStatement& makes_bias, std::uint64_t s
       return Witness{one.text() + ": " + how, change ? 1.0 : 0.0, *stated ? 1.0 : 0.0};
     });
   }
-  return tally.verdict("the projection makes its bias itself (1: yes)", "as stated", "exact");
+  return tally.verdict("the projection makes its bias itself (1) or not (0)", "as stated", "exact");
 }
 
 AttentionBlock<Rational> absorb_shift(AttentionBlock<Rational> block,

@@ -102,7 +102,7 @@ Verdict check_offset(const OffsetStatement& says, std::uint64_t seed) {
     tally.sizes(layer.sizes());
     tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
   }
-  return sides.demand(tally.verdict("1 where β makes the offset", "1 where stated", "exact"));
+  return sides.demand(tally.verdict("β makes the offset (1) or not (0)", "as stated", "exact"));
 }
 
 Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
@@ -121,7 +121,7 @@ Verdict check_any_offset(const AnyOffsetStatement& says, std::uint64_t seed) {
     tally.sizes(layer.sizes());
     tally.record(beta.has_value() == stated, [&] { return describe(layer, offset, beta, stated); });
   }
-  return sides.demand(tally.verdict("1 where β makes every offset", "1 where stated", "exact"));
+  return sides.demand(tally.verdict("β makes every offset (1) or not (0)", "as stated", "exact"));
 }
 
 }  // namespace kappascope::theory

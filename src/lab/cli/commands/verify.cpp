@@ -19,6 +19,7 @@
 #include "lab/cli/commands/expectations.h"
 #include "theory/claim.h"
 #include "theory/explain.h"
+#include "theory/studied.h"
 
 namespace kappascope::cli {
 namespace {
@@ -89,7 +90,10 @@ void print_explanation(const theory::Claim& claim, const std::optional<theory::V
   const auto corrected = std::find_if(
       all.begin(), all.end(), [&](const auto& other) { return other.id == claim.id + "'"; });
   say("{}\n",
-      Lines{theory::explain(claim, verdict, corrected == all.end() ? nullptr : &*corrected)});
+      Lines{theory::explain(claim,
+                            verdict,
+                            corrected == all.end() ? nullptr : &*corrected,
+                            theory::studied(claim.id))});
 }
 
 std::vector<Decided> decide(const std::vector<const theory::Claim*>& claims,

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/studied.h"
+
+#include <string_view>
+
+#include "lab/study/result.h"
+
+extern "C" {
+extern const char kappascope_results_begin[], kappascope_results_end[];  // studied.S
+}
+
+namespace kappascope::theory {
+
+std::vector<study::ClaimVerdict> studied(const std::string& claim) {
+  static const auto results =
+      study::parse_results({kappascope_results_begin, kappascope_results_end});
+  std::vector<study::ClaimVerdict> found;
+  for (const auto& result : results) {
+    for (const auto& verdict : result.verdicts) {
+      if (verdict.claim != claim) continue;
+      found.push_back(verdict);
+      found.back().study = result.name;
+    }
+  }
+  return found;
+}
+
+}  // namespace kappascope::theory
