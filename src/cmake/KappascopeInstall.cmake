@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-# The installed package: find_package(kappascope) gives kappascope::kappascope and one target a layer.
+# The installed package: find_package(kappascope) gives kappascope::kappascope and one target a layer,
+# and with COMPONENTS of layers without LibTorch these alone, which then need none.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(layers GLOBAL PROPERTY KAPPASCOPE_LAYERS)
+get_property(torch_layers GLOBAL PROPERTY KAPPASCOPE_TORCH_LAYERS)
+list(TRANSFORM layers REPLACE "^kappascope_" "" OUTPUT_VARIABLE KAPPASCOPE_PLAIN_COMPONENTS)
 add_library(kappascope_all INTERFACE)
 add_library(kappascope::kappascope ALIAS kappascope_all)
 set_target_properties(kappascope_all PROPERTIES EXPORT_NAME kappascope)
-target_link_libraries(kappascope_all INTERFACE ${layers})
+target_link_libraries(kappascope_all INTERFACE ${layers} ${torch_layers})
 if(KAPPASCOPE_TORCH)
   target_sources(kappascope_all INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include
                  FILES ${PROJECT_SOURCE_DIR}/include/kappascope/kappascope.h)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kappascope)
-install(TARGETS kappascope_all ${layers} EXPORT kappascopeTargets
+install(TARGETS ${layers} EXPORT kappascopeTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS kappascope_all ${torch_layers} EXPORT kappascopeAllTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT kappascopeTargets NAMESPACE kappascope:: DESTINATION ${package_dir})
+install(EXPORT kappascopeAllTargets NAMESPACE kappascope:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/src/cmake/kappascope-config.cmake.in
                               ${PROJECT_BINARY_DIR}/kappascope-config.cmake
                               INSTALL_DESTINATION ${package_dir})
