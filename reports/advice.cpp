@@ -143,6 +143,9 @@ Advice advice(const std::filesystem::path& run) {
       "These are factors of one block of the Hessian at the features of the last window. They "
       "bound "
       "what gradient descent gains in that block, not the training time of the network.",
+      "Training need not bring a bias to -μ (P-PATH). In the study centring it did not, also where "
+      "it began there (P-CANCEL, P-STAY), and features that were kept centred ended at no lower "
+      "loss (P-CENTRE): compare losses over several seeds.",
       "A bias does not make the joint problem of weights and bias better conditioned in the worst "
       "case (P-JOINT'); what it leaves for W_d, once the bias has settled, is κ(Σ) (P-P1b').",
       "An output bias reaches the same functions (P-OUT) and leaves the same κ(Σ). It does not "

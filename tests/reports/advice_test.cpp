@@ -69,7 +69,7 @@ LayerAdvice advice_on(const Known& known) {
   REQUIRE(found.layers.size() == 1);
   CHECK(found.suggestions.empty() ==
         (found.layers[0].verdict.find("worth a trial") == std::string::npos));
-  CHECK(found.limits.size() == 4);
+  CHECK(found.limits.size() == 5);
   CHECK_THAT(to_text(found), Contains(found.layers[0].verdict.substr(0, 40)));
   const auto json = nlohmann::json::parse(to_json(found));
   CHECK(json["layers"][0]["verdict"] == found.layers[0].verdict);

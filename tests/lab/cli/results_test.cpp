@@ -135,7 +135,7 @@ TEST_CASE("verify explains a claim for a reviewer") {
   CHECK(once.find("exactly when λ_d") == once.rfind("exactly when λ_d"));
   CHECK_THAT(once, Contains("κ(Σ) = 2, κ(Σ + μμᵀ) = 1.") && Contains("in training"));
   CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("verify --run RUN"));
-  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("Decided by studies"));
+  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("verdict       By studies: "));
   CHECK_THAT(work.run("verify P-X3e --explain").out, Contains("Undecided. It would take: "));
 }
 
