@@ -17,6 +17,23 @@
 namespace kappascope::reports {
 namespace {
 
+constexpr const char* kOneBlock =
+    "These are factors of one block of the Hessian at the features of the last window. They bound "
+    "what gradient descent gains in that block, not the training time of the network.";
+constexpr const char* kNotThere =
+    "Training need not bring a bias to -μ (P-PATH). In the study centring it did not, also where "
+    "it began there (P-CANCEL, P-STAY), and features that were kept centred ended at no lower loss "
+    "(P-CENTRE): compare losses over several seeds.";
+constexpr const char* kNotJoint =
+    "A bias does not make the joint problem of weights and bias better conditioned in the worst "
+    "case (P-JOINT'); what it leaves for W_d, once the bias has settled, is κ(Σ) (P-P1b').";
+constexpr const char* kOutputBias =
+    "An output bias reaches the same functions (P-OUT) and leaves the same κ(Σ). It does not "
+    "change the gradient of W_d, so the variances below one are the post-gating bias's alone.";
+constexpr const char* kAdam =
+    "Adam scales each coordinate: compare kappa/second_moment_scaled with kappa/sigma_scaled, "
+    "which `kappascope export` writes, before you expect as much of it.";
+
 constexpr TextBlock kIndented{.width = 98, .column = 2, .indent = 2};
 
 std::string in_words(const store::Scalar& scalar) {
@@ -139,20 +156,7 @@ Advice advice(const std::filesystem::path& run) {
           "no down-projection was measured in {}, so there is nothing to advise on",
           run.string());
   out.suggestions = suggestions(arm, found);
-  out.limits = {
-      "These are factors of one block of the Hessian at the features of the last window. They "
-      "bound "
-      "what gradient descent gains in that block, not the training time of the network.",
-      "Training need not bring a bias to -μ (P-PATH). In the study centring it did not, also where "
-      "it began there (P-CANCEL, P-STAY), and features that were kept centred ended at no lower "
-      "loss (P-CENTRE): compare losses over several seeds.",
-      "A bias does not make the joint problem of weights and bias better conditioned in the worst "
-      "case (P-JOINT'); what it leaves for W_d, once the bias has settled, is κ(Σ) (P-P1b').",
-      "An output bias reaches the same functions (P-OUT) and leaves the same κ(Σ). It does not "
-      "change the gradient of W_d, so the variances below one are the post-gating bias's alone.",
-      "Adam scales each coordinate: compare kappa/second_moment_scaled with kappa/sigma_scaled, "
-      "which `kappascope export` writes, before you expect as much of it.",
-  };
+  out.limits = {kOneBlock, kNotThere, kNotJoint, kOutputBias, kAdam};
   return out;
 }
 
