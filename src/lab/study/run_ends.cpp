@@ -137,8 +137,8 @@ void add_edge(const store::RunReader& run, Values& out) {
   for (const auto& [step, seen] : run.scalars({id::kPreconditionedLambda, ""})) {
     const auto limit = limits.find(step);
     const double share = limit == limits.end() ? kMissing : value_of(seen) / limit->second;
+    last = step;  // one that is not certified was measured all the same
     if (std::isnan(share)) continue;
-    last = step;
     if (std::isnan(start)) start = share;
     if (first < 0 && share >= 1) first = step;
     if (first < 0) continue;

@@ -203,6 +203,9 @@ TEST_CASE("the sharpness that the optimiser sees against its limit, before and f
     }
     run.write({.step = 70,
                .scalars = {{.name = "hessian/preconditioned", .value = 1, .status = "converged"}}});
+    run.write({.step = 80,
+               .scalars = {{.name = "hessian/preconditioned", .value = 90, .status = "uncertified"},
+                           {.name = "hessian/stability_limit", .value = 38}}});
     run.set_state("finished");
     auto below = run_of(folder.path() / "b", "b", "1");
     below.write({.step = 0,
@@ -221,6 +224,7 @@ TEST_CASE("the sharpness that the optimiser sees against its limit, before and f
   CHECK(value(ends[0], "edge/first") == 30);
   CHECK(value(ends[0], "edge/share") == Approx((1.05 + 1.1) / 2));  // of 1.05, 1.5, 1.1, 0.95
   CHECK(value(ends[0], "edge/within") == Approx(0.75));
+  CHECK(ends[0].values.at("edge/share").step == 80);  // measured, though not to be used
   CHECK(std::isnan(value(ends[1], "edge/first")));
   CHECK(std::isnan(value(ends[1], "edge/share")));
   CHECK(std::isnan(value(ends[1], "edge/within")));
