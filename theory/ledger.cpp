@@ -44,9 +44,10 @@ std::string outcome_of(const LedgerEntry& entry) {
     parts.emplace_back(to_string(Outcome::kUndecided));
   }
   for (const auto& study : entry.claim.studies) {
-    const auto found = std::ranges::find(entry.studies, study, &StudyVerdict::study);
+    const auto found = std::ranges::find(entry.studies, study, &study::ClaimVerdict::study);
     const bool known = found != entry.studies.end();
-    parts.push_back(fmt::format("study {}: {}", study, known ? found->outcome : "not run"));
+    parts.push_back(
+        fmt::format("study {}: {}", study, known ? to_string(found->verdict.outcome) : "not run"));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

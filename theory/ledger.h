@@ -9,16 +9,11 @@
 
 namespace kappascope::theory {
 
-/// What a study found of a claim.
-struct StudyVerdict {
-  std::string study, outcome;
-};
-
 /// One line of the ledger; without a verdict the claim waits for a run or for its studies.
 struct LedgerEntry {
   Claim claim;
   std::optional<Verdict> verdict{};
-  std::vector<StudyVerdict> studies{};
+  std::vector<study::ClaimVerdict> studies{};  ///< as studied() has them
 };
 
 /// The ledger as Markdown: the ten findings with their witnesses worked out, the notation, then a

@@ -19,7 +19,7 @@ std::string sides(const study::Verdict& verdict, int digits) {
   }
   auto text = fmt::format("{}: {:.{}g}", left, verdict.measured, digits);
   if (verdict.lower && verdict.upper)
-    text += fmt::format(" [{:.6g}, {:.6g}]", *verdict.lower, *verdict.upper);
+    text += fmt::format(" [{:.{}g}, {:.{}g}]", *verdict.lower, digits, *verdict.upper, digits);
   return text + fmt::format("; {}: {:.{}g}", verdict.right, verdict.predicted, digits);
 }
 

@@ -19,16 +19,16 @@ namespace {
 constexpr int kDraws = 600;
 
 /// Every other case has a mean that W sees as a whole, every third a target that W does not see.
-BiasCase draw_case(int index, Random& random) {
+ReadoutCase draw_case(int index, Random& random) {
   const auto n = random.integer(1, 4), d = random.integer(1, 3), m = random.integer(1, 3);
-  BiasCase one{draw_matrix(n, d, 3, random),
-               draw_matrix(d, m, 3, random),
-               draw_vector(d, 3, random),
-               draw_matrix(n, m, 3, random)};
+  ReadoutCase one{draw_matrix(n, d, 3, random),
+                  draw_matrix(d, m, 3, random),
+                  draw_vector(d, 3, random),
+                  draw_matrix(n, m, 3, random)};
   if (index % 5 == 0) one.weight = draw_rank_one(d, m, 2, random);
   if (index % 2 == 0) {
     const Vector<Rational> seen = one.weight * draw_vector(m, 2, random);
-    one.bias = seen - column_mean(one.phi);
+    one.bias = seen - one.mu();
   }
   if (index % 3 == 0) {
     one.target = centred_rows(one.target);
@@ -38,65 +38,49 @@ BiasCase draw_case(int index, Random& random) {
   return one;
 }
 
-std::vector<BiasCase> bias_cases(std::uint64_t seed) {
+std::vector<ReadoutCase> bias_cases(std::uint64_t seed) {
   const Matrix<Rational> one = rows({{1}}), zero = rows({{0}});
-  std::vector<BiasCase> cases{{one, one, column({0}), zero},
-                              {one, one, column({0}), one},
-                              {rows({{1, 1}}), rows({{1}, {0}}), column({0, 0}), zero}};
+  std::vector<ReadoutCase> cases{{one, one, column({0}), zero},
+                                 {one, one, column({0}), one},
+                                 {rows({{1, 1}}), rows({{1}, {0}}), column({0, 0}), zero}};
   Random random(seed);
   for (int i = 0; i < kDraws; ++i) cases.push_back(draw_case(i, random));
   return cases;
 }
 
-Vector<Rational> mean_output(const BiasCase& one) {
-  return one.weight.transpose() * one.shifted_mean();
+Vector<Rational> mean_output(const ReadoutCase& one) {
+  return one.weight.transpose() * shifted_mean(one);
 }
 
 /// One step of size one on the gradient, summed over the samples.
-BiasCase step_in_weight(BiasCase one) {
+ReadoutCase step_in_weight(ReadoutCase one) {
   const Matrix<Rational> inputs = one.phi.plus_row(one.bias.transpose());
   one.weight -= inputs.transpose() * one.residuals() / one.phi.rows();
   return one;
 }
 
-BiasCase step_in_bias(BiasCase one) {
+ReadoutCase step_in_bias(ReadoutCase one) {
   const Matrix<Rational> back = one.residuals() * one.weight.transpose();
   one.bias -= column_mean(back);
   return one;
 }
 
 /// Where descent on b ends: b + W y with W(e + yᵀWᵀW)ᵀ = 0, which has a solution.
-Vector<Rational> resting_bias(const BiasCase& one) {
+Vector<Rational> resting_bias(const ReadoutCase& one) {
   const Matrix<Rational> square = one.weight.transpose() * one.weight;
-  const Vector<Rational> pull = one.weight * one.mean_residual();
+  const Vector<Rational> pull = one.weight * mean_residual(one);
   const auto y = solve(one.weight * square, -pull);
   return one.bias + one.weight * y.value();
 }
 
 }  // namespace
 
-Vector<Rational> BiasCase::shifted_mean() const {
-  return column_mean(phi) + bias;
+Vector<Rational> shifted_mean(const ReadoutCase& one) {
+  return one.mu() + one.bias;
 }
 
-Matrix<Rational> BiasCase::residuals() const {
-  return phi.plus_row(bias.transpose()) * weight - target;
-}
-
-Vector<Rational> BiasCase::mean_residual() const {
-  return column_mean(residuals());
-}
-
-Matrix<Rational> BiasCase::covariance_with() const {
-  return centred_rows(phi).transpose() * residuals() / phi.rows();
-}
-
-Sizes BiasCase::sizes() const {
-  return {{"d_ff", weight.rows()}, {"d_model", weight.cols()}};
-}
-
-std::string BiasCase::text() const {
-  return fmt::format("φ = {}, W_d = {}, b = {}, T = {}", phi, weight, bias, target);
+Vector<Rational> mean_residual(const ReadoutCase& one) {
+  return column_mean(one.residuals());
 }
 
 Verdict check_mean_moves(const MeanMovesFormula& formula, std::uint64_t seed) {
@@ -122,42 +106,43 @@ Verdict check_mean_moves(const MeanMovesFormula& formula, std::uint64_t seed) {
   return tally.verdict("move of the mean output by b", "the formula", "exact");
 }
 
-MeanMoves derived_moves(const BiasCase& one) {
-  const Vector<Rational> nu = one.shifted_mean(), e = one.mean_residual();
+MeanMoves derived_moves(const ReadoutCase& one) {
+  const Vector<Rational> nu = shifted_mean(one), e = mean_residual(one);
   const Matrix<Rational> square = one.weight.transpose() * one.weight;
-  const Vector<Rational> shared = one.covariance_with().transpose() * nu;
+  // Cov(φ, R), a row an output.
+  const Matrix<Rational> covariance =
+      one.residuals().transpose() * centred_rows(one.phi) / one.phi.rows();
+  const Vector<Rational> shared = covariance * nu;
   return {-(shared + e * nu.dot(nu)), -(square * e)};
 }
 
-Verdict check_centres(const BiasPrediction& says, std::uint64_t seed) {
+Verdict check_centres(const ReadoutPrediction& says, std::uint64_t seed) {
   ConditionTally tally;
   for (const auto& one : bias_cases(seed)) {
     auto end = one;
     end.bias = resting_bias(one);
-    const bool centred = is_zero(end.shifted_mean());
+    const bool centred = is_zero(shifted_mean(end));
     tally.sizes(one.sizes());
     tally.record(centred, says(one), [&] {
       return Witness{
-          fmt::format(
-              "{}: descent on b ends at {}, μ + b at {}", one, end.bias, end.shifted_mean()),
-          end.shifted_mean().squared_norm().to_double(),
+          fmt::format("{}: descent on b ends at {}, μ + b at {}", one, end.bias, shifted_mean(end)),
+          shifted_mean(end).squared_norm().to_double(),
           says(one).value_or(centred) ? 0.0 : 1.0};
     });
   }
   return tally.verdict("‖μ + b‖² at the end", "0 where stated", "exact");
 }
 
-std::optional<bool> mean_in_range(const BiasCase& one) {
-  const Vector<Rational> seen = one.weight * column_mean(one.target);
-  return is_zero(seen) && solve(one.weight, one.shifted_mean()).has_value();
+std::optional<bool> mean_in_range(const ReadoutCase& one) {
+  const Vector<Rational> seen = one.weight * one.mean_target();
+  return is_zero(seen) && solve(one.weight, shifted_mean(one)).has_value();
 }
 
 Verdict check_conditions(const Conditions& stated) {
   // Four samples with μ = (10, 0), Σ = I; all residuals zero.
   const IntegerMatrix phi{{11, 1}, {11, -1}, {9, 1}, {9, -1}}, identity{{1, 0}, {0, 1}};
   const IntegerVector minus_mu = IntegerMatrix{{-10, 0}}.transpose();
-  RegressionCase one{phi, identity, minus_mu, phi};
-  one.target = phi.plus_row(minus_mu.transpose());
+  const RegressionCase one{phi, identity, minus_mu, phi.plus_row(minus_mu.transpose())};
   GramCase moments;
   moments.lambda = column({1, 1});
   moments.sigma = one.sigma();

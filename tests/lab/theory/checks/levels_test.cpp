@@ -2,9 +2,9 @@
 // Levels of arms on runs that say just what a test wants them to say.
 #include "theory/checks/studies/levels.h"
 
-#include <cmath>
 #include <random>
 
+#include "lab/theory/checks/added_runs.h"
 #include "support/catch.h"
 
 using namespace kappascope;
@@ -17,19 +17,10 @@ namespace {
 void add_arm(StudyRuns& study,
              const std::string& arm,
              double level,
-             const std::string& condition = "",
-             int seeds = 6) {
+             const std::string& condition = "") {
   std::mt19937_64 noise(study.runs.size() + 7);
   std::normal_distribution<double> normal(level, 0.05);
-  for (int seed = 1; seed <= seeds; ++seed) {
-    study::RunEnd run;
-    run.arm = arm;
-    run.condition = condition;
-    run.seed = std::to_string(seed);
-    run.state = "finished";
-    run.values["bias/residual"] = {normal(noise), 99};
-    study.runs.push_back(run);
-  }
+  add_runs(study, arm, condition, "bias/residual", 6, [&](int) { return normal(noise); });
 }
 
 Verdict below_half(const StudyRuns& study) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "kappascope/core/error.h"
+#include "lab/theory/checks/added_runs.h"
 #include "lab/theory/synthetic_run.h"
 #include "support/catch.h"
 #include "theory/checks/studies/contrasts.h"
@@ -27,15 +28,9 @@ void add_arm(StudyRuns& study,
              double spread = 0.01) {
   std::mt19937_64 noise(study.runs.size() + 7);
   std::normal_distribution<double> normal(0, spread);
-  for (int seed = 1; seed <= seeds; ++seed) {
-    study::RunEnd run;
-    run.arm = arm;
-    run.condition = condition;
-    run.seed = std::to_string(seed);
-    run.state = "finished";
-    run.values["loss/test"] = {2 + 0.3 * seed + effect + normal(noise), 99};
-    study.runs.push_back(run);
-  }
+  add_runs(study, arm, condition, "loss/test", seeds, [&](int seed) {
+    return 2 + 0.3 * seed + effect + normal(noise);
+  });
 }
 
 StudyRuns two_arms(double effect, int seeds = 6, double spread = 0.01) {

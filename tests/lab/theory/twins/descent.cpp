@@ -42,13 +42,13 @@ std::optional<bool> no_spread(const OffsetCase& one) {
 }
 
 /// As if nothing of μ + b lay outside the range of W_d.
-std::optional<bool> mean_target_unseen(const BiasCase& one) {
-  return is_zero(one.weight * column_mean(one.target));
+std::optional<bool> mean_target_unseen(const ReadoutCase& one) {
+  return is_zero(one.weight * one.mean_target());
 }
 
-MeanMoves moves_of_the_mean_alone(const BiasCase& one) {
+MeanMoves moves_of_the_mean_alone(const ReadoutCase& one) {
   auto moves = derived_moves(one);
-  moves.by_weight = one.mean_residual() * -one.shifted_mean().squared_norm();
+  moves.by_weight = mean_residual(one) * -shifted_mean(one).squared_norm();
   return moves;
 }
 
