@@ -32,9 +32,10 @@ def tokens_of(file: pathlib.Path) -> torch.Tensor:
     by_bytes = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.pre_tokenizer = by_bytes
-    made.train_from_iterator(
-        pieces, tokenizers.trainers.BpeTrainer(vocab_size=VOCABULARY, initial_alphabet=by_bytes.alphabet())
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=["<|endoftext|>"], initial_alphabet=by_bytes.alphabet()
     )
+    made.train_from_iterator(pieces, trainer)
     ids = [made.encode(piece).ids for piece in pieces]
     return torch.from_numpy(np.concatenate(ids).astype(np.int64))
 
@@ -60,7 +61,7 @@ def train(tokens: torch.Tensor, run: str, steps: int) -> None:
         for group in optimizer.param_groups:
             group["lr"] = RATE * min(1, (step + 1) / WARMUP)
         begin = time.perf_counter()
-        starts = torch.randint(len(tokens) - CONTEXT, (ROWS,), generator=draw)
+        starts = torch.randint(len(tokens) - CONTEXT - 1, (ROWS,), generator=draw)
         batch = torch.stack([tokens[at : at + CONTEXT] for at in starts.tolist()])
         loss = model(input_ids=batch, labels=batch).loss
         loss.backward()

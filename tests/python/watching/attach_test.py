@@ -265,12 +265,10 @@ class Words(Attached):
         self.assertEqual(hooked, [count, 0, 0, count, 0, 0])
         self.assertEqual(len(kappascope.read(self.run_dir()).series("loss/train")[0].step), 6)
 
-    def test_alarms_are_told_stored_and_end_a_run_by_what_they_throw(self) -> None:
-        told: list[kappascope.Alarm] = []
-        model = Model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-        scope = kappascope.attach(model, optimizer, self.run_dir(), on_alarm=told.append)
-        norms = [1.0 + 0.01 * (step % 2) for step in range(60)] + [50.0, math.nan]
+    def steps_with(
+        self, norms: list[float], model: nn.Module, optimizer: torch.optim.Optimizer, scope: kappascope.Scope
+    ) -> None:
+        """A step each, whose gradient is said to have this norm."""
         for norm in norms:
             tokens = batches(1)[0]
             loss = loss_of(model(tokens), tokens)
@@ -279,6 +277,14 @@ class Words(Attached):
             scope.gradient_norm(torch.tensor(norm))
             optimizer.step()
             optimizer.zero_grad()
+
+    def test_alarms_are_told_stored_and_end_a_run_by_what_they_throw(self) -> None:
+        told: list[kappascope.Alarm] = []
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        scope = kappascope.attach(model, optimizer, self.run_dir(), on_alarm=told.append)
+        norms = [1.0 + 0.01 * (step % 2) for step in range(60)] + [50.0, math.nan]
+        self.steps_with(norms, model, optimizer, scope)
         scope.close()
         raised = [(alarm.name, alarm.step) for alarm in told if alarm.step >= 60]
         self.assertEqual(raised, [("gradient_norm", 60), ("non_finite", 61)])
@@ -295,13 +301,7 @@ class Words(Attached):
         scope = kappascope.attach(model, optimizer, self.run_dir())
         told = io.StringIO()
         with contextlib.redirect_stderr(told):
-            for norm in (1.0, math.nan):
-                loss = loss_of(model(batches(1)[0]), batches(1)[0])
-                loss.backward()
-                scope.loss(loss)
-                scope.gradient_norm(torch.tensor(norm))
-                optimizer.step()
-                optimizer.zero_grad()
+            self.steps_with([1.0, math.nan], model, optimizer, scope)
             scope.close()
         self.assertRegex(told.getvalue(), r"(?m)^kappascope: alarm non_finite at step 1: ")
 
