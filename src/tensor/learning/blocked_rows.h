@@ -3,13 +3,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <vector>
 
 #include "linalg/learning/sketch.h"
 
 namespace kappascope::tensor {
 
-/// Rows in blocks, each about the mean of its half. Nothing is copied but a block at a time, where
+/// Rows in blocks, each about the mean of its half. Nothing is copied but a piece at a time, where
 /// rows are narrower than float.
 class BlockedRows {
  public:
@@ -21,6 +22,11 @@ class BlockedRows {
   [[nodiscard]] at::TensorOptions options() const { return rows_.options().dtype(type_); }
   /// [n_b, d]
   [[nodiscard]] at::Tensor block(Eigen::Index b) const;
+  /// Calls `use(first, piece)` for rows [m, d] of a block that follow each other from its row
+  /// `first`. On the host a piece fits into the cache: products with it read memory once, and need
+  /// little of their own.
+  void for_each_piece(Eigen::Index b,
+                      const std::function<void(int64_t first, const at::Tensor& piece)>& use) const;
   /// [d] double: sums over the rows of a block.
   [[nodiscard]] const at::Tensor& sum(Eigen::Index b) const {
     return sums_[static_cast<std::size_t>(b)];

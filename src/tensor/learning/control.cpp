@@ -26,8 +26,12 @@ Control::Control(const BlockedRows& rows,
   const auto along = directions * scale;
   for (Eigen::Index b = 0; b < rows.blocks().count(); ++b) {
     const auto centre = rows.mean(b % 2).to(rows.options());
-    const auto centred = along.mm(rows.block(b).t()) - along.mv(centre).unsqueeze(1);
-    squares_.push_back(to_vector(centred.square().sum(1, false, torch::kDouble)));
+    const auto at_centre = along.mv(centre).unsqueeze(1);
+    auto squares = torch::zeros({along.size(0)}, along.options().dtype(torch::kDouble));
+    rows.for_each_piece(b, [&](int64_t, const at::Tensor& piece) {
+      squares += along.mm(piece.t()).sub_(at_centre).square_().sum(1, false, torch::kDouble);
+    });
+    squares_.push_back(to_vector(squares));
     signed_.push_back(to_matrix(directions.mm(sums[static_cast<std::size_t>(b)].t())));
   }
 }

@@ -10,9 +10,9 @@
 
 namespace kappascope::tensor {
 
-/// How much rows vary along known directions, and how much their signed sums say they do. The
-/// difference has mean zero over the signs, so that a trace may be corrected by it: what is known
-/// no longer adds to the random vectors' error.
+/// How much rows vary along known directions, and how much their signed sums say they do. Where
+/// the directions do not depend on the signs, the difference has mean zero over them, so that a
+/// trace may be corrected by it: what is known no longer adds to the random vectors' error.
 class Control {
  public:
   /// Of every direction u [count, d]: Σ (uᵀy)² over the rows of each block, and uᵀ times each
@@ -23,7 +23,7 @@ class Control {
           const at::Tensor& directions);
 
   /// Corrects what Lanczos found of a part of `rows` rows, a half but for one block (-1: none), by
-  /// its own directions, the `first` to the `last`.
+  /// its own directions, the `first` to the `last`, and takes the last for its top.
   void correct(Eigen::Index first,
                Eigen::Index last,
                Eigen::Index half,

@@ -129,11 +129,12 @@ at::Tensor Lanczos::product(const at::Tensor& vectors) const {
   for (const int64_t half : {0, 1}) {
     auto sum = result[half];
     for (int64_t p = 1; p < parts(); ++p) {
-      const auto block = rows_.block(left_out(half, p));
       const auto& part = parts_[static_cast<std::size_t>(p)];
-      auto along = scaled[half].mm(block.t()).sub_(at_centre[half]);
-      along.narrow(0, part.own, part.end - part.own).zero_();
-      sum.addmm_(along, block).sub_(along.sum(1, true) * centre_[half]);
+      rows_.for_each_piece(left_out(half, p), [&](int64_t, const at::Tensor& piece) {
+        auto along = scaled[half].mm(piece.t()).sub_(at_centre[half]);
+        along.narrow(0, part.own, part.end - part.own).zero_();
+        sum.addmm_(along, piece).sub_(along.sum(1, true) * centre_[half]);
+      });
     }
   }
   return result.mul_(scale_).div_(counts_);
@@ -234,16 +235,32 @@ linalg::Trained Lanczos::trained(int64_t half, int64_t index) const {
   return result;
 }
 
+int64_t Lanczos::converged(int64_t half, int64_t part) const {
+  constexpr int64_t kMost = 12;
+  constexpr double kResidual = 0.01;  // of the eigenvalue
+  const auto& found = found_[place(half, parts_[static_cast<std::size_t>(part)].own)];
+  const auto [values, vectors] = ritz_pairs(found);
+  const auto last = values.size() - 1;
+  const auto most = std::min(kMost, (basis_.size(2) + 1) / 2);
+  int64_t count = 0;
+  while (count < std::min<int64_t>(most, values.size()) &&
+         found.beside(last) * std::abs(vectors(last, last - count)) <=
+             kResidual * values(last - count))
+    ++count;
+  return count;
+}
+
 at::Tensor Lanczos::directions() const {
-  constexpr Eigen::Index kMost = 12;
   const auto steps = basis_.size(2);
-  const auto count = std::min(kMost, (steps + 1) / 2);
+  int64_t count = 1;
+  for (const int64_t half : {0, 1})
+    for (int64_t p = 0; p < parts(); ++p) count = std::max(count, converged(half, p));
   std::vector<at::Tensor> factors;
   for (const int64_t half : {0, 1}) {
     for (const auto& part : parts_) {
       const auto ritz = ritz_pairs(found_[place(half, part.own)]).vectors;
       Eigen::MatrixXd in_basis = Eigen::MatrixXd::Zero(steps, count);
-      const auto known = std::min(count, ritz.cols());
+      const auto known = std::min<Eigen::Index>(count, ritz.cols());
       in_basis.topRightCorner(ritz.rows(), known) = ritz.rightCols(known);
       factors.push_back(torch::from_blob(in_basis.data(), {count, steps}, torch::kDouble).clone());
     }

@@ -29,7 +29,11 @@ class Lanczos {
     return part == 0 ? -1 : half + 2 * (part - 1);
   }
   [[nodiscard]] linalg::Trained trained(int64_t half, int64_t part) const;
-  /// [2, parts, k, d] orthonormal vectors along which each part varies most, the last the most.
+  /// How many of the top Ritz vectors of a part are eigenvectors. Any other depends on the random
+  /// signs that it was found with, whose sum lies along it more than chance has it.
+  [[nodiscard]] int64_t converged(int64_t half, int64_t part) const;
+  /// [2, parts, k, d] orthonormal vectors along which each part varies most, the last the most: the
+  /// most that converged in any part, at least one.
   [[nodiscard]] at::Tensor directions() const;
 
  private:

@@ -32,8 +32,11 @@ std::vector<at::Tensor> signed_sums(const BlockedRows& rows,
     signs.random_(0, 2, generator).mul_(2).sub_(1);
     signs = signs.t().to(rows.options());
     const auto centre = rows.mean(b % 2).to(rows.options());
-    const auto sum = signs.mm(rows.block(b)) - signs.sum(1).outer(centre);
-    sums.push_back(sum * scale);
+    auto sum = -signs.sum(1).outer(centre);
+    rows.for_each_piece(b, [&](int64_t first, const at::Tensor& piece) {
+      sum.addmm_(signs.narrow(1, first, piece.size(0)), piece);
+    });
+    sums.push_back(sum.mul_(scale));
   }
   return sums;
 }
@@ -60,8 +63,13 @@ linalg::Sketch sketch_of(const BlockedRows& rows,
     for (int64_t p = 0; p < lanczos.parts(); ++p) {
       const auto left_out = Lanczos::left_out(half, p);
       auto trained = lanczos.trained(half, p);
-      control.correct(
-          p * count, (p + 1) * count, half, left_out, rows.rows(half, left_out), trained);
+      const auto end = (p + 1) * count;
+      control.correct(end - lanczos.converged(half, p),
+                      end,
+                      half,
+                      left_out,
+                      rows.rows(half, left_out),
+                      trained);
       auto& part = left_out < 0 ? result.halves[static_cast<std::size_t>(half)]
                                 : result.without[static_cast<std::size_t>(left_out)];
       part = std::move(trained);
