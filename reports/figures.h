@@ -74,7 +74,8 @@ struct ReferenceLine {
 struct StepMark {
   std::size_t arm = 0;
   double x = 0;
-  std::string label{};  ///< what a reader is told of it
+  std::string label{};      ///< what a reader is told of it
+  bool non_finite = false;  ///< a number became NaN or infinite: a cross
 };
 
 /// A rectangle with a y axis of its own; the x axis belongs to the figure.

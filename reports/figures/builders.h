@@ -63,7 +63,7 @@ Figure spectrum_density(const SpectrumGroup& group, const std::vector<Arm>& arms
 Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms);
 
 /// The alarms of the runs, those of one step together.
-std::vector<StepMark> alarm_marks(const std::vector<Arm>& arms);
+std::vector<StepMark> event_marks(const std::vector<Arm>& arms);
 
 /// Whether the arms are medians over seeds, whose bounds are the lowest and the highest of them.
 bool over_seeds(const std::vector<Arm>& arms);

@@ -2,6 +2,7 @@
 // The figure of the first screen: what happened, on one step axis.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -149,11 +150,16 @@ Figure overview(const std::vector<Arm>& arms, bool over_first) {
       arms,
       {.title = "learning rate", .y = {.title = "rate"}, .height = kLow},
       [&](std::size_t a) { return series_of(arms, a, id::kLearningRate, "", "learning rate"); });
-  figure.marks = alarm_marks(arms);
-  if (!figure.marks.empty()) {
-    figure.caption += fmt::format(" Marks on the upper edge: steps that raised an alarm ({}).",
-                                  figure.marks.size());
-  }
+  figure.marks = event_marks(arms);
+  const auto crosses = std::ranges::count_if(figure.marks, &StepMark::non_finite);
+  const auto alarms = std::ssize(figure.marks) - crosses;
+  if (alarms > 0)
+    figure.caption +=
+        fmt::format(" Triangles on the upper edge: steps that raised an alarm ({}).", alarms);
+  if (crosses > 0)
+    figure.caption += fmt::format(
+        " Crosses: steps at which the loss or another number became NaN or infinite ({}).",
+        crosses);
   return figure;
 }
 

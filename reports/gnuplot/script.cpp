@@ -240,6 +240,9 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
           "lc rgb '{1}'\n",
           mark.x,
           kLightColours.at(mark.arm % kLightColours.size()));
+      if (mark.non_finite)
+        panels +=
+            fmt::format("set label {} '×' at first {:.9g}, graph 1.06 center\n", label++, mark.x);
     }
     panels += "plot " + (plot.empty() ? "NaN notitle" : plot) + "\nunset label\nunset arrow\n";
   }

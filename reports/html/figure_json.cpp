@@ -120,6 +120,7 @@ void append_figure(std::string& out, const Figure& figure) {
     append_list(out, figure.marks, [&](const StepMark& mark) {
       out += fmt::format("{{\"arm\":{},\"label\":{},\"x\":", mark.arm, text_json(mark.label));
       append(out, mark.x);
+      if (mark.non_finite) out += ",\"nonFinite\":true";
       out += '}';
     });
   }

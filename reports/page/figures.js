@@ -262,7 +262,7 @@ const kappascopeFigures = (model, view) => {
         type: "scatter", mode: "markers", xaxis: "x", yaxis: "y", showlegend: false, meta: arm, visible: !view.hidden.has(arm),
         x: marks.map((mark) => mark.x), y: marks.map(() => placed(axis.max, axis)), cliponaxis: false, hoverinfo: "text",
         hovertext: marks.map((mark) => plain(name) + "<br>" + plain(figure.x.title + " " + mark.x + ": " + words(mark.label)).replace(/\n/g, "<br>")),
-        marker: { symbol: "triangle-down", size: 9, color: colour(arm), line: { width: 1, color: style("--card") } },
+        marker: { symbol: marks.map((mark) => mark.nonFinite ? "x" : "triangle-down"), size: 9, color: colour(arm), line: { width: 1, color: style("--card") } },
       }];
     });
   }

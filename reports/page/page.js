@@ -156,8 +156,10 @@
     const lines = kinds.size < 2 ? [] : [...kinds.values()].map((all) => entry(
       sample(all[0].dash, "", transparent(style("--ink"), all[0].faint ? 0.4 : 1)),
       [...new Set(all.map((series) => series.quantity))].join(", ")));
-    const marks = (figure.marks || []).length ? [entry('<b aria-hidden="true">▼</b>', "an alarm, on the upper edge")] : [];
-    key.replaceChildren(...lines, ...marks);
+    const marked = (nonFinite) => (figure.marks || []).some((mark) => Boolean(mark.nonFinite) === nonFinite);
+    const marks = marked(false) ? [entry('<b aria-hidden="true">▼</b>', "an alarm, on the upper edge")] : [];
+    const crosses = marked(true) ? [entry('<b aria-hidden="true">✖</b>', "a number became NaN or infinite")] : [];
+    key.replaceChildren(...lines, ...marks, ...crosses);
   }
 
   function toggleArm(arm) {

@@ -25,26 +25,32 @@ std::vector<Arm> arms_with_alarms(const TemporaryFolder& folder) {
   add(80, "alarm/non_finite", "the loss is NaN");
   add(90, "alarm/of_tomorrow", "a newer program");
   add(95, "note", "no alarm");
+  add(99, "nan_loss", "loss is inf");
   return arms;
 }
 
 }  // namespace
 
-TEST_CASE("alarms are marks on the axis of steps, those of one step together") {
+TEST_CASE("alarms and lost losses are marks on the axis of steps, those of one step together") {
   const TemporaryFolder folder;
   const auto arms = arms_with_alarms(folder);
-  const auto marks = alarm_marks(arms);
-  REQUIRE(marks.size() == 3);
+  const auto marks = event_marks(arms);
+  REQUIRE(marks.size() == 4);
   CHECK(marks[0].arm == 1);
   CHECK(marks[0].x == 40);
   CHECK(marks[0].label ==
         "alarm kappa: blocks.0: kappa is 900, and was 100; alarm dead_units: "
         "blocks.1: 3 features");
+  CHECK_FALSE(marks[0].non_finite);
   CHECK(marks[2].x == 80);
+  CHECK(marks[2].non_finite);
+  CHECK(marks[3].label == "loss is inf");
+  CHECK(marks[3].non_finite);
   const auto figures = build_figures(arms);
-  CHECK_THAT(figures[0].caption, Contains("steps that raised an alarm (3)."));
+  CHECK_THAT(figures[0].caption, Contains("steps that raised an alarm (2). Crosses: "));
   CHECK_THAT(figures_json(arms, figures),
              Contains("\"marks\":[{\"arm\":1,\"label\":\"alarm kappa: blocks.0"));
+  CHECK_THAT(figures_json(arms, figures), Contains("\"x\":99,\"nonFinite\":true}"));
   const auto script = gnuplot_script(arms, figures[0], FigureFormat::kPng, "figure.png");
   CHECK_THAT(script, Contains("set arrow from first 40, graph 1.04 to first 40, graph 0.98"));
   CHECK_THAT(script, Contains("unset arrow"));
