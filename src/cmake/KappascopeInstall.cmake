@@ -3,6 +3,7 @@
 # and with COMPONENTS of layers without LibTorch these alone, which then need none.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 get_property(layers GLOBAL PROPERTY KAPPASCOPE_LAYERS)
 get_property(torch_layers GLOBAL PROPERTY KAPPASCOPE_TORCH_LAYERS)
@@ -38,5 +39,19 @@ install(FILES ${PROJECT_BINARY_DIR}/kappascope-config.cmake
 if(TARGET kappascope_cli)
   # The program stays with the LibTorch that it was built with.
   set_target_properties(kappascope_cli PROPERTIES INSTALL_RPATH "${KAPPASCOPE_TORCH_DIR}/lib")
-  install(TARGETS kappascope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS kappascope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
+
+# `cpack -G "TGZ;DEB"`: libraries and headers as an archive and as a Debian package. The program is
+# left out, for it stays with its LibTorch.
+set(CPACK_PACKAGE_NAME libkappascope-dev)
+set(CPACK_PACKAGE_CONTACT "The authors of Kappascope")
+set(CPACK_PACKAGE_FILE_NAME kappascope-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_COMPONENTS_ALL development)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "cmake (>= 3.25), pkg-config, libfmt-dev (>= 9), libeigen3-dev (>= 3.4), \
+libsqlitecpp-dev (>= 3), nlohmann-json3-dev (>= 3.11), zlib1g-dev, libzip-dev (>= 1.7), libboost-dev (>= 1.74)")
+include(CPack)
