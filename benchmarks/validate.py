@@ -18,7 +18,7 @@ from nngeometry.layercollection import LayerCollection
 from nngeometry.metrics import FIM
 from nngeometry.object import PMatDense
 from sklearn import datasets
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from statsmodels.datasets import longley
@@ -52,6 +52,16 @@ def covariances():
         worst = max(worst, relative(kappascope.kappa(torch.from_numpy(x)).sigma.value, truth))
     sets = f"{', '.join(SETS[:-1])} and {SETS[-1]}"
     return row(f"κ(Σ) of {sets}", "scikit-learn's EmpiricalCovariance, NumPy's cond", worst, 1e-8)
+
+
+def shrinkage():
+    """scikit-learn shrinks towards the mean variance with the same weight (Ledoit and Wolf 2004)."""
+    worst = 0.0
+    for name in SETS:
+        x, _ = rows_of(name)
+        truth = np.linalg.cond(LedoitWolf().fit(x).covariance_)
+        worst = max(worst, relative(kappascope.kappa(torch.from_numpy(x)).sigma.shrunk, truth))
+    return row("κ of the shrunk Σ of the same", "scikit-learn's LedoitWolf", worst, 1e-8)
 
 
 def collinear():
@@ -150,7 +160,7 @@ def fisher_of_nngeometry():
 
 
 CHECKS = (
-    covariances, collinear, too_collinear, closed_form_of_logistic_regression, closed_form_of_softmax_regression,
+    covariances, shrinkage, collinear, too_collinear, closed_form_of_logistic_regression, closed_form_of_softmax_regression,
     eigenpairs_of_primme, trace_and_density, fisher_of_nngeometry,
 )
 
