@@ -19,6 +19,7 @@ PROGRAMS = {
     "loop": ("torch", 60, 2),
     "trainer": ("transformers", 24, 2),
     "accelerate_loop": ("accelerate", 24, 2),
+    "own_loop": ("torch", 400, 1),
     "own_optimizer": ("torch", 60, 1),
     "torchrun": ("transformers", 24, 2),
     "features": ("transformers", 0, 2),
