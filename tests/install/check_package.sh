@@ -22,7 +22,7 @@ build consumer "$work/installed"
 
 quietly "$(dirname "$cmake")/cpack" --config "$2/CPackConfig.cmake" -G "TGZ;DEB" -B "$work/packages"
 mkdir "$work/archive"
-tar -xzf "$work"/packages/*.tar.gz -C "$work/archive" --strip-components=1
+tar -xzf "$work"/packages/*.tar.gz -C "$work/archive"
 dpkg-deb -x "$work"/packages/*.deb "$work/debian"
 for installed in "$work/archive" "$work/debian/usr"; do
   [ ! -e "$installed/bin" ]
