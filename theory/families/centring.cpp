@@ -72,6 +72,20 @@ Verdict decide_variance(const CheckContext& context) {
   return proven(conjunction(parts));
 }
 
+Verdict decide_absorbed(const CheckContext& context) {
+  const auto lowers = [](const LemmaTerms& terms, Dropout) {
+    return terms.b == 0 || terms.variance == 0 ? std::nullopt : std::optional(true);
+  };
+  const auto laws = independent_laws(context.seed, kLaws);
+  std::vector<Verdict> parts;
+  for (const auto scaling : {Scaling::kPlain, Scaling::kInverted})
+    parts.push_back(
+        check_reduction(lowers, Quantity::kRegressor, {Placement::kBeforeBias, scaling}, laws));
+  return with_condition(conjunction(parts),
+                        "never where dropout comes before the bias; where it comes after, a bias "
+                        "nearer to -μ makes less of it (P-ABS')");
+}
+
 /// The variance of a feature, over features, layers and steps, in trainings with b and without.
 Verdict measure_variance(const StudyRuns& study) {
   using enum Direction;
@@ -191,8 +205,15 @@ std::vector<Claim> centring_claims() {
                      "training, with and without b, paired by seed.",
        .studies = {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
        .measure = measure_variance},
-      {.id = "P-CENf",
-       .source = "ours, beside P-CENv: at given weights",
+      {.id = "P-ABS",
+       .source = "Post-gating bias, 4.1",
+       .statement = "PGB absorbs noisy fluctuations of the latent signal: at given weights it "
+                    "lowers the variance of the features that W_d reads.",
+       .assumptions = "M independent of S, σ² > 0; dropout before the bias, as in the document",
+       .derivation = "A variance does not see a constant.",
+       .check = decide_absorbed},
+      {.id = "P-ABS'",
+       .source = "corrects P-ABS",
        .statement = "At given S and M, Var(MS + b) = Var(MS) for every b; with dropout after the "
                     "bias, Var(M(S + b)) falls exactly when p < 1 and |μ + b| < |μ|.",
        .assumptions = "M independent of S, σ² > 0",

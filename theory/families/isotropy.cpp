@@ -5,6 +5,7 @@
 
 #include "theory/checks/isotropy/branch.h"
 #include "theory/checks/isotropy/branch_offset.h"
+#include "theory/checks/isotropy/branch_scale.h"
 #include "theory/checks/isotropy/tables.h"
 #include "theory/checks/isotropy/variance_ratio.h"
 #include "theory/checks/studies/ratios.h"
@@ -139,6 +140,62 @@ std::vector<Claim> branch_claims() {
   };
 }
 
+/// The document's statement where every output has one length, and on the other cases.
+Verdict decide_scale(const CheckContext& context) {
+  const auto one_length = [](const BranchCase& one, Index) {
+    return Enclosure(one.gain(0) * one.gain(0) * one.dimension());
+  };
+  auto even = branch_cases(context.seed, kCases);
+  std::vector<BranchCase> others;
+  std::erase_if(even, [&](const BranchCase& one) {
+    if (!has_even_scale(one)) others.push_back(one);
+    return !has_even_scale(one);
+  });
+  return holds_under(
+      "the gains have one magnitude, ε is nothing beside the variance of the projection, and no "
+      "token has a constant one: then each length is |γ|√k. Where gains were learned, tokens "
+      "differ "
+      "by up to max |γ_i| / min |γ_i|",
+      check_length(one_length, even),
+      check_length(one_length, others));
+}
+
+std::vector<Claim> scale_claims() {
+  return {
+      {.id = "I-SCALE",
+       .source = "Isotropy GMLP, 5.2",
+       .statement =
+           "LayerNorm on the branch keeps its scales consistent: the outputs of all tokens "
+           "have one length.",
+       .assumptions = "before the bias of LayerNorm and σ(t), which is one number for all tokens",
+       .derivation = "LayerNorm divides by the root of variance + ε, and then multiplies entry by "
+                     "entry with γ.",
+       .check = decide_scale},
+      {.id = "I-SCALE'",
+       .source = "corrects I-SCALE",
+       .statement = "The squared length of γ ⊙ z is between min γ² and max γ² times k·v/(v + ε), v "
+                    "the variance of the entries of W_iso x.",
+       .assumptions = "any gain without zeros, any ε >= 0; a token with v = 0 has z = 0",
+       .derivation = "z has squared length k·v/(v + ε), and each of its entries is multiplied by "
+                     "one of γ.",
+       .check =
+           [](const CheckContext& context) {
+             return check_length(derived_length, branch_cases(context.seed, kCases));
+           }},
+      {.id = "I-TEMP",
+       .source = "ours, beside equation 2",
+       .statement = "The learned temperature adds no function: with W_branch times σ(t) for "
+                    "W_branch, and 1 for σ(t), the layer has the same outputs.",
+       .assumptions = "W_down is a matrix without a constraint of its own, of which W_branch are "
+                      "the columns of the branch. What t changes is how they are trained",
+       .derivation = "W_down reads the branch linearly, and σ(t) is one number.",
+       .check =
+           [](const CheckContext& context) {
+             return check_temperature(absorbed_temperature, context.seed);
+           }},
+  };
+}
+
 std::vector<Claim> result_claims() {
   return {
       {.id = "I-VAR",
@@ -243,6 +300,7 @@ std::vector<Claim> table_claims() {
 
 std::vector<Claim> isotropy_claims() {
   auto claims = branch_claims();
+  for (auto& claim : scale_claims()) claims.push_back(std::move(claim));
   for (auto& claim : result_claims()) claims.push_back(std::move(claim));
   for (auto& claim : table_claims()) {
     if (claim.id == "I-SUMd" || claim.id == "I-SUMe") claim.standing = Standing::kNote;

@@ -104,6 +104,10 @@ std::vector<BranchCase> branch_cases(std::uint64_t seed, int draws) {
         plain("generic", Matrix<Rational>::identity(k), one_to(k) * one_to(k).transpose()));
   }
   for (auto& one : even_cases()) cases.push_back(std::move(one));
+  auto gains =
+      plain("gains", Matrix<Rational>::identity(3), Matrix<Rational>{{1, -1, 0}, {0, 1, -1}});
+  gains.gain(1) = gains.gain(2) = 2;
+  cases.push_back(std::move(gains));
   Random random(seed);
   for (int i = 0; i < draws; ++i) {
     auto one = draw_case(random, i % 7);

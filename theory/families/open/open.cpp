@@ -136,6 +136,36 @@ std::vector<Claim> undecided_claims() {
            "the cosine between the means of one layer in windows that follow each other, with "
            "dropout and latent noise and without, and with the same number of rows drawn anew at "
            "fixed weights beside it; a run stores no mean"),
+      open("P-LOW",
+           "Post-gating bias, 4.3",
+           "What PGB gains in adversarial accuracy is more in models of lower capacity.",
+           "the gain of PGB in one study whose grid has both sizes, paired by seed: its difference "
+           "between 2 blocks of 64 and 3 of 256. pgb-mlp-mnist and pgb-mlp-mnist-2x64 differ in "
+           "more than the size"),
+      {.id = "P-WHO",
+       .source = "Post-gating bias, section 1",
+       .statement = "SwiGLU is the choice of PaLM, LLaMA, Phi-3 and Gemma 3.",
+       .assumptions = "a statement about published models",
+       .derivation = "No computation decides it.",
+       .open = "the published configurations. In the package transformers 5.23.0 those of Llama "
+               "and Phi-3 say silu, and that of Gemma 3 gelu_pytorch_tanh: its gate is a GELU"},
+      open("A-COMB",
+           "ASGER, 5.3",
+           "Expanded ranges and the spatial part together are worse than the sum of what each does "
+           "alone.",
+           "the study asger-ablation with a fourth arm, no spatial part at α = 0: the difference "
+           "of the two differences of test loss, paired by seed"),
+      open("I-BAL",
+           "Isotropy GMLP, 5.2",
+           "The best isotropy dimension is a compromise of stability and performance: more "
+           "dimensions are more stable and end at a higher loss.",
+           "loss spikes and test loss over the dimensions of the study isogmlp-ablation, in "
+           "trainings that have spikes at all"),
+      open("I-GEN",
+           "Isotropy GMLP, 1.1",
+           "Isotropic representations generalise better.",
+           "test loss less training loss over a range of isotropies that is set from outside, at "
+           "equal training loss; the document cites it and sets no isotropy"),
       open("A-GAP",
            "ASGER, 5.1",
            "The gap of 0.15 between ASGER and SwiGLU is the same all through training.",

@@ -84,10 +84,16 @@ Twins centring_twins() {
       {"P-CENe'",
        {[] { return check_surrogate_falls(surrogate_falls, kSeed); },
         [] { return check_surrogate_falls(with_half_the_drop, kSeed); }}},
-      {"P-CENf",
+      {"P-ABS",
+       {[=] { return check_reduction(bias_reduces_regressor, Quantity::kRegressor, kAfter, laws); },
+        [=] {
+          const auto always = [](const LemmaTerms&, Dropout) { return std::optional(true); };
+          return check_reduction(always, Quantity::kRegressor, {}, laws);
+        }}},
+      {"P-ABS'",
        {[=] { return check_regressor_variance(derived_regressor_variance(kAfter), kAfter, laws); },
         [=] { return check_regressor_variance(derived_regressor_variance({}), kAfter, laws); }}},
-      {"P-CENf, when it falls",
+      {"P-ABS', when it falls",
        {[=] { return check_reduction(bias_reduces_regressor, Quantity::kRegressor, kAfter, laws); },
         [=] {
           return check_reduction(bias_reduces_gradient, Quantity::kRegressor, kAfter, laws);

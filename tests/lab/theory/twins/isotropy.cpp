@@ -2,6 +2,7 @@
 #include "lab/theory/twins/twins.h"
 #include "theory/checks/isotropy/branch.h"
 #include "theory/checks/isotropy/branch_offset.h"
+#include "theory/checks/isotropy/branch_scale.h"
 #include "theory/checks/isotropy/tables.h"
 #include "theory/checks/isotropy/variance_ratio.h"
 #include "theory/exact/linalg.h"
@@ -45,6 +46,22 @@ bool full_row_rank(const BranchLayer& layer) {
   return rank(layer.branch) == layer.dimension();
 }
 
+Enclosure root_k(const BranchCase& one, Index) {
+  return Enclosure(one.dimension());
+}
+
+Enclosure without_epsilon(BranchCase one, Index token) {
+  one.epsilon = 0;
+  return derived_length(one, token);
+}
+
+/// As if LayerNorm's bias did not meet σ(t).
+BranchLayer in_gain_alone(BranchLayer layer) {
+  layer.gain = layer.gain * layer.temperature;
+  layer.temperature = 1;
+  return layer;
+}
+
 }  // namespace
 
 Twins isotropy_twins() {
@@ -71,6 +88,15 @@ Twins isotropy_twins() {
       {"I-BIAS', every offset",
        {[] { return check_any_offset(full_row_rank, kSeed); },
         [] { return check_any_offset(wide_enough, kSeed); }}},
+      {"I-SCALE",
+       {[] { return check_length(derived_length, branch_cases(kSeed, kCases)); },
+        [] { return check_length(root_k, branch_cases(kSeed, kCases)); }}},
+      {"I-SCALE'",
+       {[] { return check_length(derived_length, branch_cases(kSeed, kCases)); },
+        [] { return check_length(without_epsilon, branch_cases(kSeed, kCases)); }}},
+      {"I-TEMP",
+       {[] { return check_temperature(absorbed_temperature, kSeed); },
+        [] { return check_temperature(in_gain_alone, kSeed); }}},
       {"I-VAR",
        {[=] {
           return check_variance_findings({{5, published, false}});
