@@ -30,7 +30,8 @@ struct LearningOptions : linalg::LearningOptions {
 /// undefined. Throws for tensors of another shape or that are not floating point. Cost: 2 n d
 /// multiply-adds a step and column, with 18 columns for a wide layer (22 with a bias) and up to 115
 /// for a narrow one. Memory beside the rows: a few vectors of d a column; a copy of the rows
-/// where that is small (2²⁵ numbers); where they are narrower than float an eighth of them.
+/// where that is small (2²⁵ numbers); where they are narrower than float a piece of 8 MiB, on a
+/// device an eighth of them.
 linalg::Learning learning(const at::Tensor& rows,
                           const at::Tensor& bias = {},
                           const LearningOptions& options = {});
