@@ -44,23 +44,25 @@ def row(what, truth, difference, limit, holds=None):
     return f"| {what} | {truth} | {said} | {wanted} | {'yes' if holds else 'NO'} |", holds
 
 
-def covariances():
+def worst_kappa(estimator, ours):
+    """Largest difference over all sets from the condition number of scikit-learn's covariance."""
     worst = 0.0
     for name in SETS:
         x, _ = rows_of(name)
-        truth = np.linalg.cond(EmpiricalCovariance().fit(x).covariance_)
-        worst = max(worst, relative(kappascope.kappa(torch.from_numpy(x)).sigma.value, truth))
+        truth = np.linalg.cond(estimator.fit(x).covariance_)
+        worst = max(worst, relative(ours(kappascope.kappa(torch.from_numpy(x)).sigma), truth))
+    return worst
+
+
+def covariances():
+    worst = worst_kappa(EmpiricalCovariance(), lambda sigma: sigma.value)
     sets = f"{', '.join(SETS[:-1])} and {SETS[-1]}"
     return row(f"κ(Σ) of {sets}", "scikit-learn's EmpiricalCovariance, NumPy's cond", worst, 1e-8)
 
 
 def shrinkage():
     """scikit-learn shrinks towards the mean variance with the same weight (Ledoit and Wolf 2004)."""
-    worst = 0.0
-    for name in SETS:
-        x, _ = rows_of(name)
-        truth = np.linalg.cond(LedoitWolf().fit(x).covariance_)
-        worst = max(worst, relative(kappascope.kappa(torch.from_numpy(x)).sigma.shrunk, truth))
+    worst = worst_kappa(LedoitWolf(), lambda sigma: sigma.shrunk)
     return row("κ of the shrunk Σ of the same", "scikit-learn's LedoitWolf", worst, 1e-8)
 
 

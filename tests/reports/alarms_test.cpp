@@ -53,6 +53,7 @@ TEST_CASE("alarms and lost losses are marks on the axis of steps, those of one s
   CHECK_THAT(figures_json(arms, figures), Contains("\"x\":99,\"nonFinite\":true}"));
   const auto script = gnuplot_script(arms, figures[0], FigureFormat::kPng, "figure.png");
   CHECK_THAT(script, Contains("set arrow from first 40, graph 1.04 to first 40, graph 0.98"));
+  CHECK_THAT(script, Contains("'×' at first 99, graph 1.06"));
   CHECK_THAT(script, Contains("unset arrow"));
 }
 

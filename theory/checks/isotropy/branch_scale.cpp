@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
