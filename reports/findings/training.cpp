@@ -12,6 +12,7 @@
 #include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
 #include "reports/findings/rules.h"
+#include "reports/findings/wording.h"
 #include "reports/runs/groups.h"
 #include "reports/summary.h"
 
@@ -72,12 +73,13 @@ std::string certainty_of(const std::array<const Arm*, 2>& arms,
                          const store::StepValue& b) {
   if (arms[0]->seeds < 2 || arms[1]->seeds < 2)
     return "One seed per arm: the difference may be chance.";
-  return fmt::format("Medians; {} in {} and {} in {}. {}.",
+  const auto by_seed = loss_by_seed(*arms[1], *arms[0]);
+  return fmt::format("Medians; {} in {} and {} in {}. {}",
                      interval(a.scalar),
                      arms[0]->label,
                      interval(b.scalar),
                      arms[1]->label,
-                     kComparePairs);
+                     by_seed.empty() ? std::string(kComparePairs) + "." : by_seed);
 }
 
 /// What probes could not measure, a finding a kind of reason.

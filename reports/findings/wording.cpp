@@ -8,8 +8,22 @@
 
 #include "core/ini.h"
 #include "kappascope/core/error.h"
+#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
+
+std::string loss_by_seed(const Arm& arm, const Arm& base) {
+  const auto difference = difference_by_seed(arm, base, id::kLossTest);
+  if (std::isnan(difference.lower)) return "";
+  const bool open = side_of(difference.lower, difference.upper, 0) == Side::kUndecided;
+  return fmt::format(
+      "From seed to seed the test loss differs by {} (95 %: {} to {}, {} pairs): {}.",
+      words(difference.mean),
+      words(difference.lower),
+      words(difference.upper),
+      difference.pairs,
+      open ? "it may be chance" : "more than chance");
+}
 
 std::string setting_of(const Arm& arm, std::string_view wanted) {
   try {

@@ -19,6 +19,9 @@ std::string in_words(const Absorbed& absorbed);
 std::string certainty_of(const Ratio& ratio);
 /// "45" where it is resolved, else "at least 33".
 std::string steps_in_words(const store::Scalar& steps);
+/// How far the last test loss of `arm` is from that of `base`, by pairs of seeds, and whether that
+/// is more than chance; empty below two pairs.
+std::string loss_by_seed(const Arm& arm, const Arm& base);
 /// When the sharpness was measured, when not, and the schedule; empty where it never was.
 std::string coverage_of(const Arm& run, const Stability& stability);
 /// A setting of the trainer's configuration, where the run stores one.

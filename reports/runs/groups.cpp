@@ -118,7 +118,33 @@ bool is_of_study(const Arm& run) {
          std::filesystem::exists(path.parent_path() / "study" / "run.sqlite", ignored);
 }
 
+/// The last value of each seed that one run alone has.
+std::map<std::string, double> values_by_seed(const Arm& arm, const std::string& series) {
+  std::map<std::string, double> values;
+  std::set<std::string> repeated;
+  for (const Arm* run : runs_of(arm)) {
+    const auto last = run->last(series);
+    const auto seed = run->fact("seed");
+    if (!last || seed.empty() || run->state == "failed") continue;
+    if (!values.emplace(seed, last->scalar.value).second) repeated.insert(seed);
+  }
+  for (const auto& seed : repeated) values.erase(seed);
+  return values;
+}
+
 }  // namespace
+
+PairedDifference difference_by_seed(const Arm& a, const Arm& b, const std::string& series) {
+  const auto ours = values_by_seed(a, series), theirs = values_by_seed(b, series);
+  std::vector<double> of_a, of_b;
+  for (const auto& [seed, value] : ours) {
+    const auto other = theirs.find(seed);
+    if (other == theirs.end()) continue;
+    of_a.push_back(value);
+    of_b.push_back(other->second);
+  }
+  return paired_difference(of_a, of_b);
+}
 
 Groups::Groups(const std::vector<Arm>& runs) : runs_(&runs) {
   const auto groups = grouped_runs(runs);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
@@ -29,6 +30,10 @@ class Groups {
 /// The runs behind the arms: each arm itself, or those that it is the median of.
 std::vector<const Arm*> runs_of(const std::vector<Arm>& arms);
 std::vector<const Arm*> runs_of(const Arm& arm);
+
+/// `a` minus `b`, by the last values that the runs of both have under one seed. A seed that an arm
+/// has twice is no pair, and a failed run is in none.
+PairedDifference difference_by_seed(const Arm& a, const Arm& b, const std::string& series);
 
 inline constexpr const char* kComparePairs =
     "`kappascope compare` tests differences by pairs of seeds";

@@ -18,6 +18,12 @@ Answer bias(const std::vector<Arm>& arms);
 Answer trust_and_cost(const std::vector<Arm>& arms);
 Answer next_step(const std::vector<Arm>& arms);
 
+/// How the training ended.
+struct Headline {
+  std::string text{}, certainty{}, basis{};  ///< as in Summary
+};
+Headline headline_of(const std::vector<Arm>& arms);
+
 /// What the numbers of one arm ask for.
 struct Request {
   std::size_t arm = 0;

@@ -122,9 +122,41 @@ TEST_CASE("arms with seeds are told as medians, and nobody is sent to sweep what
   };
   CHECK_THAT(page_of_seeds(3),
              Contains("b · 3 seeds ends at test loss") && Contains("medians of 3 seeds") &&
-                 Contains("3 seeds: 1.1–1.3") && Contains("kappascope compare") &&
-                 !Contains("kappascope sweep") && !Contains("One seed"));
+                 Contains("3 seeds: 1.1–1.3") && !Contains("kappascope sweep") &&
+                 !Contains("One seed"));
   CHECK_THAT(page_of_seeds(1), Contains("one run per arm") && Contains("kappascope sweep"));
+}
+
+TEST_CASE("a difference has its interval by pairs of seeds, and says where it may be chance",
+          "[groups]") {
+  const auto told = [](const std::vector<Kind>& kinds) {
+    std::vector<Arm> runs;
+    for (const Kind& kind : kinds) runs.push_back(run_of(kind, static_cast<int>(runs.size())));
+    label_arms(runs);
+    const Groups groups(runs);
+    return summarise(groups.arms()).certainty;
+  };
+  const auto three = [](double first, double second, double third) {
+    return std::vector<Kind>{{"a", "", "1", 1, 1}, {"b", "", "1", 1, 1 + first},
+                             {"a", "", "1", 2, 2}, {"b", "", "1", 2, 2 + second},
+                             {"a", "", "1", 3, 3}, {"b", "", "1", 3, 3 + third}};
+  };
+  // Mean 0.2, standard error 0.1 / sqrt(3), t = 4.303 with two degrees of freedom.
+  CHECK(told(three(-0.1, -0.2, -0.3)) ==
+        "From seed to seed the test loss differs by −0.2 (95 %: −0.448 to 0.0484, 3 pairs): it may "
+        "be chance.");
+  CHECK_THAT(told(three(-0.19, -0.2, -0.21)), Contains("3 pairs): more than chance."));
+  // Another seed, a seed twice and a failed run are in no pair.
+  auto more = three(-0.19, -0.2, -0.21);
+  more.push_back({"a", "", "1", 7, 50});
+  more.push_back({"b", "", "1", 8, 90});
+  more.push_back({"a", "", "1", 9, 1});
+  more.push_back({"b", "", "1", 9, 100, true});
+  CHECK_THAT(told(more), Contains("3 pairs): more than chance."));
+  auto wider = three(-0.19, -0.2, -0.21);
+  for (const char* label : {"c", "d"})
+    for (int seed = 1; seed <= 3; ++seed) wider.push_back({label, "", "1", seed, 9.0 + seed});
+  CHECK_THAT(told(wider), Contains("more than chance. It is the largest of 3"));
 }
 
 TEST_CASE("the runs of a study with one seed are not sent to sweep either", "[groups]") {
