@@ -162,7 +162,6 @@ void FeatureMoments::write(const std::string& name, Layer& layer, store::Snapsho
   add_scalar(out, id::kVarianceAlongMean, name, c.variance_along_mean);
   add_scalar(out, id::kAverageVariance, name, c.average_variance);
   add_scalar(out, id::kConstantFeatures, name, static_cast<double>(c.constant_features));
-  add_scalar(out, id::kDeadFeatures, name, static_cast<double>(c.dead_features));
   add_scalar(out, id::kNonfiniteRows, name, static_cast<double>(nonfinite_rows));
   if (layer.largest.defined()) {
     add_scalar(

@@ -68,6 +68,7 @@ void LearningTime::write(const std::string& name, const Layer& layer, store::Sna
   add_steps(out, id::kLearningSecondMoment, name, found.second_moment.ninety, found);
   add_steps(out, id::kLearningSecondMomentHalf, name, found.second_moment.half, found);
   add_ratio(out, id::kLearningMeanCosts, name, found.mean_costs);
+  add_scalar(out, id::kLayerWidth, name, static_cast<double>(layer.kept.dimension));
   if (!bias.defined()) return;
   add_steps(out, id::kLearningWithBias, name, found.with_bias.ninety, found);
   add_steps(out, id::kLearningWithBiasHalf, name, found.with_bias.half, found);

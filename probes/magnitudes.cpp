@@ -14,6 +14,11 @@
 
 namespace kappascope::probes {
 namespace id = store::id;
+namespace {
+
+constexpr const char* kLargest = "largest_by_channel";
+
+}  // namespace
 
 int64_t Magnitudes::capacity_for(int64_t dimension) {
   constexpr int64_t kValues = 1 << 19, kFewest = 128, kMost = 4096;
@@ -40,8 +45,8 @@ void Magnitudes::add_pass(const session::LayerView& view) {
   layer.kept.sample.update(view.features, view.mask, view.rows_per_group);
   const auto rows = view.mask.defined() ? view.features.index({view.mask}) : view.features;
   if (rows.numel() == 0) return;
-  const auto [low, high] = rows.aminmax();
-  layer.largest = larger(layer.largest, torch::maximum(high, -low).to(torch::kDouble));
+  const auto largest = torch::maximum(rows.amax(0), -rows.amin(0));
+  layer.largest = larger(layer.largest, largest.to(torch::kDouble));
 }
 
 void Magnitudes::emit(store::Snapshot& out) {
@@ -50,7 +55,7 @@ void Magnitudes::emit(store::Snapshot& out) {
 
 void Magnitudes::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
   if (!layer.largest.defined()) return;
-  const auto largest = layer.largest.item<double>();
+  const auto largest = layer.largest.max().item<double>();
   const auto found =
       tensor::magnitudes(layer.kept.sample.rows(), layer.kept.sample.group_rows(), largest);
   const auto add = [&](const std::string& series, const tensor::Magnitude& magnitude) {
@@ -66,6 +71,10 @@ void Magnitudes::write(const std::string& name, const Layer& layer, store::Snaps
       out.scalars.back().status = store::Status::kUndefined;
   };
   add_scalar(out, id::kLargest, name, largest);
+  add_scalar(out,
+             id::kDeadFeatures,
+             name,
+             static_cast<double>((layer.largest == 0).sum().item<int64_t>()));
   add(id::kMedianMagnitude, found.median);
   add(id::kHighMagnitude, found.p99);
   add(id::kChannelKurtosis, found.channel_kurtosis);
@@ -88,13 +97,13 @@ void Magnitudes::emit_with(tensor::Group& group, double /*seconds*/, store::Snap
 
 tensor::State Magnitudes::state_of(const Layer& layer) {
   auto out = layer.kept.state();
-  if (layer.largest.defined()) out.set("largest", layer.largest);
+  if (layer.largest.defined()) out.set(kLargest, layer.largest);
   return out;
 }
 
 Magnitudes::Layer Magnitudes::layer_of(const tensor::State& state) {
   Layer layer{LayerRows(state)};
-  if (state.has("largest")) layer.largest = state.tensor("largest", torch::kDouble, {});
+  if (state.has(kLargest)) layer.largest = state.floating_tensor(kLargest, {layer.kept.dimension});
   return layer;
 }
 

@@ -11,9 +11,10 @@
 namespace kappascope::probes {
 
 /// How large the features of every tapped layer are, how unevenly their channels share that, and
-/// what 8-bit formats would keep (tensor/magnitudes.h): magnitude/* per layer. The largest value is
-/// that of all rows of the window, all else of a sample of them: half a million values, of 128 rows
-/// at least. Cost: one pass over the rows, and at emission a sort of the sample.
+/// what 8-bit formats would keep (tensor/magnitudes.h): magnitude/* per layer, and features/dead.
+/// The largest value and the channels that are always zero are those of all rows of the window, all
+/// else of a sample of them: half a million values, of 128 rows at least. Cost: two passes over the
+/// rows, and at emission a sort of the sample.
 class Magnitudes final : public session::Probe {
  public:
   [[nodiscard]] std::string_view name() const override { return "magnitudes"; }
@@ -31,7 +32,7 @@ class Magnitudes final : public session::Probe {
  private:
   struct Layer {
     LayerRows kept;
-    at::Tensor largest{};  // |phi| of all rows, a number where they are; undefined before the first
+    at::Tensor largest{};  // |phi| of all rows, [d], NaN where one is; undefined before the first
   };
   static int64_t capacity_for(int64_t dimension);
   void add_pass(const session::LayerView& view);

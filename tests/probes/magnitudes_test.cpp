@@ -64,6 +64,21 @@ TEST_CASE("of many rows a sample is kept, but the largest value is of all") {
   CHECK(*testing::find(out, "magnitude/median")->n <= 4096);
 }
 
+TEST_CASE("a channel is dead that is zero in all rows of the window, in a sample or not") {
+  torch::manual_seed(4);
+  auto first = view_of(2000, 5), second = view_of(2000, 5);
+  for (auto* view : {&first, &second})
+    for (const int64_t channel : {0, 3}) view->features.select(1, channel).zero_();
+  probes::Magnitudes probe;
+  testing::observe(probe, first);
+  testing::observe(probe, second);
+  CHECK(value(emitted(probe), "features/dead") == 2);
+  testing::observe(probe, first);
+  second.features[15'999][3] = -1e-30;
+  testing::observe(probe, second);
+  CHECK(value(emitted(probe), "features/dead") == 1);
+}
+
 TEST_CASE("rows that a mask leaves out count for nothing") {
   torch::manual_seed(3);
   auto view = view_of(10, 4);

@@ -55,6 +55,10 @@ LayerProbe learning() {
         "steps to 90 % with Σ+(μ+b)(μ+b)ᵀ over those with Σ+μμᵀ, the same",
         kFindings | kStudy}},
       probe.series);
+  add({.statuses = kNumber,
+       .known = {.interval = "exact", .source = "counted", .checked = "the model that was built"}},
+      {{id::kLayerWidth, "features", "that enter the down-projection: d_ff", kFindings}},
+      probe.series);
   return probe;
 }
 
@@ -139,7 +143,6 @@ LayerProbe features() {
       probe.series);
   add({.statuses = kNumber, .known = kCounted},
       {{id::kConstantFeatures, "features", "with variance exactly zero", kFindings},
-       {id::kDeadFeatures, "features", "identically zero", kFindings},
        {id::kNonfiniteRows, "rows", "left out: a number in them is not finite", kFindings},
        {id::kOutsideBfloat16,
         "features",
@@ -159,7 +162,7 @@ LayerProbe features() {
 LayerProbe magnitudes() {
   LayerProbe probe{.name = "magnitudes",
                    .help = "how large the features are, and what 8-bit formats keep of them",
-                   .cost = "one pass over all rows; a sort of at most 4,096 kept ones"};
+                   .cost = "two passes over all rows; a sort of at most 4,096 kept ones"};
   constexpr StatusSet kStatuses = kNumber | StatusSet{Status::kUndefined};
   constexpr Provenance kQuantile{.interval = "95 %: sampling of the sequences",
                                  .source = "Woodruff 1952",
@@ -176,6 +179,12 @@ LayerProbe magnitudes() {
                  .source = "its definition",
                  .checked = "trainscope's act_max_abs, to the last bit"}},
       {{id::kLargest, "φ", "largest |φ| of all rows of the window", kFigure | kFindings}},
+      probe.series);
+  add({.statuses = kNumber,
+       .known = {.interval = "exact: of all rows of the window",
+                 .source = "counted",
+                 .checked = "brute force on the same rows"}},
+      {{id::kDeadFeatures, "features", "zero in every row of the window", kFindings}},
       probe.series);
   add({.statuses = kStatuses, .known = kQuantile},
       {{id::kMedianMagnitude, "φ", "median of |φ| over rows and channels", kFigure | kFindings},

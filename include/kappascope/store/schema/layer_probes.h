@@ -41,6 +41,7 @@ inline constexpr SeriesId kLearningMeanCosts{"learning/mean_costs"};
 inline constexpr SeriesId kLearningBiasLeaves{"learning/bias_leaves"};
 inline constexpr SeriesId kLearningBiasChanges{"learning/bias_changes"};
 inline constexpr SeriesFamily kLearning{"learning/"};
+inline constexpr SeriesId kLayerWidth{"layer/width"};
 
 // features
 inline constexpr SeriesId kKappaSigma{"kappa/sigma"};
