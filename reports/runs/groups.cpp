@@ -152,6 +152,10 @@ Groups::Groups(const std::vector<Arm>& runs) : runs_(&runs) {
   for (const auto& group : groups)
     own_.push_back(group.size() == 1 ? *group.front() : group_arm(group));
   label_arms(own_);
+  // The first screen says of how many seeds the medians are, where all are of as many.
+  const auto size = [](const Arm& arm) { return arm.runs.size(); };
+  const auto [fewest, most] = std::ranges::minmax(own_, {}, size);
+  if (fewest.runs.size() == most.runs.size()) return;
   for (Arm& arm : own_) {
     if (!arm.runs.empty()) arm.label += " · " + counted(arm.runs.size(), "seed");
   }

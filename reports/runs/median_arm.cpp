@@ -57,12 +57,44 @@ store::Scalar median_point(const store::SeriesKey& key,
   return out;
 }
 
-Points median_series(const store::SeriesKey& key, const std::vector<Points>& runs) {
+/// The points of one series of one run, and how far the run came.
+struct Measured {
+  Points points{};
+  std::int64_t last_step = 0;
+};
+
+/// What is known of a layer at `step`: its last number, where it is of the second half of the steps
+/// until then.
+std::optional<Value> held(const Measured& run, std::int64_t step) {
+  std::optional<Value> out;
+  if (step > run.last_step) return out;
+  const auto& steps = run.points.steps();
+  const auto after = std::upper_bound(steps.begin(), steps.end(), step);
+  if (after == steps.begin() || 2 * *std::prev(after) < step) return out;
+  const auto& [at, scalar] = run.points[static_cast<std::size_t>(after - steps.begin() - 1)];
+  return Value{scalar.value, is_resolved(scalar)};
+}
+
+/// At the steps of all runs. The layers of a run take turns, so that those of its seeds are
+/// measured at steps of their own.
+std::map<std::int64_t, std::vector<Value>> values_by_step(const store::SeriesKey& key,
+                                                          const std::vector<Measured>& runs) {
   std::map<std::int64_t, std::vector<Value>> steps;
-  for (const auto& points : runs) {
-    for (const auto& [step, scalar] : points)
+  for (const auto& run : runs) {
+    for (const auto& [step, scalar] : run.points)
       steps[step].push_back({scalar.value, is_resolved(scalar)});
   }
+  if (key.layer.empty()) return steps;
+  for (auto& [step, values] : steps) {
+    values.clear();
+    for (const auto& run : runs)
+      if (const auto value = held(run, step)) values.push_back(*value);
+  }
+  return steps;
+}
+
+Points median_series(const store::SeriesKey& key, const std::vector<Measured>& runs) {
+  const auto steps = values_by_step(key, runs);
   // What is equal in all, such as the learning rate, is no estimate.
   const bool any_band = std::ranges::any_of(steps, [](const auto& at) {
     const auto [low, high] = std::ranges::minmax(at.second, {}, &Value::value);
@@ -111,7 +143,7 @@ Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, st
   out.label = label;
   out.seeds = runs.size();
   if (runs.empty()) return out;
-  std::map<store::SeriesKey, std::vector<Points>> series;
+  std::map<store::SeriesKey, std::vector<Measured>> series;
   for (const Arm* run : runs) {
     for (const auto& [key, points] : run->scalars) {
       if (!is_of_checkpoint(key)) series[key];
@@ -121,7 +153,7 @@ Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, st
   for (auto& [key, all] : series) {
     for (const Arm* run : runs) {
       const auto& points = run->series(key.name, key.layer);
-      all.push_back(key.name == kNoisy ? running_median(points, window) : points);
+      all.push_back({key.name == kNoisy ? running_median(points, window) : points, run->last_step});
     }
     out.scalars.emplace(key, median_series(key, all));
   }

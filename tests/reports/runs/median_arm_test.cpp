@@ -56,6 +56,35 @@ TEST_CASE("a step or number that a seed lacks makes the median unresolved, and i
   CHECK(!none.series("kappa/sigma")[0].scalar.lower);
 }
 
+TEST_CASE("layers that are measured in turns have the last number of each seed", "[study]") {
+  const auto run = [](const std::vector<std::pair<std::int64_t, double>>& values, int last) {
+    Arm arm;
+    arm.last_step = last;
+    auto& points = arm.scalars[{"kappa/sigma", "a"}];
+    for (const auto& [step, value] : values)
+      points.push_back(
+          {step, {.name = "kappa/sigma", .layer = "a", .value = value, .status = "resolved"}});
+    return arm;
+  };
+  const auto points =
+      median_arm("a", {run({{10, 1}, {90, 3}}, 99), run({{50, 5}}, 99), run({{70, 4}}, 80)}, 1)
+          .series("kappa/sigma", "a");
+  REQUIRE(points.size() == 4);
+  const auto at = [&](std::size_t place) { return points[place].scalar; };
+  CHECK(status_text(at(0)) == "1 of 3 seeds");
+  CHECK(status_text(at(1)) == "1 of 3 seeds");  // step 50: what was measured at 10 is too old
+  CHECK(status_text(at(2)) == "2 of 3 seeds");  // step 70
+  CHECK(at(2).value == 4.5);
+  CHECK(status_text(at(3)) == "2 of 3 seeds");  // step 90: one of the runs ended before
+  CHECK(at(3).value == 4);
+  const auto all = median_arm("a", {run({{60, 1}, {90, 3}}, 99), run({{50, 5}}, 99)}, 1)
+                       .series("kappa/sigma", "a");
+  CHECK(!is_resolved(all[0].scalar));
+  CHECK(is_resolved(all[1].scalar));
+  CHECK(all[1].scalar.value == 3);
+  CHECK(all[2].scalar.value == 4);
+}
+
 TEST_CASE("a value that is not resolved in one seed counts, and is not resolved", "[study]") {
   const Arm arm =
       median_arm("a", {run_of({1}), run_of({9}, "kappa/sigma", "not_resolvable"), run_of({5})}, 1);
