@@ -83,6 +83,19 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
                      : "whether the rate makes the spikes, or a batch does"};
 }
 
+Suggestion dead_units(const Diagnosis& found, const Arm& arm) {
+  const auto& [series, layer, step] = found.evidence.front();
+  const auto width = arm.last(id::kLayerWidth, layer);
+  return {.evidence = fmt::format("{} features{} that enter {} are zero in every row at step {}",
+                                  grouped(arm.last(series, layer)->scalar.value),
+                                  width ? " of " + grouped(width->scalar.value) : "",
+                                  layer,
+                                  step),
+          .attempt = "new weights and a bias of zero for its gate, and SiLU in place of ReLU",
+          .success = "fewer are zero in the windows that follow, and the loss falls further",
+          .unknown = "whether the loss misses this layer"};
+}
+
 Suggestion batch(const BatchDiagnosis& found) {
   const bool small = found.action == Action::kLargerBatch;
   const store::Scalar& critical = found.point->scalar;
@@ -137,6 +150,7 @@ std::vector<Suggestion> suggestions(const Arm& arm, const Diagnoses& found) {
   for (const Diagnosis* answer : found.next_steps()) {
     out.push_back(answer->question == Question::kPrecision      ? precision(found.precision, arm)
                   : answer->question == Question::kLearningRate ? rate(found.rate, arm)
+                  : answer->question == Question::kDeadUnits    ? dead_units(found.dead_units, arm)
                   : answer->question == Question::kBatchSize    ? batch(found.batch)
                   : answer->question == Question::kFeatureScale ? norm(found.feature_scale)
                                                                 : bias(found.bias));

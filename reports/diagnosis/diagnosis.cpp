@@ -23,16 +23,17 @@ constexpr std::array<std::string_view, 13> kQuestions = {"worst_layer",
                                                          "cost",
                                                          "next_step"};
 constexpr std::array<std::string_view, 4> kGrades = {"good", "cannot tell", "watch", "bad"};
-constexpr std::array<std::string_view, 28> kVerdicts = {
+constexpr std::array<std::string_view, 29> kVerdicts = {
     "not_measured",    "too_early", "undecided",     "fine",
     "limits",          "diverged",  "rose",          "at_limit",
     "spikes",          "helps",     "helps_in_part", "mixed",
     "harms",           "not_taken", "worth_a_trial", "mean_helps",
     "nothing_to_gain", "too_small", "too_large",     "non_finite",
-    "out_of_range",    "uneven",    "dead",          "outliers",
-    "aligned",         "lossy",     "unresolved",    "costly"};
-constexpr std::array<std::string_view, 7> kActions = {
-    "precision", "rate", "warm-up", "batch", "batch", "norm", "bias"};
+    "out_of_range",    "uneven",    "dead",          "dead_layer",
+    "outliers",        "aligned",   "lossy",         "unresolved",
+    "costly"};
+constexpr std::array<std::string_view, 8> kActions = {
+    "precision", "rate", "warm-up", "batch", "batch", "norm", "bias", "dead units"};
 
 template <std::size_t kCount, typename Enum>
 constexpr bool names_all(const std::array<std::string_view, kCount>& names, Enum last) {
@@ -41,7 +42,7 @@ constexpr bool names_all(const std::array<std::string_view, kCount>& names, Enum
 static_assert(names_all(kQuestions, Question::kNextStep));
 static_assert(names_all(kGrades, Grade::kBad));
 static_assert(names_all(kVerdicts, Verdict::kCostly));
-static_assert(names_all(kActions, Action::kTryBias));
+static_assert(names_all(kActions, Action::kRevive));
 
 }  // namespace
 
@@ -70,7 +71,8 @@ bool is_of_the_start(const Arm& arm, std::int64_t step) {
 }
 
 std::vector<const Diagnosis*> Diagnoses::next_steps() const {
-  std::vector<const Diagnosis*> steps = {&precision, &rate, &batch, &feature_scale, &bias};
+  std::vector<const Diagnosis*> steps = {
+      &precision, &rate, &dead_units, &batch, &feature_scale, &bias};
   std::erase_if(steps, [](const Diagnosis* answer) { return !answer->action; });
   return steps;
 }

@@ -55,6 +55,7 @@ enum class Verdict : std::uint8_t {
   kOutOfRange,  ///< features lie outside of what bfloat16 can hold
   kUneven,      ///< the scales of the features cost a factor
   kDead,        ///< features are zero or constant
+  kDeadLayer,   ///< half of the features of a layer, or more, are zero in every row
   kOutliers,    ///< the largest activation is above 100, and above 1,000 times the median
   kAligned,     ///< |cos| of a channel's gate and up-projection is above 0.9
   kLossy,       ///< more than 1 % of the features would become zero
@@ -70,7 +71,8 @@ enum class Action : std::uint8_t {
   kLargerBatch,
   kSmallerBatch,
   kNorm,
-  kTryBias
+  kTryBias,
+  kRevive
 };
 
 // Ids that stay the same between versions: "learning_rate", "cannot tell", "at_limit", "warm-up".

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts of features and rows that should be zero: what a precision loses, and dead units.
+#include <algorithm>
+
 #include "reports/diagnosis/questions.h"
 
 namespace kappascope::reports {
@@ -22,6 +24,17 @@ Diagnosis counted_in(const Arm& arm,
   return out;
 }
 
+constexpr double kHalf = 0.5;
+
+/// Of a layer's features, as far as its width is known; 1 of a layer of zeros.
+double dead_share(const Arm& arm, const Evidence& found) {
+  if (found.series != id::kDeadFeatures) return 0;
+  const auto largest = arm.last(id::kLargest, found.layer);
+  if (largest && largest->step == found.step && largest->scalar.value == 0) return 1;
+  const auto width = arm.last(id::kLayerWidth, found.layer);
+  return width ? arm.last(found.series, found.layer)->scalar.value / width->scalar.value : 0;
+}
+
 }  // namespace
 
 Diagnosis diagnose_precision(const Arm& arm) {
@@ -36,7 +49,16 @@ Diagnosis diagnose_precision(const Arm& arm) {
 
 Diagnosis diagnose_dead_units(const Arm& arm) {
   auto out = counted_in(arm, Question::kDeadUnits, {id::kDeadFeatures, id::kConstantFeatures});
-  if (!out.evidence.empty()) out.verdict = Verdict::kDead, out.grade = Grade::kWatch;
+  if (out.evidence.empty()) return out;
+  out.verdict = Verdict::kDead;
+  out.grade = Grade::kWatch;
+  const auto worst = std::ranges::max_element(
+      out.evidence, {}, [&](const Evidence& found) { return dead_share(arm, found); });
+  if (dead_share(arm, *worst) < kHalf) return out;
+  out.verdict = Verdict::kDeadLayer;
+  out.grade = Grade::kBad;
+  out.action = Action::kRevive;
+  std::iter_swap(out.evidence.begin(), worst);
   return out;
 }
 

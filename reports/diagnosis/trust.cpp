@@ -33,7 +33,10 @@ TrustDiagnosis diagnose_trust(std::span<const Arm> arms) {
           out.by_steps ? arm.newest(key.name, key.layer) : arm.last(key.name, key.layer);
       if (!point) continue;
       ++out.all;
-      out.resolved += is_resolved(point->scalar) ? 1U : 0U;
+      // That a matrix is singular is known: no more rows would change it.
+      const bool known =
+          is_resolved(point->scalar) || point->scalar.status == store::Status::kDegenerate;
+      out.resolved += known ? 1U : 0U;
     }
   }
   if (out.all == 0) return out;

@@ -225,11 +225,16 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
     for (const auto& answer : {diagnose_dead_units(arm), diagnose_precision(arm)}) {
       for (const auto& [series, layer, step] : answer.evidence) {
         if (series == id::kOutsideBfloat16) continue;  // `advise` has them
-        const char* meaning = series == id::kDeadFeatures       ? "dead"
+        const bool dead = series == id::kDeadFeatures;
+        const auto width = dead ? arm.last(id::kLayerWidth, layer) : std::nullopt;
+        const char* meaning = dead                              ? "always zero"
                               : series == id::kConstantFeatures ? "constant"
                                                                 : "rows with a non-finite number";
-        parts.push_back(fmt::format(
-            "{} {} in {}", words(arm.last(series, layer)->scalar.value), meaning, layer));
+        parts.push_back(fmt::format("{}{} {} in {}",
+                                    words(arm.last(series, layer)->scalar.value),
+                                    width ? " of " + words(width->scalar.value) : "",
+                                    meaning,
+                                    layer));
       }
     }
     if (parts.empty()) continue;

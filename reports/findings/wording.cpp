@@ -18,9 +18,9 @@ std::string loss_by_seed(const Arm& arm, const Arm& base) {
   const bool open = side_of(difference.lower, difference.upper, 0) == Side::kUndecided;
   return fmt::format(
       "From seed to seed the test loss differs by {} (95 %: {} to {}, {} pairs): {}.",
-      words(difference.mean),
-      words(difference.lower),
-      words(difference.upper),
+      decimals(difference.mean),
+      decimals(difference.lower),
+      decimals(difference.upper),
       difference.pairs,
       open ? "it may be chance" : "more than chance");
 }
@@ -82,7 +82,10 @@ std::string certainty_of(const Ratio& ratio) {
 }
 
 std::string steps_in_words(const store::Scalar& steps) {
-  return is_resolved(steps) ? words(steps.value) : "at least " + words(least_of(steps));
+  if (is_resolved(steps)) return words(steps.value);
+  // Of a layer whose features are all alike there is nothing to learn.
+  const double least = least_of(steps);
+  return std::isnan(least) ? "undefined" : "at least " + words(least);
 }
 
 std::string too_early(const Arm& arm, std::int64_t step) {

@@ -17,7 +17,7 @@ Compared in_words(const Stability::Reading& reading);
 std::string in_words(const Absorbed& absorbed);
 /// "95 %: 3–4× (in pairs of rows, step 10)."
 std::string certainty_of(const Ratio& ratio);
-/// "45" where it is resolved, else "at least 33".
+/// "45" where it is resolved, else "at least 33"; "undefined" of features that are all alike.
 std::string steps_in_words(const store::Scalar& steps);
 /// How far the last test loss of `arm` is from that of `base`, by pairs of seeds, and whether that
 /// is more than chance; empty below two pairs.

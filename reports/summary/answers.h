@@ -30,6 +30,7 @@ struct Request {
   Question question{};
   Action action{};
   Grade grade = Grade::kOpen;
+  std::string layer{};  ///< that decides; empty where it is of the whole model
   Suggestion suggestion{};
 };
 /// The most urgent first. No trial of a bias where an arm has one: the comparison is that trial.

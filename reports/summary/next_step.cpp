@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "reports/runs/groups.h"
+#include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
 namespace {
 
-const char* in_short(Action action) {
-  switch (action) {
+std::string in_short(const Request& request, const LayerNames& short_name) {
+  switch (request.action) {
     case Action::kFloat32:
       return "float32 for one layer";
     case Action::kLowerRate:
@@ -28,6 +29,8 @@ const char* in_short(Action action) {
       return "a norm before a down-projection";
     case Action::kTryBias:
       return "a trial with a bias";
+    case Action::kRevive:
+      return "a new start for " + short_name(request.layer);
   }
   return "";
 }
@@ -59,7 +62,12 @@ std::vector<Request> requests_of(const std::vector<Arm>& arms) {
     const auto steps = found.next_steps();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (tried && steps[i]->action == Action::kTryBias) continue;
-      out.push_back({a, steps[i]->question, *steps[i]->action, steps[i]->grade, std::move(all[i])});
+      out.push_back({a,
+                     steps[i]->question,
+                     *steps[i]->action,
+                     steps[i]->grade,
+                     steps[i]->evidence.empty() ? "" : steps[i]->evidence.front().layer,
+                     std::move(all[i])});
     }
   }
   std::ranges::stable_sort(out, std::ranges::greater(), &Request::grade);
@@ -73,7 +81,7 @@ Answer next_step(const std::vector<Arm>& arms) {
   const Suggestion& what = first.suggestion;
   Answer out{.id = "next_step",
              .question = "What should I change next?",
-             .answer = in_short(first.action),
+             .answer = in_short(first, LayerNames(arms)),
              .grade = first.grade,
              .readings = {{.arm = first.arm, .number = "try " + what.attempt}},
              .why = fmt::format("Because {}. It worked where {}. Not known: {}.",

@@ -276,6 +276,25 @@ TEST_CASE("batch, scales, precision, dead units, cost and trust are decided by n
   CHECK(count(Question::kPrecision, "features/outside_bfloat16", 0) == Verdict::kFine);
   CHECK(count(Question::kDeadUnits, "features/dead", 1) == Verdict::kDead);
   CHECK(count(Question::kDeadUnits, "features/dead", 0) == Verdict::kFine);
+  const auto dead = [](double of_b, double largest) {
+    return answer_of(Question::kDeadUnits,
+                     {.scalars = {sample::plain("features/dead", "a", 1),
+                                  sample::plain("features/dead", "b", of_b),
+                                  sample::plain("layer/width", "a", 100),
+                                  sample::plain("magnitude/largest", "b", largest)}});
+  };
+  CHECK(dead(60, 2).verdict == Verdict::kDead);  // of a width that is not known
+  CHECK(dead(60, 0).verdict == Verdict::kDeadLayer);
+  CHECK(dead(60, 0).grade == Grade::kBad);
+  CHECK(rests_on(dead(60, 0), "features/dead", "b", 999));
+  const auto of_hundred = [](double dead_count) {
+    return answer_of(Question::kDeadUnits,
+                     {.scalars = {sample::plain("features/dead", "a", dead_count),
+                                  sample::plain("layer/width", "a", 100)}})
+        .verdict;
+  };
+  CHECK(of_hundred(49) == Verdict::kDead);
+  CHECK(of_hundred(50) == Verdict::kDeadLayer);
   const auto massive = [](double largest, double lower, double upper) {
     return answer_of(Question::kMassive,
                      {.scalars = {sample::plain("magnitude/largest", "a", 99),

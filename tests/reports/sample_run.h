@@ -56,6 +56,7 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int in
   out.scalars.push_back(scalar("kappa/sigma_shrunk", layer, sigma * 0.9, 0.08));
   out.scalars.push_back(scalar("kappa/second_moment", layer, sigma * inflation, 0.1));
   out.scalars.push_back(scalar("kappa/mean_costs", layer, inflation, 0.03));
+  out.scalars.push_back({.name = "layer/width", .layer = layer, .value = 96});
   out.scalars.push_back({.name = "features/dead", .layer = layer, .value = l == 2 ? 3.0 : 0.0});
   if (options.bias) {
     out.scalars.push_back(
