@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "reports/diagnosis/diagnosis.h"
 #include "reports/findings.h"
 #include "reports/runs/arms.h"
@@ -16,6 +17,7 @@ namespace kappascope::reports {
 struct Gauge {
   std::optional<double> value{}, lower{}, upper{};  ///< without a value, resolved to bounds alone
   double threshold = 1;
+  std::optional<Interval> usual{};  ///< where such numbers usually lie
 };
 
 /// What one arm contributes to an answer.
@@ -34,6 +36,7 @@ struct Answer {
   Grade grade = Grade::kOpen;
   std::vector<Reading> readings{};  ///< what it rests on, the arm that decides first
   std::string threshold{};          ///< what the readings are compared with: "the run's 936 steps"
+  std::string usual{};              ///< what the shaded part of their bars is; may be empty
   std::string why{};                ///< why this grade, and what to do about it
   std::string figure{};             ///< id of the section that shows it; may be empty
 };

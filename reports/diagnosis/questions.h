@@ -11,6 +11,7 @@
 
 #include "reports/diagnosis/diagnosis.h"
 #include "reports/diagnosis/ratio.h"
+#include "reports/diagnosis/usual.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
@@ -27,6 +28,7 @@ struct WorstLayer : Diagnosis {
   bool in_steps = false;                    ///< `point` is of steps to learn 90 %, else of κ
   std::vector<std::string> rivals{};  ///< layers that may be worse: their intervals reach as far
   bool of_failed = false;  ///< of a training whose loss rose: it says little of one that works
+  std::optional<Usual> usual{};  ///< of a layer of this width at this stage, where `in_steps`
 };
 /// What it is: its number where that is resolved or a singular matrix's, else its lower end,
 /// else 1.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which layer learns slowest, and does that matter in a run of this length?
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -40,6 +41,7 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   out.upper = s.upper;
   out.threshold = limit;
   out.evidence = {{s.name, s.layer, point->step}};
+  if (in_steps) out.usual = usual_of(arm, s.name, s.layer);
   const Side side = side_of(lower, upper, limit);
   const double well = limit / (in_steps ? kTimesOver : kTimesOverShrunk);
   if (is_of_the_start(arm, point->step)) {
@@ -57,6 +59,11 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   out.of_failed = rise_of(arm).has_value();
   if (out.of_failed) out.grade = Grade::kOpen;
   return out;
+}
+
+/// Of features that are all alike: there is nothing to learn.
+bool is_empty(const store::Scalar& s) {
+  return s.status == store::Status::kDegenerate && std::isnan(s.value);
 }
 
 WorstLayer worst_of(const Arm& arm, const std::vector<store::StepValue>& points, bool in_steps) {
@@ -81,7 +88,9 @@ double least_of(const store::Scalar& scalar) {
 WorstLayer slowest_layer_of(const Arm& arm) {
   std::vector<store::StepValue> points;
   for (const auto& layer : layers_of(arm, id::kLearning))
-    if (const auto point = arm.newest(block_steps(arm, layer), layer)) points.push_back(*point);
+    if (const auto point = arm.newest(block_steps(arm, layer), layer);
+        point && !is_empty(point->scalar))
+      points.push_back(*point);
   return worst_of(arm, points, true);
 }
 

@@ -87,6 +87,11 @@ void add_costs(const std::vector<Arm>& arms, Answer& out) {
                                 ? fmt::format("{}–{}×", words(*most->lower), words(*most->upper))
                                 : "no interval",
                             gauge_of(*most)});
+    const auto usual = usual_of(arms[a], id::kLearningMeanCosts, most->layer);
+    if (!in_steps || !usual) continue;
+    out.readings.back().gauge->usual = Interval{usual->low, usual->high};
+    if (out.usual.empty())
+      out.usual = fmt::format("{}× to {}×", words(usual->low), words(usual->high));
   }
   out.why = out.readings.empty()
                 ? "What the mean of the features costs is not resolved in any layer."

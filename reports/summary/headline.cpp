@@ -158,20 +158,20 @@ Headline of_several(const std::vector<Arm>& arms) {
   if (!base || best == nullptr)
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const auto told = as_difference(least->scalar.value, base->scalar.value);
-  return {
-      fmt::format("{} {} {}, {} {} {} ({}){}.",
-                  best->label,
-                  arms.size() > 2 ? fmt::format("has the lowest test loss of the {} other arms,",
-                                                arms.size() - 1)
-                                  : "ends at test loss",
-                  told.a,
-                  told.relation,
-                  least->scalar.value == base->scalar.value ? "to that of" : "than",
-                  arms.front().label,
-                  told.b,
-                  accuracies_of(arms.front(), *best)),
-      lengths_of(arms.front(), *best) + certainty_of(arms, *best),
-      basis_of(arms)};
+  return {fmt::format(
+              "{} {} {}, {} {} {} ({}){}.",
+              best->label,
+              arms.size() > 2
+                  ? fmt::format("has the lowest test loss of the {} other arms,", arms.size() - 1)
+                  : "ends at test loss",
+              told.a,
+              told.relation,
+              least->scalar.value == base->scalar.value ? "to that of" : "than",
+              arms.front().label,
+              told.b,
+              accuracies_of(arms.front(), *best)),
+          lengths_of(arms.front(), *best) + certainty_of(arms, *best),
+          basis_of(arms)};
 }
 
 }  // namespace

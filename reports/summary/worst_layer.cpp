@@ -68,6 +68,27 @@ std::string others(const WorstLayer& worst, const LayerNames& short_name) {
   return fmt::format(", or one of {} others", worst.rivals.size());
 }
 
+/// "; usual is 40 to 300", and how many layers of the run lie there.
+std::string against_usual(const Arm& arm, const WorstLayer& worst) {
+  if (!worst.in_steps) return "";
+  if (!worst.usual) return " What is usual at this width and stage is not known.";
+  const Usual& usual = *worst.usual;
+  const LayersPlaced layers = placed_by_steps(arm);
+  std::vector<std::string> parts;
+  for (const auto& [count, where] : {std::pair(layers.below, "below"),
+                                     std::pair(layers.within, "within"),
+                                     std::pair(layers.above, "above")})
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, where));
+  return fmt::format(
+      " Usual are {} to {} steps: 80 % of {} of {} without a bias ({}){}.",
+      words(usual.low),
+      words(usual.high),
+      counted(usual.layers, "layer"),
+      counted(usual.runs, "reference run"),
+      usual.of,
+      parts.empty() ? "" : fmt::format("; of this run's layers {} that", listed(parts)));
+}
+
 }  // namespace
 
 Answer worst_layer(const std::vector<Arm>& arms) {
@@ -94,8 +115,14 @@ Answer worst_layer(const std::vector<Arm>& arms) {
                                  : "twice the run's steps";
   for (const auto& [a, of_arm] : found) {
     out.readings.push_back(reading_of(a, of_arm, layer, short_name));
-    if (of_arm.in_steps == worst.in_steps) out.readings.back().gauge = gauge_of(of_arm);
+    if (of_arm.in_steps != worst.in_steps) continue;
+    auto& gauge = out.readings.back().gauge;
+    gauge = gauge_of(of_arm);
+    if (gauge && worst.usual) gauge->usual = Interval{worst.usual->low, worst.usual->high};
   }
+  if (worst.usual && out.readings.front().gauge)
+    out.usual = fmt::format("{} to {}", words(worst.usual->low), words(worst.usual->high));
+  out.why += against_usual(arms[first], worst);
   if (!worst.rivals.empty())
     out.why += fmt::format(" Its interval overlaps {} of {}: which of them is the slowest is open.",
                            worst.rivals.size() == 1 ? "that" : "those",

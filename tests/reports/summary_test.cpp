@@ -285,6 +285,14 @@ TEST_CASE("a bar shows value, interval and threshold on a log axis", "[summary]"
   CHECK_THAT(whole, Contains("class=\"threshold\" style=\"left:" + place(100)));
   CHECK_THAT(whole, Contains("class=\"interval\" style=\"left:" + place(1)));
   CHECK_THAT(whole, Contains("10, between 1 and 20, against 100"));
+  // Beside one that reaches farther, it stands farther left on the same axis.
+  const Gauge far{.value = 1e6, .threshold = 100};
+  const auto place_of = [](const std::string& html) {
+    const auto at = html.find("left:", html.find("class=\"value\""));
+    return std::stod(html.substr(at + 5));
+  };
+  const Gauge near{.value = 10, .lower = 1, .upper = 20, .threshold = 100};
+  CHECK(place_of(gauge_html(near, {near, far})) < place_of(gauge_html(near)));
   // An end at infinity is that of the axis; a value that is not resolved is not drawn.
   const auto open = gauge_html({.lower = 1, .upper = INFINITY, .threshold = 1});
   CHECK_THAT(open, Contains("left:50.0%;width:50.0%") && !Contains("class=\"value\""));

@@ -48,16 +48,26 @@ std::string of_arm(const Reading& reading, const std::vector<Arm>& arms, const s
       text);
 }
 
+/// What the mark and the shaded part of the bars are.
+std::string scale(const Answer& answer) {
+  const std::string usual =
+      answer.usual.empty()
+          ? ""
+          : fmt::format("<p class=\"scale usual\">usual: {}</p>", escape_html(answer.usual));
+  return "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" + usual;
+}
+
 /// A verdict, and a number with its bar an arm; what explains them is folded.
 std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& explain) {
   std::string readings, intervals;
-  bool gauges = false;
+  std::vector<Gauge> gauges;
+  for (std::size_t i = 0; i < answer.readings.size() && i < kInTile; ++i)
+    if (answer.readings[i].gauge) gauges.push_back(*answer.readings[i].gauge);
   for (std::size_t i = 0; i < answer.readings.size() && i < kInTile; ++i) {
     const Reading& reading = answer.readings[i];
     readings += fmt::format("<li>{}{}</li>",
                             of_arm(reading, arms, explain(reading.number)),
-                            reading.gauge ? gauge_html(*reading.gauge) : "");
-    gauges = gauges || reading.gauge;
+                            reading.gauge ? gauge_html(*reading.gauge, gauges) : "");
     if (!reading.interval.empty())
       intervals += fmt::format("<li>{}</li>", of_arm(reading, arms, explain(reading.interval)));
   }
@@ -74,7 +84,7 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
       answer_link(answer),
       badge(answer.grade),
       readings,
-      gauges ? "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" : "",
+      gauges.empty() ? "" : scale(answer),
       intervals,
       explain(answer.why));
 }
