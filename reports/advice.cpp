@@ -82,6 +82,13 @@ std::string sentence_of(const Arm& arm, const LayerBias& layer) {
     case Verdict::kWorthATrial:
       return "The mean costs a factor that a post-gating bias or an output bias can take up: worth "
              "a trial with both, each against neither.";
+    case Verdict::kUsual:
+      return fmt::format(
+          "The mean costs no more than is usual: {} to {} in 80 % of {} without a bias ({}).",
+          words(layer.usual->low),
+          words(layer.usual->high),
+          counted(layer.usual->layers, "layer"),
+          layer.usual->of);
     case Verdict::kMeanHelps:
       return "The mean helps here: without it the block would learn more slowly.";
     case Verdict::kNothingToGain:

@@ -19,7 +19,12 @@ Verdict verdict_of(const Arm& arm, const LayerBias& layer) {
   if (changes == Side::kBelow) return Verdict::kHelps;
   if (changes == Side::kAbove) return Verdict::kHarms;
   const Side costs = side_of(layer.mean_costs, kWorthwhile);
-  if (costs == Side::kAbove) return layer.has_bias ? Verdict::kNotTaken : Verdict::kWorthATrial;
+  if (costs == Side::kAbove) {
+    if (layer.has_bias) return Verdict::kNotTaken;
+    const bool unusual =
+        !layer.usual || side_of(layer.mean_costs, layer.usual->high) == Side::kAbove;
+    return unusual ? Verdict::kWorthATrial : Verdict::kUsual;
+  }
   if (side_of(layer.mean_costs, 1) == Side::kBelow) return Verdict::kMeanHelps;
   return costs == Side::kBelow ? Verdict::kNothingToGain : Verdict::kUndecided;
 }
@@ -35,6 +40,7 @@ LayerBias layer_of(const Arm& arm, std::size_t place, const std::string& name, b
                 .mean_costs = in_steps ? steps_mean_costs(arm, name) : mean_costs(arm, name),
                 .bias_leaves = in_steps ? steps_bias_leaves(arm, name) : bias_leaves(arm, name),
                 .bias_changes = in_steps ? steps_bias_changes(arm, name) : bias_changes(arm, name)};
+  if (in_steps) out.usual = usual_of(arm, id::kLearningMeanCosts, name);
   out.decided = verdict_of(arm, out);
   return out;
 }
@@ -43,7 +49,8 @@ LayerBias layer_of(const Arm& arm, std::size_t place, const std::string& name, b
 /// that up.
 bool is_of_the_mean(const LayerBias& layer) {
   return !layer.has_bias || layer.decided == Verdict::kNotTaken ||
-         layer.decided == Verdict::kMeanHelps || layer.decided == Verdict::kNothingToGain;
+         layer.decided == Verdict::kUsual || layer.decided == Verdict::kMeanHelps ||
+         layer.decided == Verdict::kNothingToGain;
 }
 
 void rest_on(BiasDiagnosis& out, const LayerBias& layer) {
@@ -96,6 +103,7 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
     out.verdict = Verdict::kUndecided;
     for (const Verdict verdict : {Verdict::kWorthATrial,
                                   Verdict::kNotTaken,
+                                  Verdict::kUsual,
                                   Verdict::kUndecided,
                                   Verdict::kTooEarly,
                                   Verdict::kNothingToGain,
@@ -104,7 +112,8 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
       out.verdict = verdict;
       break;
     }
-    if (out.verdict == Verdict::kNothingToGain || out.verdict == Verdict::kMeanHelps)
+    if (out.verdict == Verdict::kNothingToGain || out.verdict == Verdict::kMeanHelps ||
+        out.verdict == Verdict::kUsual)
       out.grade = Grade::kGood;
     if (out.verdict == Verdict::kNotTaken) out.grade = Grade::kWatch;
   }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/diagnosis/usual.h"
+
 namespace kappascope::reports {
 
 /// What every run is asked. Page, `advise`, `runs` and the terminal phrase the answers.
@@ -47,6 +49,7 @@ enum class Verdict : std::uint8_t {
   kHarms,          ///< the block learns more slowly with the bias
   kNotTaken,       ///< the mean costs a factor that the bias has not taken up
   kWorthATrial,    ///< the mean costs a factor, and there is no bias
+  kUsual,          ///< the mean costs a factor, no larger than is usual of such layers
   kMeanHelps,      ///< the block would learn more slowly without the mean
   kNothingToGain,  ///< the mean costs less than 10 %
   kTooSmall,       ///< the batch: the gradient is mostly noise
@@ -124,6 +127,7 @@ struct LayerBias {
   std::optional<Ratio> bias_leaves{};
   /// Σ+(μ+b)(μ+b)ᵀ over Σ+μμᵀ: what the bias makes of what there would be without it.
   std::optional<Ratio> bias_changes{};
+  std::optional<Usual> usual{};  ///< of what the mean costs, where `in_steps`
   Verdict decided = Verdict::kUndecided;
 };
 

@@ -57,6 +57,7 @@ std::string answer_of(const BiasDiagnosis& bias) {
   const bool nothing = v == Verdict::kNothingToGain || v == Verdict::kMeanHelps;
   if (!bias.present)
     return v == Verdict::kWorthATrial ? "worth a trial"
+           : v == Verdict::kUsual     ? "no more than usual"
            : nothing                  ? "nothing to gain"
                                       : "cannot tell";
   return v == Verdict::kHelps         ? "yes"

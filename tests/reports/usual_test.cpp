@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "reports/diagnosis/questions.h"
 #include "reports/html/parts/gauge.h"
 #include "reports/summary.h"
 #include "reports/written_run.h"
@@ -86,6 +87,38 @@ TEST_CASE("a layer has the reference of its width, rows and stage, and no other"
   CHECK(!usual_of(beyond.front(), "learning/second_moment", "a"));
   const auto late = run_of({384, true, 90'000, 5}, folder / "late");
   CHECK(!usual_of(late.front(), "learning/second_moment", "a"));
+}
+
+TEST_CASE("a mean that costs what is usual asks for nothing, one that costs more for a trial",
+          "[usual]") {
+  const TemporaryFolder folder;
+  const auto all = shipped();
+  const auto& one = *std::ranges::find_if(all, [](const auto& row) {
+    return row["series"] == "learning/mean_costs" && row["high"] > 1.5;
+  });
+  const double high = one["high"];
+  int number = 0;
+  const auto decided = [&](double lower, double upper, double width) {
+    auto steps = sample::scalar("learning/second_moment", "a", 100, 0.01);
+    steps.n = 100;
+    steps.n_effective = one["rows"] == "sequences" ? 10 : 100;
+    auto costs = sample::plain("learning/mean_costs", "a", std::sqrt(lower * upper));
+    costs.lower = lower;
+    costs.upper = upper;
+    const std::int64_t step = one["steps"][1];
+    const auto arms = read_arms({write(
+        folder / std::to_string(number++),
+        {.scalars = {steps, costs, sample::plain("layer/width", "a", width)}, .steps = step + 1})});
+    return diagnose_bias(arms);
+  };
+  const double width = one["width"][0];
+  CHECK(decided(1.2, high, width).verdict == Verdict::kUsual);
+  CHECK(decided(1.2, high, width).grade == Grade::kGood);
+  CHECK_FALSE(decided(1.2, high, width).action);
+  CHECK(decided(1.2, 2 * high, width).verdict == Verdict::kUsual);  // perhaps more than usual
+  CHECK(decided(1.01 * high, 2 * high, width).verdict == Verdict::kWorthATrial);
+  CHECK(decided(1.2, high, 1e9).verdict == Verdict::kWorthATrial);  // no reference
+  CHECK(decided(0.9, 1.05, width).verdict == Verdict::kNothingToGain);
 }
 
 TEST_CASE("the card says what is usual, and where a layer lies", "[usual]") {
