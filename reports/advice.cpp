@@ -170,7 +170,7 @@ Advice advice(const std::filesystem::path& run) {
 std::string to_text(const Suggestion& suggestion) {
   std::string what = suggestion.what;
   what.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(what.front())));
-  return fmt::format("{}: {}; try {}; it worked where {}; not known: {}.",
+  return fmt::format("{}: {}; try {}; it has worked if {}; not known: {}.",
                      what,
                      suggestion.evidence,
                      suggestion.attempt,

@@ -29,7 +29,7 @@ struct Suggestion {
   std::string unknown;     ///< what these numbers cannot know
 };
 
-/// "Rate: EVIDENCE; try ATTEMPT; it worked where SUCCESS; not known: UNKNOWN."
+/// "Rate: EVIDENCE; try ATTEMPT; it has worked if SUCCESS; not known: UNKNOWN."
 std::string to_text(const Suggestion& suggestion);
 
 struct Advice {

@@ -117,7 +117,8 @@ void add_notes(Figure& figure) {
     for (std::size_t i = 0; i < series.y.size(); ++i) {
       missing += std::isnan(series.y[i]) ? 1U : 0U;
       infinite += std::isinf(series.y[i]) ? 1U : 0U;
-      hollow += series.hollow[i];
+      // What is missing or infinite is drawn as such.
+      hollow += std::isfinite(series.y[i]) ? series.hollow[i] : 0U;
     }
   }
   if (hollow > 0) figure.caption += fmt::format(" Hollow: {} ({}).", figure.hollow, hollow);

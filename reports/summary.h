@@ -60,6 +60,7 @@ struct Highlight {
   std::string todo{};       ///< what to do about it; empty: nothing
   std::string figure{};     ///< id of a figure, which may not be drawn; may be empty
   bool warning = false;     ///< a reader should not overlook it
+  bool bad = false;         ///< nor put it off
 };
 /// At most three, the most urgent first: what the numbers ask for, then one finding a topic.
 std::vector<Highlight> highlights(const std::vector<Arm>& arms,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the site's pages include and is not written by hand: the demo's page and figures, and the tables of quantities."""
 
+import json
 import os
 import re
 import shutil
@@ -51,6 +52,27 @@ def write_quantities(source: Path, folder: Path) -> None:
         (folder / f"{family}.md").write_text("\n".join(entries))
 
 
+def write_usual(source: Path, target: Path) -> None:
+    """What is usual of learning times and of what the mean costs, a row for each width and stage."""
+    head = "| rows | features | after steps | steps to 90 % | the mean costs | layers | runs |\n|---|--:|--:|--:|--:|--:|--:|"
+    cells: dict[tuple, dict] = {}
+    for one in json.loads(source.read_text()):
+        place = (one["rows"], tuple(one["widths"]), tuple(one["steps"]))
+        cells.setdefault(place, {})[one["series"]] = one
+    lines = []
+    for (rows, widths, steps), found in sorted(cells.items()):
+        shown = [found.get(series) for series in ("learning/second_moment", "learning/mean_costs")]
+        ranges = [f"{one['low']:g} to {one['high']:g}" if one else "-" for one in shown]
+        most = max((one for one in shown if one), key=lambda one: one["layers"])
+        in_words = {"sequences": "in sequences", "single": "one by one"}[rows]
+        widths_in_words = ", ".join(map(str, widths))
+        lines.append(
+            f"| {in_words} | {widths_in_words} | {steps[0]} to {steps[1]} | {ranges[0]} | {ranges[1]} "
+            f"| {most['layers']} | {most['runs']} |"
+        )
+    target.write_text("\n".join([head, *lines]) + "\n")
+
+
 def write_changelog(source: Path, target: Path) -> None:
     """Its title is the page's; its links into the repository become text."""
     text = source.read_text().partition("\n")[2]
@@ -65,6 +87,7 @@ def prepare(here: Path, root: Path) -> None:
     extra.mkdir(parents=True)
     write_quantities(root / "docs/QUANTITIES.md", made / "quantities")
     write_changelog(root / "CHANGELOG.md", made / "changelog.md")
+    write_usual(root / "reports/diagnosis/usual.json", made / "usual.md")
     program = os.environ.get("KAPPASCOPE_PROGRAM") or str(root / "build/release/bin/kappascope")
     demo = made / "demo"
     words = [sys.executable, "-m", "kappascope.demo", "--out", demo, "--no-browser"]

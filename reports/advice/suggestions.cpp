@@ -62,25 +62,25 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
         told.relation,
         told.b));
   }
-  return {
-      .evidence = fmt::format("{}", fmt::join(evidence, ", and ")),
-      .attempt = found.rise ? "a tenth of the rate, and beside it a longer warm-up"
-                 : found.diverged && found.is_below_limit()
-                     ? "the batch of that step once more in float32, and then half the rate"
-                 : found.action == Action::kWarmUp
-                     ? "a warm-up over the first tenth of the steps, and beside it half the rate"
-                     : "half the rate, and beside it a longer warm-up",
-      .success = found.diverged ? "the loss stays a number, over several seeds"
-                 : found.rise
-                     ? "the loss falls, over several seeds"
-                     : "the spikes are gone and the test loss at the end is no higher, over "
-                       "several seeds",
-      .unknown = found.verdict == Verdict::kAtLimit && found.spikes.empty()
-                     ? "whether it helps at all: training often stays at its limit and learns "
-                       "there"
-                 : found.diverged || found.rise
-                     ? "whether the rate makes it, or a batch or the precision does"
-                     : "whether the rate makes the spikes, or a batch does"};
+  return {.evidence = fmt::format("{}", fmt::join(evidence, ", and ")),
+          .attempt =
+              found.rise ? "a tenth of the rate; in a second trial, a longer warm-up"
+              : found.diverged && found.is_below_limit()
+                  ? "the batch of that step once more in float32, and then half the rate"
+              : found.action == Action::kWarmUp
+                  ? "a warm-up over the first tenth of the steps; in a second trial, half the rate"
+                  : "half the rate; in a second trial, a longer warm-up",
+          .success = found.diverged ? "the loss stays a number, over several seeds"
+                     : found.rise
+                         ? "the loss falls, over several seeds"
+                         : "the spikes are gone and the test loss at the end is no higher, over "
+                           "several seeds",
+          .unknown = found.verdict == Verdict::kAtLimit && found.spikes.empty()
+                         ? "whether it helps at all: training often stays at its limit and learns "
+                           "there"
+                     : found.diverged || found.rise
+                         ? "whether the rate makes it, or a batch or the precision does"
+                         : "whether the rate makes the spikes, or a batch does"};
 }
 
 Suggestion dead_units(const Diagnosis& found, const Arm& arm) {

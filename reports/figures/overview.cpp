@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -115,6 +116,11 @@ bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
   return true;
 }
 
+bool changes_rate(const Arm& arm) {
+  const auto& rates = arm.series(id::kLearningRate).values();
+  return std::ranges::adjacent_find(rates, std::ranges::not_equal_to()) != rates.end();
+}
+
 }  // namespace
 
 Figure overview(const std::vector<Arm>& arms, bool over_first) {
@@ -145,11 +151,14 @@ Figure overview(const std::vector<Arm>& arms, bool over_first) {
       {.title = "gradient norm", .y = {.title = "norm", .may_log = true}, .height = kLow},
       [&](std::size_t a) { return series_of(arms, a, id::kGradientNorm, "", "gradient norm"); },
       true);
-  add_panel(
-      figure,
-      arms,
-      {.title = "learning rate", .y = {.title = "rate"}, .height = kLow},
-      [&](std::size_t a) { return series_of(arms, a, id::kLearningRate, "", "learning rate"); });
+  // The facts of the runs say a rate that stays as it is.
+  if (std::ranges::any_of(arms, changes_rate)) {
+    add_panel(
+        figure,
+        arms,
+        {.title = "learning rate", .y = {.title = "rate"}, .height = kLow},
+        [&](std::size_t a) { return series_of(arms, a, id::kLearningRate, "", "learning rate"); });
+  }
   figure.marks = event_marks(arms);
   const auto crosses = std::ranges::count_if(figure.marks, &StepMark::non_finite);
   const auto alarms = std::ssize(figure.marks) - crosses;
@@ -158,7 +167,7 @@ Figure overview(const std::vector<Arm>& arms, bool over_first) {
         fmt::format(" Triangles on the upper edge: steps that raised an alarm ({}).", alarms);
   if (crosses > 0)
     figure.caption += fmt::format(
-        " Crosses: steps at which the loss or another number became NaN or infinite ({}).",
+        " Crosses: steps at which the loss or another number first became NaN or infinite ({}).",
         crosses);
   return figure;
 }

@@ -12,17 +12,22 @@
 
 namespace kappascope::reports {
 
+bool is_chance(const Arm& arm, const Arm& base) {
+  const auto difference = difference_by_seed(arm, base, id::kLossTest);
+  return !std::isnan(difference.lower) &&
+         side_of(difference.lower, difference.upper, 0) == Side::kUndecided;
+}
+
 std::string loss_by_seed(const Arm& arm, const Arm& base) {
   const auto difference = difference_by_seed(arm, base, id::kLossTest);
   if (std::isnan(difference.lower)) return "";
-  const bool open = side_of(difference.lower, difference.upper, 0) == Side::kUndecided;
   return fmt::format(
-      "From seed to seed the test loss differs by {} (95 %: {} to {}, {} pairs): {}.",
+      "From seed to seed the test loss differs by {} on average (95 %: {} to {}, {} pairs): {}.",
       decimals(difference.mean),
       decimals(difference.lower),
       decimals(difference.upper),
       difference.pairs,
-      open ? "it may be chance" : "more than chance");
+      is_chance(arm, base) ? "it may be chance" : "more than chance");
 }
 
 std::string setting_of(const Arm& arm, std::string_view wanted) {

@@ -93,8 +93,20 @@ std::map<std::int64_t, std::vector<Value>> values_by_step(const store::SeriesKey
   return steps;
 }
 
+/// What a cost may be, which all seeds share; empty where none says.
+std::string budget_of(const std::vector<Measured>& runs) {
+  for (const auto& run : runs) {
+    if (run.points.empty()) continue;
+    const auto& attributes = run.points.back().scalar.attributes;
+    const auto budget = attributes.find(attribute::kBudget);
+    if (budget != attributes.end()) return budget->second;
+  }
+  return "";
+}
+
 Points median_series(const store::SeriesKey& key, const std::vector<Measured>& runs) {
   const auto steps = values_by_step(key, runs);
+  const auto budget = budget_of(runs);
   // What is equal in all, such as the learning rate, is no estimate.
   const bool any_band = std::ranges::any_of(steps, [](const auto& at) {
     const auto [low, high] = std::ranges::minmax(at.second, {}, &Value::value);
@@ -103,6 +115,7 @@ Points median_series(const store::SeriesKey& key, const std::vector<Measured>& r
   Points out;
   for (const auto& [step, values] : steps) {
     store::StepValue point{step, median_point(key, values, runs.size())};
+    if (!budget.empty()) point.scalar.attributes[attribute::kBudget] = budget;
     if (!any_band) {
       point.scalar.lower = point.scalar.upper = std::nullopt;
       point.scalar.attributes.erase(kSeedsRange);

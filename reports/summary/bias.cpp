@@ -57,7 +57,7 @@ std::string answer_of(const BiasDiagnosis& bias) {
   const bool nothing = v == Verdict::kNothingToGain || v == Verdict::kMeanHelps;
   if (!bias.present)
     return v == Verdict::kWorthATrial ? "worth a trial"
-           : v == Verdict::kUsual     ? "no more than usual"
+           : v == Verdict::kUsual     ? "nothing unusual"
            : nothing                  ? "nothing to gain"
                                       : "cannot tell";
   return v == Verdict::kHelps         ? "yes"
@@ -103,6 +103,13 @@ void add_costs(const std::vector<Arm>& arms, Answer& out) {
                   "more.";
 }
 
+/// Of a training that did not work.
+void give_up(Answer& out) {
+  out.answer = "cannot tell";
+  out.why += kOfFailedTraining;
+  for (Reading& reading : out.readings) reading.gauge.reset();
+}
+
 }  // namespace
 
 Answer bias(const std::vector<Arm>& arms) {
@@ -115,7 +122,7 @@ Answer bias(const std::vector<Arm>& arms) {
              .figure = "intercept_absorption"};
   if (!found.present) {
     add_costs(arms, out);
-    if (found.of_failed) out.why += kOfFailedTraining;
+    if (found.of_failed) give_up(out);
     return out;
   }
   const LayerNames short_name(arms);
@@ -153,7 +160,7 @@ Answer bias(const std::vector<Arm>& arms) {
       in_steps ? "those" : "κ",
       better,
       layers);
-  if (found.of_failed) out.why += kOfFailedTraining;
+  if (found.of_failed) give_up(out);
   return out;
 }
 

@@ -11,9 +11,10 @@
 namespace kappascope::reports {
 namespace {
 
-/// "WHAT: a, b, c, d and 3 more."; nothing of nobody.
-std::string sentence(const char* what, std::vector<std::string> runs) {
+/// "WHAT: a, b, c, d and 3 more.", of a single run "WHAT a."; nothing of nobody.
+std::string sentence(const char* what, std::vector<std::string> runs, bool single) {
   if (runs.empty()) return "";
+  if (single) return fmt::format("{} {}.", what, runs.front());
   constexpr std::size_t kFew = 4;
   if (runs.size() > kFew) {
     const auto more = runs.size() - kFew;
@@ -26,12 +27,13 @@ std::string sentence(const char* what, std::vector<std::string> runs) {
 std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
   std::vector<std::string> ended, rose;
   const auto runs = runs_of(arms);
+  const bool single = runs.size() == 1;
   for (const Arm* run : runs) {
+    const auto whose = single ? "" : run->label + " ";
     if (const auto step = diverged_at(*run)) {
-      ended.push_back(fmt::format("{} at step {}", run->label, *step));
+      ended.push_back(fmt::format("{}at step {}", whose, *step));
     } else if (const auto rise = rise_of(*run)) {
-      rose.push_back(
-          fmt::format("{} from {} to {}", run->label, words(rise->first), words(rise->last)));
+      rose.push_back(fmt::format("{}from {} to {}", whose, words(rise->first), words(rise->last)));
     }
   }
   const auto count = ended.size() + rose.size();
@@ -39,8 +41,8 @@ std::optional<Headline> of_divergence(const std::vector<Arm>& arms) {
   const auto trained = std::ranges::count_if(runs, [](const Arm* run) {
     return run->last_step >= 0 && !diverged_at(*run) && !rise_of(*run);
   });
-  const auto first = sentence("The loss stopped being a number", ended);
-  const auto second = sentence("The training loss rose", rose);
+  const auto first = sentence("The loss stopped being a number", ended, single);
+  const auto second = sentence("The training loss rose", rose, single);
   return Headline{first + (first.empty() || second.empty() ? "" : " ") + second,
                   trained > 0    ? fmt::format("{} did not diverge.", counted(trained, "other run"))
                   : rose.empty() ? "Everything below is what was stored until then."
@@ -158,15 +160,16 @@ Headline of_several(const std::vector<Arm>& arms) {
   if (!base || best == nullptr)
     return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
   const auto told = as_difference(least->scalar.value, base->scalar.value);
+  const bool equal = least->scalar.value == base->scalar.value;
   return {fmt::format(
-              "{} {} {}, {} {} {} ({}){}.",
+              "{} {} {}, {} {} ({}){}.",
               best->label,
               arms.size() > 2
                   ? fmt::format("has the lowest test loss of the {} other arms,", arms.size() - 1)
                   : "ends at test loss",
               told.a,
-              told.relation,
-              least->scalar.value == base->scalar.value ? "to that of" : "than",
+              is_chance(*best, arms.front()) ? "no sure difference to"
+                                             : told.relation + (equal ? " to that of" : " than"),
               arms.front().label,
               told.b,
               accuracies_of(arms.front(), *best)),

@@ -84,9 +84,10 @@ Highlight of_request(const Request& request, const std::vector<Arm>& arms) {
   const Suggestion& what = request.suggestion;
   const auto whose = arms.size() > 1 ? arms[request.arm].label + ": " : "";
   return {.text = (whose.empty() ? capitalised(what.evidence) : whose + what.evidence) + ".",
-          .todo = fmt::format("Try {}. It worked where {}.", what.attempt, what.success),
+          .todo = fmt::format("Try {}. It has worked if {}.", what.attempt, what.success),
           .figure = figure_of(request.question, arms[request.arm]),
-          .warning = request.grade >= Grade::kWatch};
+          .warning = request.grade >= Grade::kWatch,
+          .bad = request.grade == Grade::kBad};
 }
 
 }  // namespace

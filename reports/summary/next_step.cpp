@@ -35,6 +35,14 @@ std::string in_short(const Request& request, const LayerNames& short_name) {
   return "";
 }
 
+/// Of two arms with seeds the one to keep; empty where the seeds say nothing.
+std::string choice_of(const std::vector<Arm>& arms) {
+  if (arms.size() != 2 || loss_by_seed(arms[1], arms[0]).empty()) return "";
+  if (is_chance(arms[1], arms[0])) return "nothing: the arms are not surely different";
+  const bool lower = difference_by_seed(arms[1], arms[0], id::kLossTest).mean < 0;
+  return "keep " + arms[lower ? 1 : 0].label;
+}
+
 Answer nothing_asked(const std::vector<Arm>& arms) {
   Answer out{.id = "next_step", .question = "What should I change next?", .grade = Grade::kGood};
   const bool single = std::ranges::any_of(arms, [](const Arm& arm) { return arm.seeds < 2; });
@@ -44,6 +52,7 @@ Answer nothing_asked(const std::vector<Arm>& arms) {
                : arms.size() > 1 && single ? "nothing, but run more seeds"
                                            : "nothing";
   if (!measured) out.grade = Grade::kOpen;
+  if (const auto choice = choice_of(arms); measured && !choice.empty()) out.answer = choice;
   out.why = measured ? "No number of these runs asks for a change." : "No layer was measured.";
   if (arms.size() > 1 && single)
     out.why +=
@@ -79,15 +88,14 @@ Answer next_step(const std::vector<Arm>& arms) {
   if (requests.empty()) return nothing_asked(arms);
   const Request& first = requests.front();
   const Suggestion& what = first.suggestion;
-  Answer out{.id = "next_step",
-             .question = "What should I change next?",
-             .answer = in_short(first, LayerNames(arms)),
-             .grade = first.grade,
-             .readings = {{.arm = first.arm, .number = "try " + what.attempt}},
-             .why = fmt::format("Because {}. It worked where {}. Not known: {}.",
-                                what.evidence,
-                                what.success,
-                                what.unknown)};
+  Answer out{
+      .id = "next_step",
+      .question = "What should I change next?",
+      .answer = in_short(first, LayerNames(arms)),
+      .grade = first.grade,
+      .readings = {{.arm = first.arm,
+                    .number = fmt::format("try {}, because {}", what.attempt, what.evidence)}},
+      .why = fmt::format("It has worked if {}. Not known: {}.", what.success, what.unknown)};
   if (requests.size() > 1)
     out.why += fmt::format(" `kappascope advise` has {}.",
                            counted(requests.size() - 1, "other suggestion"));

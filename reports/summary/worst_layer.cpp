@@ -2,6 +2,7 @@
 // The layer that learns slowest, or is worst conditioned where nobody measured how long it takes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "reports/runs/layer_names.h"
@@ -61,11 +62,43 @@ Reading reading_of(std::size_t a,
                       status_text(s))};
 }
 
-/// " or blocks.0": which is the slowest, intervals that overlap do not say.
-std::string others(const WorstLayer& worst, const LayerNames& short_name) {
-  if (worst.grade == Grade::kOpen || worst.rivals.empty()) return "";
-  if (worst.rivals.size() == 1) return " or " + short_name(worst.rivals.front());
-  return fmt::format(", or one of {} others", worst.rivals.size());
+/// "blocks.1 or blocks.0": which is the slowest, intervals that overlap do not say.
+std::string named(const Arm& arm, const WorstLayer& worst, const LayerNames& short_name) {
+  const auto name = short_name(worst.point->scalar.layer);
+  if (worst.of_failed) return "cannot tell";
+  if (worst.grade == Grade::kOpen) return "perhaps " + name;
+  if (worst.rivals.empty()) return name;
+  const auto all =
+      layers_of(arm, worst.in_steps ? std::string(id::kLearning) : std::string(id::kKappas));
+  if (worst.rivals.size() + 1 == all.size()) return "none stands out";
+  if (worst.rivals.size() == 1) return name + " or " + short_name(worst.rivals.front());
+  return fmt::format("{}, or one of {} others", name, worst.rivals.size());
+}
+
+/// A layer that passes nothing on is worse than the slowest.
+void put_dead_first(const std::vector<Arm>& arms, const LayerNames& short_name, Answer& out) {
+  for (std::size_t a = 0; a < arms.size(); ++a) {
+    const auto dead = diagnose_dead_units(arms[a]);
+    if (dead.verdict != Verdict::kDeadLayer) continue;
+    const auto& [series, layer, step] = dead.evidence.front();
+    const auto width = arms[a].last(id::kLayerWidth, layer);
+    const Reading reading{.arm = a,
+                          .number = fmt::format("{}{} features are zero in every row",
+                                                grouped(arms[a].last(series, layer)->scalar.value),
+                                                width ? " of " + grouped(width->scalar.value) : ""),
+                          .interval = fmt::format("counted over the window of step {}", step)};
+    out.question = "Which layer is worst?";
+    out.answer = short_name(layer) + " is dead";
+    out.grade = dead.grade;
+    out.why = fmt::format("{} passes on {} of what enters it. ",
+                          layer,
+                          width && arms[a].last(series, layer)->scalar.value == width->scalar.value
+                              ? "nothing"
+                              : "half or less") +
+              out.why;
+    out.readings.insert(out.readings.begin(), reading);
+    return;
+  }
 }
 
 /// "; usual is 40 to 300", and how many layers of the run lie there.
@@ -103,23 +136,27 @@ Answer worst_layer(const std::vector<Arm>& arms) {
   const auto& [first, worst] = found.front();
   const std::string& layer = worst.point->scalar.layer;
   const LayerNames short_name(arms);
-  const bool is_open = worst.grade == Grade::kOpen;
   Answer out{.id = "worst_layer",
              .question = worst.in_steps ? "Which layer learns slowest?"
                                         : "Which layer is worst conditioned?",
-             .answer = (is_open ? "perhaps " : "") + short_name(layer) + others(worst, short_name),
+             .answer = named(arms[first], worst, short_name),
              .grade = worst.grade,
              .why = explained(arms[first], worst),
              .figure = worst.in_steps ? "learning_layers" : "kappa_layers"};
   out.threshold = worst.in_steps ? fmt::format("the run's {} steps", grouped(steps_of(arms[first])))
                                  : "twice the run's steps";
+  // The layer is named where the answer does not.
+  const bool any_dead = std::ranges::any_of(
+      arms, [](const Arm& arm) { return diagnose_dead_units(arm).verdict == Verdict::kDeadLayer; });
+  const bool is_named = !any_dead && out.answer.find(short_name(layer)) != std::string::npos;
   for (const auto& [a, of_arm] : found) {
-    out.readings.push_back(reading_of(a, of_arm, layer, short_name));
+    out.readings.push_back(reading_of(a, of_arm, is_named ? layer : "", short_name));
     if (of_arm.in_steps != worst.in_steps) continue;
     auto& gauge = out.readings.back().gauge;
     gauge = gauge_of(of_arm);
     if (gauge && worst.usual) gauge->usual = Interval{worst.usual->low, worst.usual->high};
   }
+  if (worst.of_failed) std::ranges::for_each(out.readings, [](auto& one) { one.gauge.reset(); });
   if (worst.usual && out.readings.front().gauge)
     out.usual = fmt::format("{} to {}", words(worst.usual->low), words(worst.usual->high));
   out.why += against_usual(arms[first], worst);
@@ -129,6 +166,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
                            counted(worst.rivals.size(), "other layer"));
   if (worst.of_failed) out.why += kOfFailedTraining;
   if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
+  put_dead_first(arms, short_name, out);
   return out;
 }
 

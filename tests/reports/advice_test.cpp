@@ -211,7 +211,7 @@ TEST_CASE("a run whose numbers ask for nothing is told so; its batch may be off 
              Contains("Batch: noise and mean of the gradient of a are as large as each other at a "
                       "batch of 1000 (900 to 1100) rows at step 199, against 100 in a step; try "
                       "a batch of twice the rows") &&
-                 Contains("it worked where") && Contains("not known: "));
+                 Contains("it has worked if") && Contains("not known: "));
   CHECK_THAT(asked_for({critical(5, 0.1, 100)}).at(0).attempt, Contains("half the rows"));
 }
 

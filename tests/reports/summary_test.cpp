@@ -88,7 +88,7 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
   std::vector<double> losses(200, 30.0);
   losses.front() = 2.3;
   const auto rose = summary_of({.losses = losses});
-  CHECK(rose.headline == "The training loss rose: one from 2.3 to 30.");
+  CHECK(rose.headline == "The training loss rose from 2.3 to 30.");
   CHECK(answer(rose, "learning_rate").answer == "probably");
   CHECK(answer(rose, "learning_rate").grade == Grade::kBad);
   CHECK(answer(rose, "learning_rate").readings.front().number ==
@@ -116,10 +116,42 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
   CHECK_THAT(cost.why, Contains("Most of the cost is features (11 %)"));
 }
 
+TEST_CASE("a dead layer is the worst, and what is to be done about it comes first", "[summary]") {
+  const auto summary = summary_of(
+      {.scalars = {sample::scalar("learning/second_moment", "m.0.down", 100, 0.1),
+                   sample::scalar("learning/second_moment", "m.1.down", NAN, 0.1, "degenerate"),
+                   sample::plain("features/dead", "m.1.down", 384),
+                   sample::plain("layer/width", "m.1.down", 384)}});
+  const auto& worst = answer(summary, "worst_layer");
+  CHECK(worst.question == "Which layer is worst?");
+  CHECK(worst.answer == "m.1 is dead");
+  CHECK(worst.grade == Grade::kBad);
+  CHECK(worst.readings.front().number == "384 of 384 features are zero in every row");
+  CHECK_THAT(worst.readings.at(1).number, Contains("100 steps in m.0"));
+  const auto& next = answer(summary, "next_step");
+  CHECK(next.answer == "a new start for m.1");
+  CHECK_THAT(next.readings.front().number, Contains("because 384 features of 384"));
+  CHECK(answer(summary, "trust").answer == "sure within its intervals");
+}
+
+TEST_CASE("of a training that failed nothing is told but that", "[summary]") {
+  std::vector<double> losses(200, 1e9);
+  losses.front() = 2.3;
+  const auto summary =
+      summary_of({.scalars = {sample::scalar("learning/second_moment", "a", 100, 0.1),
+                              sample::scalar("learning/mean_costs", "a", 3, 0.1)},
+                  .losses = losses});
+  CHECK(answer(summary, "worst_layer").answer == "cannot tell");
+  CHECK(answer(summary, "bias").answer == "cannot tell");
+  for (const auto* id : {"worst_layer", "bias"})
+    for (const auto& reading : answer(summary, id).readings) CHECK_FALSE(reading.gauge);
+  CHECK(answer(summary, "learning_rate").answer == "yes");  // a thousand times and more
+}
+
 TEST_CASE("a loss that is no number is the headline and makes the rate too high", "[summary]") {
   const TemporaryFolder folder;
   const auto summary = summarise(read_arms({write_sample_run(folder / "a", {.nan_loss = true})}));
-  CHECK(summary.headline == "The loss stopped being a number: no bias at step 1500.");
+  CHECK(summary.headline == "The loss stopped being a number at step 1500.");
   CHECK(answer(summary, "learning_rate").grade == Grade::kBad);
 }
 
@@ -138,6 +170,12 @@ TEST_CASE("the slowest layer is one of those whose intervals reach as far", "[su
   CHECK_THAT(open.why, Contains("overlaps that of 1 other layer"));
   CHECK(open.grade == Grade::kGood);
   CHECK(of(89.8, 0.001).answer == "m.0");  // just below
+  const auto none = answer(
+      summary_of({.scalars = {sample::scalar("learning/second_moment", "m.0.down", 100, 0.1),
+                              sample::scalar("learning/second_moment", "m.1.down", 95, 0.1)}}),
+      "worst_layer");
+  CHECK(none.answer == "none stands out");
+  CHECK_THAT(none.readings.front().number, Contains(" in m.0"));
 }
 
 TEST_CASE("a training whose loss rose says little of its layers and of a bias", "[summary]") {

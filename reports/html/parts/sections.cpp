@@ -96,7 +96,9 @@ std::string highlight_html(const Highlight& highlight) {
     return html.empty() ? "" : fmt::format("<p class=\"{}\">{}</p>", kind, html);
   };
   return fmt::format("<h3{}>{}</h3>{}{}",
-                     highlight.warning ? " class=\"warning\"" : "",
+                     highlight.bad       ? " class=\"warning bad\""
+                     : highlight.warning ? " class=\"warning\""
+                                         : "",
                      escape_html(highlight.text),
                      line("certainty", explain(highlight.certainty)),
                      line("todo", explain(highlight.todo)));

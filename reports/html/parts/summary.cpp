@@ -49,12 +49,21 @@ std::string of_arm(const Reading& reading, const std::vector<Arm>& arms, const s
 }
 
 /// What the mark and the shaded part of the bars are.
-std::string scale(const Answer& answer) {
+std::string scale(const Answer& answer, const std::vector<Arm>& arms) {
   const std::string usual =
       answer.usual.empty()
           ? ""
-          : fmt::format("<p class=\"scale usual\">usual: {}</p>", escape_html(answer.usual));
-  return "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" + usual;
+          : fmt::format("<p class=\"scale usual\">usual at this width and stage: {}</p>",
+                        escape_html(answer.usual));
+  const auto with_interval = std::ranges::find_if(answer.readings, [](const Reading& reading) {
+    return reading.gauge && (reading.gauge->lower || reading.gauge->upper);
+  });
+  const bool interval = with_interval != answer.readings.end();
+  const bool seeds = interval && arms[with_interval->arm].seeds > 1;
+  return "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" + usual +
+         (interval ? fmt::format("<p class=\"scale interval\">{}</p>",
+                                 seeds ? "lowest to highest of the seeds" : "95 % interval")
+                   : "");
 }
 
 /// A verdict, and a number with its bar an arm; what explains them is folded.
@@ -84,7 +93,7 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
       answer_link(answer),
       badge(answer.grade),
       readings,
-      gauges.empty() ? "" : scale(answer),
+      gauges.empty() ? "" : scale(answer, arms),
       intervals,
       explain(answer.why));
 }

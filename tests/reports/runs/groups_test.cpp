@@ -146,9 +146,25 @@ TEST_CASE("a difference has its interval by pairs of seeds, and says where it ma
   };
   // Mean 0.2, standard error 0.1 / sqrt(3), t = 4.303 with two degrees of freedom.
   CHECK(told(three(-0.1, -0.2, -0.3)) ==
-        "From seed to seed the test loss differs by −0.2 (95 %: −0.448 to 0.0484, 3 pairs): it may "
+        "From seed to seed the test loss differs by −0.2 on average (95 %: −0.448 to 0.0484, 3 "
+        "pairs): it may "
         "be chance.");
   CHECK_THAT(told(three(-0.19, -0.2, -0.21)), Contains("3 pairs): more than chance."));
+  const auto page = [](const std::vector<Kind>& kinds) {
+    std::vector<Arm> runs;
+    for (const Kind& kind : kinds) {
+      runs.push_back(run_of(kind, static_cast<int>(runs.size())));
+      runs.back().scalars[{"kappa/sigma", "a"}] = {{9, sample::scalar("kappa/sigma", "a", 2, 0.1)}};
+    }
+    label_arms(runs);
+    const Groups groups(runs);
+    const auto summary = summarise(groups.arms());
+    return summary.headline + " " + summary.answers.back().answer;
+  };
+  CHECK_THAT(page(three(-0.1, -0.2, -0.3)),
+             Contains("no sure difference to a") && Contains("not surely different"));
+  CHECK_THAT(page(three(-0.19, -0.2, -0.21)), Contains(" lower than a") && Contains("keep b"));
+  CHECK_THAT(page(three(0.19, 0.2, 0.21)), Contains(" higher than a") && Contains("keep a"));
   // Another seed, a seed twice and a failed run are in no pair.
   auto more = three(-0.19, -0.2, -0.21);
   more.push_back({"a", "", "1", 7, 50});
