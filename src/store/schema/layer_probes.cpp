@@ -162,6 +162,9 @@ LayerProbe features() {
 LayerProbe magnitudes() {
   LayerProbe probe{.name = "magnitudes",
                    .help = "how large the features are, and what 8-bit formats keep of them",
+                   // By its presumed cost it would have a 300th part of the budget, and be seen
+                   // once in hours.
+                   .budget_part = 0.05,
                    .cost = "two passes over all rows; a sort of at most 4,096 kept ones"};
   constexpr StatusSet kStatuses = kNumber | StatusSet{Status::kUndefined};
   constexpr Provenance kQuantile{.interval = "95 %: sampling of the sequences",
