@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,8 +75,9 @@ struct ReferenceLine {
 struct StepMark {
   std::size_t arm = 0;
   double x = 0;
-  std::string label{};      ///< what a reader is told of it
-  bool non_finite = false;  ///< a number became NaN or infinite: a cross
+  std::string label{};             ///< what a reader is told of it
+  std::set<std::string> alarms{};  ///< their names
+  bool non_finite = false;         ///< a number became NaN or infinite: a cross
 };
 
 /// A rectangle with a y axis of its own; the x axis belongs to the figure.

@@ -33,6 +33,8 @@ struct WorstLayer : Diagnosis {
 /// What it is: its number where that is resolved or a singular matrix's, else its lower end,
 /// else 1.
 double least_of(const store::Scalar& scalar);
+/// Steps to learn of features that are all alike: there is nothing to learn.
+bool is_empty(const store::Scalar& steps);
 /// The layer that needs most steps of gradient descent to learn 90 %, by least_of().
 WorstLayer slowest_layer_of(const Arm& arm);
 /// The layer with the largest κ of the W_d block, by least_of().

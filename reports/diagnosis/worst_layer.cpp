@@ -61,11 +61,6 @@ WorstLayer judged(const Arm& arm, const std::optional<store::StepValue>& point, 
   return out;
 }
 
-/// Of features that are all alike: there is nothing to learn.
-bool is_empty(const store::Scalar& s) {
-  return s.status == store::Status::kDegenerate && std::isnan(s.value);
-}
-
 WorstLayer worst_of(const Arm& arm, const std::vector<store::StepValue>& points, bool in_steps) {
   const auto worst = std::ranges::max_element(
       points, {}, [](const store::StepValue& point) { return least_of(point.scalar); });
@@ -79,6 +74,10 @@ WorstLayer worst_of(const Arm& arm, const std::vector<store::StepValue>& points,
 }
 
 }  // namespace
+
+bool is_empty(const store::Scalar& steps) {
+  return steps.status == store::Status::kDegenerate && std::isnan(steps.value);
+}
 
 double least_of(const store::Scalar& scalar) {
   const bool known = is_resolved(scalar) || scalar.status == store::Status::kDegenerate;

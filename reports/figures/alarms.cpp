@@ -24,6 +24,7 @@ std::vector<StepMark> event_marks(const std::vector<Arm>& arms) {
       mark.x = static_cast<double>(step);
       mark.non_finite |= lost || *alarm == store::AlarmId::kNonFinite;
       if (!mark.label.empty()) mark.label += "; ";
+      if (alarm) mark.alarms.emplace(store::info_of(*alarm).name);
       mark.label += lost ? event.message
                          : fmt::format("alarm {}: {}", store::info_of(*alarm).name, event.message);
     }

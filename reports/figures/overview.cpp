@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -162,9 +163,15 @@ Figure overview(const std::vector<Arm>& arms, bool over_first) {
   figure.marks = event_marks(arms);
   const auto crosses = std::ranges::count_if(figure.marks, &StepMark::non_finite);
   const auto alarms = std::ssize(figure.marks) - crosses;
-  if (alarms > 0)
+  if (alarms > 0) {
+    std::set<std::string> names;
+    for (const StepMark& mark : figure.marks)
+      if (!mark.non_finite) names.insert(mark.alarms.begin(), mark.alarms.end());
     figure.caption +=
-        fmt::format(" Triangles on the upper edge: steps that raised an alarm ({}).", alarms);
+        fmt::format(" Triangles on the upper edge: steps that raised an alarm ({}: {}).",
+                    alarms,
+                    fmt::join(names, ", "));
+  }
   if (crosses > 0)
     figure.caption += fmt::format(
         " Crosses: steps at which the loss or another number first became NaN or infinite ({}).",

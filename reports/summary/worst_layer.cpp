@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/figures/builders.h"
 #include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
@@ -82,11 +83,17 @@ void put_dead_first(const std::vector<Arm>& arms, const LayerNames& short_name, 
     if (dead.verdict != Verdict::kDeadLayer) continue;
     const auto& [series, layer, step] = dead.evidence.front();
     const auto width = arms[a].last(id::kLayerWidth, layer);
-    const Reading reading{.arm = a,
-                          .number = fmt::format("{}{} features are zero in every row",
-                                                grouped(arms[a].last(series, layer)->scalar.value),
-                                                width ? " of " + grouped(width->scalar.value) : ""),
-                          .interval = fmt::format("counted over the window of step {}", step)};
+    const auto later = arms[a].newest(block_steps(arms[a], layer), layer);
+    const bool still = later && later->step > step && is_empty(later->scalar);
+    const Reading reading{
+        .arm = a,
+        .number =
+            fmt::format("{}{} features are zero in every row at step {}{}",
+                        grouped(arms[a].last(series, layer)->scalar.value),
+                        width ? " of " + grouped(width->scalar.value) : "",
+                        step,
+                        still ? fmt::format(", and none varies at step {}", later->step) : ""),
+        .interval = "counted over all rows of the window"};
     out.question = "Which layer is worst?";
     out.answer = short_name(layer) + " is dead";
     out.grade = dead.grade;

@@ -47,7 +47,8 @@ TEST_CASE("alarms and lost losses are marks on the axis of steps, those of one s
   CHECK(marks[3].label == "loss is inf");
   CHECK(marks[3].non_finite);
   const auto figures = build_figures(arms);
-  CHECK_THAT(figures[0].caption, Contains("steps that raised an alarm (2). Crosses: "));
+  CHECK_THAT(figures[0].caption,
+             Contains("steps that raised an alarm (2: dead_units, kappa). Crosses: "));
   CHECK_THAT(figures_json(arms, figures),
              Contains("\"marks\":[{\"arm\":1,\"label\":\"alarm kappa: blocks.0"));
   CHECK_THAT(figures_json(arms, figures), Contains("\"x\":99,\"nonFinite\":true}"));

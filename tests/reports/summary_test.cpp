@@ -126,7 +126,7 @@ TEST_CASE("a dead layer is the worst, and what is to be done about it comes firs
   CHECK(worst.question == "Which layer is worst?");
   CHECK(worst.answer == "m.1 is dead");
   CHECK(worst.grade == Grade::kBad);
-  CHECK(worst.readings.front().number == "384 of 384 features are zero in every row");
+  CHECK(worst.readings.front().number == "384 of 384 features are zero in every row at step 999");
   CHECK_THAT(worst.readings.at(1).number, Contains("100 steps in m.0"));
   const auto& next = answer(summary, "next_step");
   CHECK(next.answer == "a new start for m.1");
