@@ -139,11 +139,12 @@
   function drawKey(figure) {
     const key = document.querySelector('[data-key="' + figure.id + '"]');
     const kinds = new Map(), kindOf = (series) => series.dash + (series.faint ? " faint" : "");
-    // The title of a panel with lines of one kind says what they are.
-    const several = (panel) => new Set(figure.series.filter((one) => one.panel === panel).map(kindOf)).size > 1;
+    // The title of a panel says what faint layers are, and lines of one kind.
+    const isTold = (series) => series.layer && series.faint;
+    const several = (panel) =>
+      new Set(figure.series.filter((one) => one.panel === panel && !isTold(one)).map(kindOf)).size > 1;
     for (const series of figure.series) {
-      if (series.points || series.shade || !several(series.panel)) continue;
-      if (series.layer && series.faint) continue;  // the panel's title says it
+      if (series.points || series.shade || isTold(series) || !several(series.panel)) continue;
       const kind = kindOf(series);
       kinds.set(kind, [...(kinds.get(kind) || []), series]);
     }
@@ -154,7 +155,7 @@
       return span;
     };
     const lines = kinds.size < 2 ? [] : [...kinds.values()].map((all) => entry(
-      sample(all[0].dash, "", transparent(style("--ink"), all[0].faint ? 0.4 : 1)),
+      sample(all[0].dash, "", transparent(model.arms.length > 1 ? style("--ink") : colour(0), all[0].faint ? 0.4 : 1)),
       [...new Set(all.map((series) => series.quantity))].join(", ")));
     const marked = (nonFinite) => (figure.marks || []).some((mark) => Boolean(mark.nonFinite) === nonFinite);
     const marks = marked(false) ? [entry('<b aria-hidden="true">▼</b>', "an alarm, on the upper edge")] : [];

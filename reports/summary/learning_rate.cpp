@@ -28,6 +28,7 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
     reading.number = "no loss was stored";
   } else {
     reading.number = fmt::format("no spike in {} losses", grouped(double(signs.losses)));
+    if (signs.stability.readings.empty()) reading.number += "; sharpness not measured";
   }
   if (signs.runs > 1)
     reading.number += fmt::format(" ({} of {} seeds are like that)", signs.alike, signs.runs);

@@ -96,12 +96,14 @@ TEST_CASE("a layer of zeros has no shares, and one of NaN says so") {
   testing::observe(probe, view);
   auto out = emitted(probe);
   CHECK(value(out, "magnitude/zeros") == 1);
+  CHECK(value(out, "features/dead") == 4);
   CHECK(testing::find(out, "magnitude/lost_e4m3")->status == "undefined");
   CHECK(testing::find(out, "magnitude/channel_kurtosis")->status == "undefined");
   view.features[3][1] = NAN;
   testing::observe(probe, view);
   out = emitted(probe);
   CHECK(testing::find(out, "magnitude/largest")->status == "non_finite");
+  CHECK(value(out, "features/dead") == 3);  // what is no number is not zero
   CHECK(*testing::find(out, "magnitude/zeros")->n == 19);
 }
 
@@ -113,6 +115,6 @@ TEST_CASE("a restored probe of sizes gives the same bits") {
   testing::carry_over(begun, restored);
   for (auto* probe : {&whole, &restored}) testing::observe(*probe, second);
   const auto expected = emitted(whole), found = emitted(restored);
-  REQUIRE(expected.scalars.size() == 8);
+  REQUIRE(expected.scalars.size() == 9);
   for (const auto& scalar : expected.scalars) CHECK(value(found, scalar.name) == scalar.value);
 }
