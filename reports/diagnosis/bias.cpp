@@ -97,7 +97,11 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
                                   : Verdict::kHelpsInPart;
     out.grade = harms > 0 ? Grade::kWatch : Grade::kGood;
   } else if (harms > 0) {
-    out.verdict = Verdict::kHarms, out.grade = Grade::kBad;
+    out.verdict = Verdict::kHarms;
+    const bool much = std::ranges::any_of(judged, [](const LayerBias& layer) {
+      return side_of(layer.bias_changes, kWorthwhile) == Side::kAbove;
+    });
+    out.grade = much ? Grade::kBad : Grade::kWatch;
   } else {
     // Without a bias what one could gain: where there is something, or where it is not told.
     out.verdict = Verdict::kUndecided;

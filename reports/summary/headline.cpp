@@ -62,21 +62,26 @@ std::string basis_of(const std::vector<Arm>& arms) {
                                      : "medians over seeds";
 }
 
-/// That of one batch is noise: the median of the last tenth, where there are enough.
-std::string training_loss_of(const Arm& arm, const store::StepValue& last) {
+/// The training loss of one batch is noise: the median of the last tenth, where there are enough.
+std::optional<double> end_of_training(const Arm& arm) {
   constexpr std::size_t kEnough = 5;
   const auto& losses = arm.series(id::kLossTrain).values();
   const std::size_t count = losses.size() / 10;
   std::vector<double> end(losses.end() - static_cast<std::ptrdiff_t>(count), losses.end());
   std::erase_if(end, [](double loss) { return !std::isfinite(loss); });
-  if (end.size() < std::max(count, kEnough))
+  return end.size() < std::max(count, kEnough) ? std::nullopt : std::optional(median(end));
+}
+
+std::string training_loss_of(const Arm& arm, const store::StepValue& last) {
+  const auto end = end_of_training(arm);
+  if (!end)
     return fmt::format("Training loss {} at step {}{}",
                        words(last.scalar.value),
                        grouped(static_cast<double>(last.step)),
                        state_of(arm));
   return fmt::format("Training loss {}, the median of the last {} steps{}",
-                     words(median(end)),
-                     grouped(static_cast<double>(count)),
+                     words(*end),
+                     grouped(static_cast<double>(arm.series(id::kLossTrain).size() / 10)),
                      state_of(arm));
 }
 
@@ -131,6 +136,22 @@ std::string without_test_loss(const std::vector<Arm>& arms) {
                             : fmt::format("{} of them have no test loss", labels.size());
 }
 
+/// Of two arms the training losses, which batches of their own give: the page compares none.
+Headline without_comparison(const std::vector<Arm>& arms) {
+  Headline out{fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
+  if (arms.size() != 2) return out;
+  std::vector<std::string> losses;
+  for (const Arm& arm : arms) {
+    const auto loss = end_of_training(arm);
+    if (!loss) return out;
+    losses.push_back(fmt::format("{} at {}", arm.label, words(*loss)));
+  }
+  out.text = fmt::format("Training losses end with {}.", listed(losses));
+  out.certainty = "Medians of the last tenth of the steps; a test loss would compare the arms.";
+  out.basis = basis_of(arms);
+  return out;
+}
+
 /// How sure the difference of the last test losses is: by pairs of seeds, where there are two.
 std::string certainty_of(const std::vector<Arm>& arms, const Arm& best) {
   const auto by_seed = loss_by_seed(best, arms.front());
@@ -157,8 +178,7 @@ Headline of_several(const std::vector<Arm>& arms) {
     best = &arms[a];
     least = loss;
   }
-  if (!base || best == nullptr)
-    return {fmt::format("{} arms, not compared: {}.", arms.size(), without_test_loss(arms)), ""};
+  if (!base || best == nullptr) return without_comparison(arms);
   const auto told = as_difference(least->scalar.value, base->scalar.value);
   const bool equal = least->scalar.value == base->scalar.value;
   return {fmt::format(

@@ -28,7 +28,10 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
     reading.number = "no loss was stored";
   } else {
     reading.number = fmt::format("no spike in {} losses", grouped(double(signs.losses)));
-    if (signs.stability.readings.empty()) reading.number += "; sharpness not measured";
+    const bool tried =
+        signs.run->has(id::kHessianLambda) || signs.run->has(id::kPreconditionedLambda);
+    if (signs.stability.readings.empty())
+      reading.number += tried ? "; sharpness not resolved" : "; sharpness not measured";
   }
   if (signs.runs > 1)
     reading.number += fmt::format(" ({} of {} seeds are like that)", signs.alike, signs.runs);

@@ -225,6 +225,8 @@ TEST_CASE("a bias is judged by what it surely changes, its absence by what the m
   CHECK(of({less, even}, true).verdict == Verdict::kHelpsInPart);
   CHECK(of({less, more}, true).verdict == Verdict::kMixed);
   CHECK(of({more}, true).verdict == Verdict::kHarms);
+  CHECK(of({more}, true).grade == Grade::kBad);
+  CHECK(of({{1.01, 1.09}}, true).grade == Grade::kWatch);  // less is not worth a change
   // It names the layer in which that is surest.
   CHECK(*of({less, {0.2, 0.4}, {0.1, 0.95}}, true).upper == 0.4);
   CHECK(*of({less, {0.2, 0.4}, even}, true).upper == 0.4);

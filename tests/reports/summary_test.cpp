@@ -295,6 +295,11 @@ TEST_CASE("arms that cannot be compared yet say which of them it is for", "[summ
   CHECK(summarise(read_arms({a, b, c})).headline ==
         "3 arms, not compared: 2 of them have no test loss.");
   CHECK(summarise(read_arms({b, c})).headline == "2 arms, not compared: none has a test loss.");
+  const auto trained = [&](const char* name, double loss) {
+    return write(folder / name, {.losses = std::vector<double>(100, loss)});
+  };
+  CHECK(summarise(read_arms({trained("d", 2.5), trained("e", 2.25)})).headline ==
+        "Training losses end with d at 2.5 and e at 2.25.");
 }
 
 TEST_CASE("the first screen shows each answer with its grade and two arms at most", "[summary]") {
