@@ -79,9 +79,10 @@ std::string training_loss_of(const Arm& arm, const store::StepValue& last) {
                        words(last.scalar.value),
                        grouped(static_cast<double>(last.step)),
                        state_of(arm));
+  const std::size_t steps = arm.series(id::kLossTrain).size() / 10;
   return fmt::format("Training loss {}, the median of the last {} steps{}",
                      words(*end),
-                     grouped(static_cast<double>(arm.series(id::kLossTrain).size() / 10)),
+                     grouped(static_cast<double>(steps)),
                      state_of(arm));
 }
 
@@ -154,7 +155,7 @@ Headline without_comparison(const std::vector<Arm>& arms) {
 
 /// How sure the difference of the last test losses is: by pairs of seeds, where there are two.
 std::string certainty_of(const std::vector<Arm>& arms, const Arm& best) {
-  const auto by_seed = loss_by_seed(best, arms.front());
+  auto by_seed = loss_by_seed(best, arms.front());
   if (by_seed.empty()) return "Differences may be chance: " + how_to_be_surer(arms) + ".";
   if (arms.size() == 2) return by_seed;
   return fmt::format("{} It is the largest of {}: `kappascope compare` corrects for that.",

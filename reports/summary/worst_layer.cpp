@@ -65,7 +65,7 @@ Reading reading_of(std::size_t a,
 
 /// "blocks.1 or blocks.0": which is the slowest, intervals that overlap do not say.
 std::string named(const Arm& arm, const WorstLayer& worst, const LayerNames& short_name) {
-  const auto name = short_name(worst.point->scalar.layer);
+  auto name = short_name(worst.point->scalar.layer);
   if (worst.of_failed) return "cannot tell";
   if (worst.grade == Grade::kOpen) return "perhaps " + name;
   if (worst.rivals.empty()) return name;
