@@ -84,7 +84,14 @@ Answer trust_and_cost(const std::vector<Arm>& arms) {
       out.readings, [](const Reading& reading) { return reading.gauge.has_value(); });
   if (limited != out.readings.end())
     out.threshold = "the budget of " + percent(limited->gauge->threshold);
-  if (!costs.empty()) out.why += how_to_cut(costs.front().second.costs) + " ";
+  if (!costs.empty()) {
+    const Costs& most = costs.front().second.costs;
+    if (!most.any_unlimited() && most.budget() > 0 && most.total > most.budget())
+      out.why +=
+          "The budget is exceeded: the first window of each probe shows what it costs, and "
+          "weighs most in a short run. ";
+    out.why += how_to_cut(most) + " ";
+  }
   out.why += comparison_text(arms);
   return out;
 }

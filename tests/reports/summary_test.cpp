@@ -114,6 +114,15 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
                                                    sample::plain("cost/total", "", 0.11)}}),
                            "trust");
   CHECK_THAT(cost.why, Contains("Most of the cost is features (11 %)"));
+  const auto against = [](const char* budget) {
+    auto features = sample::plain("cost/features", "", 0.011);
+    features.attributes = {{"budget", budget}};
+    return answer(summary_of({.scalars = {features, sample::plain("cost/total", "", 0.011)}}),
+                  "trust")
+        .why;
+  };
+  CHECK_THAT(against("0.01"), Contains("The budget is exceeded"));
+  CHECK_THAT(against("0.02"), !Contains("The budget is exceeded"));
 }
 
 TEST_CASE("a dead layer is the worst, and what is to be done about it comes first", "[summary]") {
