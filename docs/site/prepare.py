@@ -62,7 +62,7 @@ def write_usual(source: Path, target: Path) -> None:
     lines = []
     for (rows, widths, steps), found in sorted(cells.items()):
         shown = [found.get(series) for series in ("learning/second_moment", "learning/mean_costs")]
-        ranges = [f"{one['low']:g} to {one['high']:g}" if one else "-" for one in shown]
+        ranges = [f"{one['low']:g} to {one['high']:g} ({one['middle']:g})" if one else "-" for one in shown]
         most = max((one for one in shown if one), key=lambda one: one["layers"])
         in_words = {"sequences": "in sequences", "single": "one by one"}[rows]
         widths_in_words = ", ".join(map(str, widths))

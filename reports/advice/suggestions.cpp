@@ -84,13 +84,11 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
 }
 
 Suggestion dead_units(const Diagnosis& found, const Arm& arm) {
-  const auto& [series, layer, step] = found.evidence.front();
-  const auto width = arm.last(id::kLayerWidth, layer);
-  return {.evidence = fmt::format("{} features{} that enter {} are zero in every row at step {}",
-                                  grouped(arm.last(series, layer)->scalar.value),
-                                  width ? " of " + grouped(width->scalar.value) : "",
-                                  layer,
-                                  step),
+  const Evidence& at = found.evidence.front();
+  return {.evidence = fmt::format("{} features that enter {} are zero in every row at step {}",
+                                  always_zero(arm, at),
+                                  at.layer,
+                                  at.step),
           .attempt = "new weights and a bias of zero for its gate, and SiLU in place of ReLU",
           .success = "fewer are zero in the windows that follow, and the loss falls further",
           .unknown = "whether the loss misses this layer"};

@@ -90,7 +90,10 @@ std::optional<Rise> rise_of(const Arm& run) {
   // Nine of ten of them, so that a spike at the end is none.
   const double bar = std::max(kTimes * losses.front(), kLeast);
   if (!(end[end.size() / 10] > bar)) return std::nullopt;
-  return Rise{losses.front(), end[end.size() / 2]};
+  constexpr double kBeyondDoubt = 1000;
+  Rise out{losses.front(), end[end.size() / 2]};
+  out.beyond_doubt = out.last > kBeyondDoubt * std::max(out.first, kLeast);
+  return out;
 }
 
 const Stability::Reading& Stability::most() const {

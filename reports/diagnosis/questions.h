@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "kappascope/core/statistics.h"
 #include "reports/diagnosis/diagnosis.h"
 #include "reports/diagnosis/ratio.h"
-#include "reports/diagnosis/usual.h"
 #include "reports/runs/arms.h"
 
 namespace kappascope::reports {
@@ -80,6 +80,7 @@ std::optional<std::int64_t> diverged_at(const Arm& run);
 /// begin at zero, as a policy's, may rise while all is well.
 struct Rise {
   double first = 0, last = 0;  ///< last: the median of the last tenth
+  bool beyond_doubt = false;   ///< a thousand times as high: no objective that changes does that
 };
 std::optional<Rise> rise_of(const Arm& run);
 
@@ -98,6 +99,14 @@ struct RateDiagnosis : Diagnosis {
   }
 };
 RateDiagnosis diagnose_rate(const Arm& arm);
+
+/// How the last test losses of two arms differ, by pairs of seeds.
+struct LossDifference {
+  PairedDifference difference{};
+  Side side{};  ///< to no difference; undecided: it may be chance
+};
+/// Nothing below two pairs, where all differences are equal, or of different problems.
+std::optional<LossDifference> diagnose_loss(const Arm& arm, const Arm& base);
 
 struct BiasDiagnosis : Diagnosis {
   bool present = false;             ///< any layer has a post-gating bias

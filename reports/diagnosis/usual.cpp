@@ -43,7 +43,6 @@ std::vector<Reference> parse(std::string_view text) {
                   .width = span_of(row.at("width")),
                   .steps = span_of(row.at("steps")),
                   .usual = {.low = row.at("low"),
-                            .middle = row.at("middle"),
                             .high = row.at("high"),
                             .layers = row.at("layers"),
                             .runs = row.at("runs")}};
@@ -87,9 +86,8 @@ LayersPlaced placed_by_steps(const Arm& arm) {
     const std::string series = block_steps(arm, layer);
     const auto point = arm.newest(series, layer);
     const auto usual = usual_of(arm, series, layer);
-    const bool known = point && usual && is_resolved(point->scalar);
-    auto& place = !known                              ? out.without
-                  : point->scalar.value < usual->low  ? out.below
+    if (!point || !usual || !is_resolved(point->scalar)) continue;
+    auto& place = point->scalar.value < usual->low    ? out.below
                   : point->scalar.value > usual->high ? out.above
                                                       : out.within;
     ++place;

@@ -226,15 +226,12 @@ void find_broken_features(const std::vector<Arm>& arms, Findings& out) {
       for (const auto& [series, layer, step] : answer.evidence) {
         if (series == id::kOutsideBfloat16) continue;  // `advise` has them
         const bool dead = series == id::kDeadFeatures;
-        const auto width = dead ? arm.last(id::kLayerWidth, layer) : std::nullopt;
         const char* meaning = dead                              ? "always zero"
                               : series == id::kConstantFeatures ? "constant"
                                                                 : "rows with a non-finite number";
-        parts.push_back(fmt::format("{}{} {} in {}",
-                                    words(arm.last(series, layer)->scalar.value),
-                                    width ? " of " + words(width->scalar.value) : "",
-                                    meaning,
-                                    layer));
+        const auto count = dead ? always_zero(arm, {series, layer, step})
+                                : words(arm.last(series, layer)->scalar.value);
+        parts.push_back(fmt::format("{} {} in {}", count, meaning, layer));
       }
     }
     if (parts.empty()) continue;

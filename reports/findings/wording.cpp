@@ -8,26 +8,26 @@
 
 #include "core/ini.h"
 #include "kappascope/core/error.h"
-#include "reports/runs/groups.h"
 
 namespace kappascope::reports {
 
-bool is_chance(const Arm& arm, const Arm& base) {
-  const auto difference = difference_by_seed(arm, base, id::kLossTest);
-  return !std::isnan(difference.lower) &&
-         side_of(difference.lower, difference.upper, 0) == Side::kUndecided;
-}
-
 std::string loss_by_seed(const Arm& arm, const Arm& base) {
-  const auto difference = difference_by_seed(arm, base, id::kLossTest);
-  if (std::isnan(difference.lower)) return "";
+  const auto found = diagnose_loss(arm, base);
+  if (!found) return "";
+  const auto& difference = found->difference;
   return fmt::format(
       "From seed to seed the test loss differs by {} on average (95 %: {} to {}, {} pairs): {}.",
       decimals(difference.mean),
       decimals(difference.lower),
       decimals(difference.upper),
       difference.pairs,
-      is_chance(arm, base) ? "it may be chance" : "more than chance");
+      found->side == Side::kUndecided ? "it may be chance" : "more than chance");
+}
+
+std::string always_zero(const Arm& arm, const Evidence& dead) {
+  const auto width = arm.last(id::kLayerWidth, dead.layer);
+  return grouped(arm.last(dead.series, dead.layer)->scalar.value) +
+         (width ? " of " + grouped(width->scalar.value) : "");
 }
 
 std::string setting_of(const Arm& arm, std::string_view wanted) {

@@ -22,8 +22,8 @@ std::string steps_in_words(const store::Scalar& steps);
 /// How far the last test loss of `arm` is from that of `base`, by pairs of seeds, and whether that
 /// is more than chance; empty below two pairs.
 std::string loss_by_seed(const Arm& arm, const Arm& base);
-/// Whether there are pairs, and the interval holds no difference.
-bool is_chance(const Arm& arm, const Arm& base);
+/// "3 of 384": features that are zero in every row, of those that the layer has, where it is known.
+std::string always_zero(const Arm& arm, const Evidence& dead);
 /// When the sharpness was measured, when not, and the schedule; empty where it never was.
 std::string coverage_of(const Arm& run, const Stability& stability);
 /// A setting of the trainer's configuration, where the run stores one.

@@ -160,7 +160,8 @@ Answer bias(const std::vector<Arm>& arms) {
       in_steps ? "those" : "κ",
       better,
       layers);
-  if (arms.size() == 2 && is_chance(arms[1], arms[0]))
+  const auto loss = arms.size() == 2 ? diagnose_loss(arms[1], arms[0]) : std::nullopt;
+  if (loss && loss->side == Side::kUndecided)
     out.readings.push_back({.arm = 1, .number = "its test loss is not surely another"});
   if (found.of_failed) give_up(out);
   return out;

@@ -181,21 +181,23 @@ Headline of_several(const std::vector<Arm>& arms) {
   }
   if (!base || best == nullptr) return without_comparison(arms);
   const auto told = as_difference(least->scalar.value, base->scalar.value);
+  const auto by_seed = diagnose_loss(*best, arms.front());
+  const bool is_chance = by_seed && by_seed->side == Side::kUndecided;
   const bool equal = least->scalar.value == base->scalar.value;
-  return {fmt::format(
-              "{} {} {}, {} {} ({}){}.",
-              best->label,
-              arms.size() > 2
-                  ? fmt::format("has the lowest test loss of the {} other arms,", arms.size() - 1)
-                  : "ends at test loss",
-              told.a,
-              is_chance(*best, arms.front()) ? "no sure difference to"
-                                             : told.relation + (equal ? " to that of" : " than"),
-              arms.front().label,
-              told.b,
-              accuracies_of(arms.front(), *best)),
-          lengths_of(arms.front(), *best) + certainty_of(arms, *best),
-          basis_of(arms)};
+  return {
+      fmt::format(
+          "{} {} {}, {} {} ({}){}.",
+          best->label,
+          arms.size() > 2
+              ? fmt::format("has the lowest test loss of the {} other arms,", arms.size() - 1)
+              : "ends at test loss",
+          told.a,
+          is_chance ? "no sure difference to" : told.relation + (equal ? " to that of" : " than"),
+          arms.front().label,
+          told.b,
+          accuracies_of(arms.front(), *best)),
+      lengths_of(arms.front(), *best) + certainty_of(arms, *best),
+      basis_of(arms)};
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 // Signs that the learning rate is too high.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "reports/summary/answers.h"
 
 namespace kappascope::reports {
@@ -80,15 +78,10 @@ std::string explained(const RateDiagnosis& rate) {
          "optimiser has another, which was not measured.";
 }
 
-/// No objective that changes makes a loss a thousand times what it was.
-bool is_beyond_doubt(const Rise& rise) {
-  return rise.last > 1000 * std::max(rise.first, 1.0);
-}
-
 const char* answer_of(const RateDiagnosis& rate) {
   const Verdict verdict = rate.verdict;
   return verdict == Verdict::kDiverged  ? (rate.is_below_limit() ? "perhaps" : "yes")
-         : verdict == Verdict::kRose    ? (is_beyond_doubt(*rate.rise) ? "yes" : "probably")
+         : verdict == Verdict::kRose    ? (rate.rise->beyond_doubt ? "yes" : "probably")
          : verdict == Verdict::kAtLimit ? "at its limit"
          : verdict == Verdict::kSpikes  ? "perhaps"
          : verdict == Verdict::kFine    ? "no sign of it"

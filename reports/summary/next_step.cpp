@@ -37,10 +37,10 @@ std::string in_short(const Request& request, const LayerNames& short_name) {
 
 /// Of two arms with seeds the one to keep; empty where the seeds say nothing.
 std::string choice_of(const std::vector<Arm>& arms) {
-  if (arms.size() != 2 || loss_by_seed(arms[1], arms[0]).empty()) return "";
-  if (is_chance(arms[1], arms[0])) return "nothing: the arms are not surely different";
-  const bool lower = difference_by_seed(arms[1], arms[0], id::kLossTest).mean < 0;
-  return "keep " + arms[lower ? 1 : 0].label;
+  const auto found = arms.size() == 2 ? diagnose_loss(arms[1], arms[0]) : std::nullopt;
+  if (!found) return "";
+  if (found->side == Side::kUndecided) return "nothing: the arms are not surely different";
+  return "keep " + arms[found->side == Side::kBelow ? 1 : 0].label;
 }
 
 Answer nothing_asked(const std::vector<Arm>& arms) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "reports/figures/builders.h"
 #include "reports/runs/layer_names.h"
@@ -76,36 +78,36 @@ std::string named(const Arm& arm, const WorstLayer& worst, const LayerNames& sho
   return fmt::format("{}, or one of {} others", name, worst.rivals.size());
 }
 
-/// A layer that passes nothing on is worse than the slowest.
-void put_dead_first(const std::vector<Arm>& arms, const LayerNames& short_name, Answer& out) {
+/// The first arm with a dead layer.
+std::optional<std::pair<std::size_t, Diagnosis>> dead_layer(const std::vector<Arm>& arms) {
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    const auto dead = diagnose_dead_units(arms[a]);
-    if (dead.verdict != Verdict::kDeadLayer) continue;
-    const auto& [series, layer, step] = dead.evidence.front();
-    const auto width = arms[a].last(id::kLayerWidth, layer);
-    const auto later = arms[a].newest(block_steps(arms[a], layer), layer);
-    const bool still = later && later->step > step && is_empty(later->scalar);
-    const Reading reading{
-        .arm = a,
-        .number =
-            fmt::format("{}{} features are zero in every row at step {}{}",
-                        grouped(arms[a].last(series, layer)->scalar.value),
-                        width ? " of " + grouped(width->scalar.value) : "",
-                        step,
-                        still ? fmt::format(", and none varies at step {}", later->step) : ""),
-        .interval = "counted over all rows of the window"};
-    out.question = "Which layer is worst?";
-    out.answer = short_name(layer) + " is dead";
-    out.grade = dead.grade;
-    out.why = fmt::format("{} passes on {} of what enters it. ",
-                          layer,
-                          width && arms[a].last(series, layer)->scalar.value == width->scalar.value
-                              ? "nothing"
-                              : "half or less") +
-              out.why;
-    out.readings.insert(out.readings.begin(), reading);
-    return;
+    auto dead = diagnose_dead_units(arms[a]);
+    if (dead.verdict == Verdict::kDeadLayer) return std::pair(a, std::move(dead));
   }
+  return std::nullopt;
+}
+
+/// A layer that passes on half of what enters it, or nothing, is worse than the slowest.
+void put_first(const Diagnosis& dead,
+               std::size_t place,
+               const std::vector<Arm>& arms,
+               const LayerNames& short_name,
+               Answer& out) {
+  const Arm& arm = arms[place];
+  const Evidence& at = dead.evidence.front();
+  const auto later = arm.newest(block_steps(arm, at.layer), at.layer);
+  const bool still = later && later->step > at.step && is_empty(later->scalar);
+  out.question = "Which layer is worst?";
+  out.answer = short_name(at.layer) + " is dead";
+  out.grade = dead.grade;
+  out.readings.insert(
+      out.readings.begin(),
+      {.arm = place,
+       .number = fmt::format("{} features are zero in every row at step {}{}",
+                             always_zero(arm, at),
+                             at.step,
+                             still ? fmt::format(", and none varies at step {}", later->step) : ""),
+       .interval = "counted over all rows of the window"});
 }
 
 /// "; usual is 40 to 300", and how many layers of the run lie there.
@@ -133,16 +135,19 @@ std::string against_usual(const Arm& arm, const WorstLayer& worst) {
 
 Answer worst_layer(const std::vector<Arm>& arms) {
   const auto found = worst_layers_of(arms);
+  const LayerNames short_name(arms);
+  const auto dead = dead_layer(arms);
   if (found.empty()) {
-    return {.id = "worst_layer",
-            .question = "Which layer is worst conditioned?",
-            .answer = "not measured",
-            .why = "No condition number was stored: the features probe did not run.",
-            .figure = "kappa_layers"};
+    Answer out{.id = "worst_layer",
+               .question = "Which layer is worst conditioned?",
+               .answer = "not measured",
+               .why = "No condition number was stored: the features probe did not run.",
+               .figure = "kappa_layers"};
+    if (dead) put_first(dead->second, dead->first, arms, short_name, out);
+    return out;
   }
   const auto& [first, worst] = found.front();
   const std::string& layer = worst.point->scalar.layer;
-  const LayerNames short_name(arms);
   Answer out{.id = "worst_layer",
              .question = worst.in_steps ? "Which layer learns slowest?"
                                         : "Which layer is worst conditioned?",
@@ -153,9 +158,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
   out.threshold = worst.in_steps ? fmt::format("the run's {} steps", grouped(steps_of(arms[first])))
                                  : "twice the run's steps";
   // The layer is named where the answer does not.
-  const bool any_dead = std::ranges::any_of(
-      arms, [](const Arm& arm) { return diagnose_dead_units(arm).verdict == Verdict::kDeadLayer; });
-  const bool is_named = !any_dead && out.answer.find(short_name(layer)) != std::string::npos;
+  const bool is_named = !dead && out.answer.find(short_name(layer)) != std::string::npos;
   for (const auto& [a, of_arm] : found) {
     out.readings.push_back(reading_of(a, of_arm, is_named ? layer : "", short_name));
     if (of_arm.in_steps != worst.in_steps) continue;
@@ -173,7 +176,7 @@ Answer worst_layer(const std::vector<Arm>& arms) {
                            counted(worst.rivals.size(), "other layer"));
   if (worst.of_failed) out.why += kOfFailedTraining;
   if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
-  put_dead_first(arms, short_name, out);
+  if (dead) put_first(dead->second, dead->first, arms, short_name, out);
   return out;
 }
 

@@ -139,8 +139,12 @@ TEST_CASE("a dead layer is the worst, and what is to be done about it comes firs
   CHECK_THAT(worst.readings.at(1).number, Contains("100 steps in m.0"));
   const auto& next = answer(summary, "next_step");
   CHECK(next.answer == "a new start for m.1");
-  CHECK_THAT(next.readings.front().number, Contains("because 384 features of 384"));
+  CHECK_THAT(next.readings.front().number, Contains("because 384 of 384 features"));
   CHECK(answer(summary, "trust").answer == "sure within its intervals");
+  // Also where no learning time and no condition number is there.
+  const auto alone = summary_of({.scalars = {sample::plain("features/dead", "a", 8),
+                                             sample::plain("magnitude/largest", "a", 0)}});
+  CHECK(answer(alone, "worst_layer").answer == "a is dead");
 }
 
 TEST_CASE("of a training that failed nothing is told but that", "[summary]") {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "kappascope/core/statistics.h"
+#include "reports/diagnosis/questions.h"
 #include "reports/findings.h"
 #include "reports/sample_run.h"
 #include "reports/summary.h"
@@ -165,6 +166,15 @@ TEST_CASE("a difference has its interval by pairs of seeds, and says where it ma
              Contains("no sure difference to a") && Contains("not surely different"));
   CHECK_THAT(page(three(-0.19, -0.2, -0.21)), Contains(" lower than a") && Contains("keep b"));
   CHECK_THAT(page(three(0.19, 0.2, 0.21)), Contains(" higher than a") && Contains("keep a"));
+  // Losses of different problems are not compared.
+  auto others = three(-0.19, -0.2, -0.21);
+  std::vector<Arm> runs;
+  for (const Kind& kind : others) {
+    runs.push_back(run_of(kind, static_cast<int>(runs.size())));
+    runs.back().facts.emplace_back("data", kind.label);
+  }
+  const Groups groups(runs);
+  CHECK_FALSE(diagnose_loss(groups.arms().at(1), groups.arms().at(0)));
   // Another seed, a seed twice and a failed run are in no pair.
   auto more = three(-0.19, -0.2, -0.21);
   more.push_back({"a", "", "1", 7, 50});
