@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A first look: trains a small gated language model on this machine, watches it, and shows the page.
 
-    kappascope demo [--out FOLDER] [--steps N] [--no-browser]      or: python -m kappascope.demo
+    kappascope demo [--out FOLDER] [--steps N] [--budget SHARE] [--no-browser]      or: python -m kappascope.demo
 
 Two trainings of some fifteen seconds, one with a bias after the gate and one without, on the text of
 Python's own help. Nothing is fetched.
@@ -78,7 +78,7 @@ def loss_of(model: nn.Module, rows: Tensor) -> Tensor:
     return F.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
 
 
-def train(text: Tensor, run: Path, label: str, bias: bool, steps: int) -> None:
+def train(text: Tensor, run: Path, label: str, bias: bool, steps: int, budget: float) -> None:
     torch.manual_seed(1)
     model = LanguageModel()
     if bias:
@@ -93,7 +93,7 @@ def train(text: Tensor, run: Path, label: str, bias: bool, steps: int) -> None:
         run,
         curvature=lambda: loss_of(model, fixed),
         every=max(steps // 6, 8),
-        budget=0.15,  # of a training of seconds; the default is 0.01
+        budget=budget,
         steps=steps,
         label=label,
         on_alarm=lambda alarm: None,
@@ -117,6 +117,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="kappascope demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("kappascope-demo"), help="folder for two runs and their page")
     parser.add_argument("--steps", type=int, default=200, help="of each training")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=0.15,  # of a training of seconds; the default of attach() is 0.01
+        help="share of the training time for the probes (default: 0.15; 0 sets no limit)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="only write the page")
     given = parser.parse_args(arguments)
     if given.steps < 1:
@@ -130,7 +136,7 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(1)
     print("training a gated language model of 0.4 million parameters twice", file=sys.stderr)
     for label, run in runs.items():
-        train(text, run, label, label != "no bias", given.steps)
+        train(text, run, label, label != "no bias", given.steps, given.budget)
     page = Path(kappascope.report([*runs.values()], given.out / "report.html")).resolve()
     print(kappascope.advise(runs["no bias"]))
     print(f"\npage: {page}")
