@@ -31,8 +31,10 @@ KappaFields kappa(const at::Tensor& rows,
                   int64_t rows_per_group,
                   double confidence,
                   int64_t sample_rows,
-                  int64_t seed) {
+                  int64_t seed,
+                  bool from_rows) {
   linalg::KappaOptions options;
+  options.from_rows = from_rows;
   options.confidence = confidence;
   options.rows_per_group = rows_per_group;
   options.moments.sample_rows = sample_rows;
@@ -137,7 +139,8 @@ LearningFields learning(const at::Tensor& rows,
 TORCH_LIBRARY_FRAGMENT(kappascope, library) {
   library.def(
       "kappa(Tensor rows, Tensor? bias, *, int rows_per_group, float confidence, int sample_rows, "
-      "int seed) -> (Dict(str, Tensor) numbers, str[] statuses, str[] reasons, str route)",
+      "int seed, bool from_rows) -> (Dict(str, Tensor) numbers, str[] statuses, str[] reasons, "
+      "str route)",
       &kappascope::kappa);
   library.def(
       "learning(Tensor rows, Tensor? bias, *, int rows_per_group, float confidence, bool scaled, "

@@ -67,6 +67,13 @@ linalg::Conditioning kappa(const at::Tensor& rows,
   if (rows.numel() == 0)
     return kappa(MomentAccumulator(rows.size(-1), options.moments), bias, options);
   const auto values = rows.detach().reshape({-1, rows.size(-1)});
+  if (options.from_rows) {
+    auto on_host = options;
+    on_host.rows_per_group = group;
+    on_host.moments.precision.merge(precision_of(values.scalar_type()));
+    return linalg::kappa(
+        to_matrix(values), bias.defined() ? to_vector(bias) : Eigen::VectorXd(), on_host);
+  }
   const double scale = linalg::row_scale(largest_magnitude(values));
   if (scale == 1) {
     MomentAccumulator moments(values.size(1), options.moments);

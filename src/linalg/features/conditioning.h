@@ -9,6 +9,7 @@
 #include "linalg/features/factored.h"
 #include "linalg/features/rounding.h"
 #include "linalg/features/sampling_bounds.h"
+#include "linalg/features/updated_spectrum.h"
 
 namespace kappascope::linalg {
 
@@ -17,10 +18,12 @@ namespace kappascope::linalg {
 constexpr Eigen::Index kFactoriseFrom = 1024;
 
 /// Cost: one eigendecomposition of Σ, O(d) a step for each rank-one update by the secular equation,
-/// eigenvalues of the two or three scaled matrices, and kept rows · d² for the tails.
+/// eigenvalues of the two or three scaled matrices, and kept rows · d² for the tails. With a root,
+/// singular values take the place of each.
 Conditioning conditioning_by_decomposition(const Moments& moments,
                                            const Eigen::VectorXd& bias,
-                                           const KappaOptions& options = {});
+                                           const KappaOptions& options = {},
+                                           const RowRoot& root = {});
 
 struct FactorisationOptions {
   double confidence = 0.95;  ///< of every interval

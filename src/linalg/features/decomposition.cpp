@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One eigendecomposition, and the secular equation for its rank-one updates.
+// One eigendecomposition, or singular values of the rows, and rank-one updates of either.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,14 +8,13 @@
 #include "core/require.h"
 #include "linalg/features/conditioning.h"
 #include "linalg/features/paired_ratio.h"
-#include "linalg/features/secular.h"
 #include "linalg/features/shrinkage.h"
 #include "linalg/features/spectral_shape.h"
+#include "linalg/features/updated_spectrum.h"
 
 namespace kappascope::linalg {
 namespace {
 
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Eigen::VectorXd eigenvalues_of(const Eigen::MatrixXd& matrix, const KappaOptions& options) {
@@ -32,6 +31,7 @@ SymmetricEigen eigenpairs_of(const Eigen::MatrixXd& matrix, const KappaOptions& 
 struct Features {
   const Moments& moments;
   const KappaOptions& options;
+  const RowRoot& root;
   Eigen::VectorXd values;  ///< of Σ, ascending, rounding below zero cut off
   Eigen::MatrixXd vectors;
   double solver_rounding = 0;  ///< of an eigenvalue of Σ
@@ -99,19 +99,9 @@ double fourth_moment(const Features& features,
   return sample_fourth_moment(features.moments.sample, features.moments.mean - mean, scale);
 }
 
-/// The eigenvector of diag(values) + z zᵀ that belongs to an eigenvalue of it, in Σ's eigenbasis.
-Eigen::VectorXd updated_vector(const Eigen::VectorXd& values,
-                               const Eigen::VectorXd& z,
-                               double eigenvalue,
-                               Eigen::Index k) {
-  const Eigen::ArrayXd gaps = values.array() - eigenvalue;
-  Eigen::VectorXd y = Eigen::VectorXd::Unit(values.size(), k);
-  // An eigenvalue that the update leaves where it was keeps its vector.
-  if ((gaps == 0).any() || z.squaredNorm() == 0) return y;
-  y = (z.array() / gaps).matrix();
-  const double length = y.norm();
-  if (!std::isfinite(length) || length == 0) return Eigen::VectorXd::Unit(values.size(), k);
-  return y / length;
+/// How far a singular value's error lets its square be from `value`, beside the rounding at zero.
+double square_error(const Features& features, double value, double rounding_at_zero) {
+  return features.root.known() ? 2 * std::sqrt(value * rounding_at_zero) : 0;
 }
 
 /// κ of Σ + v vᵀ.
@@ -120,29 +110,33 @@ KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v)
   facts.update = v;
   const Eigen::VectorXd& values = features.values;
   const Eigen::Index d = values.size();
-  const Eigen::VectorXd z = features.vectors.transpose() * v;
+  const UpdatedSpectrum updated(values, features.vectors, features.root, v);
+  const Eigen::VectorXd& z = updated.coordinates();
   const double v2 = v.squaredNorm();
   facts.trace = values.sum() + v2;
   facts.frobenius_squared = values.squaredNorm() + 2 * values.dot(z.cwiseAbs2()) + v2 * v2;
   facts.fourth =
       fourth_moment(features, facts.trace, facts.frobenius_squared, v, Eigen::VectorXd::Ones(d));
-  facts.lambda_max = secular_eigenvalue(values, z, d - 1);
-  facts.lambda_min = secular_eigenvalue(values, z, 0);
-  // Where Σ is zero the update is all there is, and its own rounding the threshold.
+  facts.lambda_max = updated.value(d - 1);
+  facts.lambda_min = updated.value(0);
+  // The secular equation adds nothing to Σ's rounding; singular values have their own. Where Σ is
+  // zero the update is all there is.
+  const bool by_root = features.root.known();
   const bool zero = values(d - 1) == 0;
-  facts.solver_rounding = zero ? v2 * static_cast<double>(d) * kEpsilon : features.solver_rounding;
-  facts.null_threshold = zero ? facts.solver_rounding : features.threshold;
+  facts.solver_rounding =
+      zero || by_root ? solver_rounding(facts.lambda_max, d, by_root) : features.solver_rounding;
+  facts.null_threshold = zero ? facts.solver_rounding
+                              : std::max(features.threshold, by_root ? facts.solver_rounding : 0);
   // Eigenvalue k of the update is at most values(k + 1): all null ones but the last stay null.
   facts.null_dimension = features.null;
-  if (facts.null_dimension > 0 &&
-      secular_eigenvalue(values, z, facts.null_dimension - 1) > facts.null_threshold) {
+  if (facts.null_dimension > 0 && updated.value(facts.null_dimension - 1) > facts.null_threshold) {
     --facts.null_dimension;
   }
   if (facts.null_dimension < d) {
     const Eigen::Index k = facts.null_dimension;
-    facts.smallest_positive = secular_eigenvalue(values, z, k);
-    facts.at_bottom = rounding_along(
-        features.moments, features.vectors * updated_vector(values, z, facts.smallest_positive, k));
+    facts.smallest_positive = updated.value(k);
+    facts.at_bottom = rounding_along(features.moments, updated.vector(k));
+    facts.lambda_min_bound = square_error(features, facts.smallest_positive, facts.solver_rounding);
   }
   facts.at_top = largest_rounding(features.moments, Eigen::VectorXd::Ones(d));
   facts.constant_directions = constant_directions(features.moments.covariance.diagonal(), v);
@@ -157,9 +151,9 @@ MatrixEnds ends_of(const Features& features,
   MatrixEnds ends{centre, estimate.lambda_max, estimate.lambda_min, {}, {}};
   const Eigen::Index d = features.dimension();
   if (estimate.null_dimension > 0 || !std::isfinite(estimate.value)) return ends;
-  const Eigen::VectorXd z = features.vectors.transpose() * v;
-  ends.top = features.vectors * updated_vector(features.values, z, ends.lambda_max, d - 1);
-  ends.bottom = features.vectors * updated_vector(features.values, z, ends.lambda_min, 0);
+  const UpdatedSpectrum updated(features.values, features.vectors, features.root, v);
+  ends.top = updated.vector(d - 1);
+  ends.bottom = updated.vector(0);
   return ends;
 }
 
@@ -171,18 +165,22 @@ KappaEstimate scaled_estimate(const Features& features, const Eigen::VectorXd& v
   const Eigen::VectorXd scale = matrix.diagonal().unaryExpr(
       [](double entry) { return entry > 0 ? 1 / std::sqrt(entry) : 0.0; });
   const Eigen::MatrixXd scaled = scale.asDiagonal() * matrix * scale.asDiagonal();
-  const Eigen::VectorXd values = eigenvalues_of(scaled, features.options).cwiseMax(0);
+  const RowRoot& root = features.root;
+  const Eigen::VectorXd values =
+      root.known() ? root_eigen(root.factor * scale.asDiagonal(), scale.cwiseProduct(v)).values
+                   : eigenvalues_of(scaled, features.options).cwiseMax(0);
   facts.trace = scaled.trace();
   facts.frobenius_squared = scaled.squaredNorm();
   facts.fourth = fourth_moment(features, facts.trace, facts.frobenius_squared, v, scale);
   facts.lambda_max = values.tail<1>()(0);
   facts.lambda_min = values(0);
   facts.at_top = facts.at_bottom = largest_rounding(features.moments, scale);
-  facts.solver_rounding = facts.lambda_max * static_cast<double>(values.size()) * kEpsilon;
+  facts.solver_rounding = solver_rounding(facts.lambda_max, values.size(), root.known());
   facts.null_threshold = std::max(facts.solver_rounding, facts.at_top.sums);
   facts.null_dimension = (values.array() <= facts.null_threshold).count();
   if (facts.null_dimension < facts.dimension) {
     facts.smallest_positive = values(facts.null_dimension);
+    facts.lambda_min_bound = square_error(features, facts.smallest_positive, facts.solver_rounding);
   }
   facts.constant_directions = constant_directions(features.moments.covariance.diagonal(), v);
   return kappa_estimate(facts, features.tails, features.options.confidence);
@@ -192,6 +190,14 @@ RowTails tails_of(const Features& features) {
   const RowMatrixF& sample = features.moments.sample;
   const Eigen::Index rank = features.dimension() - features.null;
   if (rank == 0 || sample.rows() == 0 || features.moments.n <= rank) return {};
+  const auto directions = features.vectors.rightCols(rank);
+  if (features.root.known()) {
+    const Eigen::VectorXd inverse_root = features.values.tail(rank).cwiseSqrt().cwiseInverse();
+    const RowMatrixD whitened = features.root.sample * directions * inverse_root.asDiagonal();
+    return row_tails(whitened.cast<float>(),
+                     static_cast<double>(features.moments.n),
+                     features.options.confidence);
+  }
   // About the mean and to the top eigenvalue's scale in double; the kept rows are floats, and float
   // loses no more of them. What follows looks at lengths and fourth moments only.
   const double top = features.values(features.dimension() - 1);
@@ -200,8 +206,7 @@ RowTails tails_of(const Features& features) {
           .cast<float>();
   const Eigen::VectorXd inverse_root =
       (top * features.values.tail(rank).cwiseInverse()).cwiseSqrt();
-  const Eigen::MatrixXf whitening =
-      (features.vectors.rightCols(rank) * inverse_root.asDiagonal()).cast<float>();
+  const Eigen::MatrixXf whitening = (directions * inverse_root.asDiagonal()).cast<float>();
   const RowMatrixF whitened = centred * whitening;
   return row_tails(whitened, static_cast<double>(features.moments.n), features.options.confidence);
 }
@@ -211,7 +216,7 @@ double mean_leverage(const Features& features) {
   const Eigen::Index null = features.null;
   const Eigen::Index d = features.dimension();
   const Eigen::VectorXd z = features.vectors.transpose() * features.moments.mean;
-  if (z.head(null).norm() > static_cast<double>(d) * kEpsilon * z.norm()) return 1;
+  if (z.head(null).norm() > solver_rounding(z.norm(), d, false)) return 1;
   const double m =
       (z.tail(d - null).array().square() / features.values.tail(d - null).array()).sum();
   return m / (1 + m);
@@ -285,19 +290,21 @@ void check_question(const Moments& moments, const Eigen::VectorXd& bias, double 
 
 Conditioning conditioning_by_decomposition(const Moments& moments,
                                            const Eigen::VectorXd& bias,
-                                           const KappaOptions& options) {
+                                           const KappaOptions& options,
+                                           const RowRoot& root) {
   const Eigen::Index d = moments.mean.size();
   check_question(moments, bias, options.confidence);
   if (d == 0 || moments.n < 2 || !moments.covariance.allFinite() || !moments.mean.allFinite()) {
     return without_spectrum(moments, options.confidence);
   }
-  SymmetricEigen eigen = eigenpairs_of(moments.covariance, options);
+  SymmetricEigen eigen = root.known() ? root_eigen(root.factor, Eigen::VectorXd::Zero(d))
+                                      : eigenpairs_of(moments.covariance, options);
   require(eigen.values.size() == d && eigen.vectors.rows() == d && eigen.vectors.cols() == d,
           "the eigenpairs of the given solver are not those of {} features",
           d);
 
-  Features features{moments, options, eigen.values.cwiseMax(0), std::move(eigen.vectors)};
-  features.solver_rounding = features.values(d - 1) * static_cast<double>(d) * kEpsilon;
+  Features features{moments, options, root, eigen.values.cwiseMax(0), std::move(eigen.vectors)};
+  features.solver_rounding = solver_rounding(features.values(d - 1), d, root.known());
   set_null_space(features);
   set_share(features);
   features.tails = tails_of(features);
@@ -308,6 +315,7 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
                        features.tails);
 
   Conditioning result;
+  if (root.known()) result.route = Route::kSingularValues;
   const auto multiply = [&](const Eigen::VectorXd& x) -> Eigen::VectorXd {
     return moments.covariance.selfadjointView<Eigen::Lower>() * x;
   };

@@ -8,6 +8,28 @@
 #include "linalg/features/row_scale.h"
 
 namespace kappascope::linalg {
+namespace {
+
+RowMatrixD finite_rows(const Eigen::Ref<const RowMatrixD>& rows) {
+  RowMatrixD finite(rows.rows(), rows.cols());
+  Eigen::Index n = 0;
+  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+    if (rows.row(i).allFinite()) finite.row(n++) = rows.row(i);
+  return finite.topRows(n);
+}
+
+Conditioning from_rows(const Eigen::Ref<const RowMatrixD>& rows,
+                       const Moments& moments,
+                       const Eigen::VectorXd& bias,
+                       const KappaOptions& options) {
+  const RowRoot root = row_root(finite_rows(rows), moments.mean, options.moments.sample_rows);
+  auto result = conditioning_by_decomposition(moments, bias, options, root);
+  result.rows = moments.n;
+  result.nonfinite_rows = moments.nonfinite_rows;
+  return result;
+}
+
+}  // namespace
 
 Conditioning kappa(Moments moments, const Eigen::VectorXd& bias, const KappaOptions& options) {
   const Eigen::Index width = options.factorise_from < 0 ? kFactoriseFrom : options.factorise_from;
@@ -41,12 +63,12 @@ Conditioning kappa(const Eigen::Ref<const RowMatrixD>& rows,
   MomentOptions scaled = options.moments;
   scaled.precision.least *= scale;
   MomentAccumulator moments(rows.cols(), scaled);
-  if (scale == 1) {
-    moments.update(rows, {}, group);
-  } else {
-    moments.update(RowMatrixD(rows * scale), {}, group);
-  }
-  return unscale(kappa(moments, bias * scale, options), scale);
+  const auto ask = [&](const Eigen::Ref<const RowMatrixD>& of) {
+    moments.update(of, {}, group);
+    return options.from_rows ? from_rows(of, moments.result(), bias * scale, options)
+                             : kappa(moments, bias * scale, options);
+  };
+  return unscale(scale == 1 ? ask(rows) : ask(RowMatrixD(rows * scale)), scale);
 }
 
 }  // namespace kappascope::linalg

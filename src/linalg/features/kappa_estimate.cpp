@@ -95,7 +95,15 @@ const char* to_string(Resolution resolution) {
 }
 
 const char* to_string(Route route) {
-  return route == Route::kDecomposition ? "decomposition" : "factorisation";
+  switch (route) {
+    case Route::kDecomposition:
+      return "decomposition";
+    case Route::kFactorisation:
+      return "factorisation";
+    case Route::kSingularValues:
+      return "singular values";
+  }
+  return "?";
 }
 
 Resolution resolution_of(double factor) {

@@ -11,7 +11,7 @@
 namespace kappascope::linalg {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kNodes = 60;          // of the population's spectrum
 constexpr double kGap = 2;          // bounds that are farther apart say nothing
 constexpr double kNear = 0.05;      // a gap that is no error beside that of the rows
@@ -93,7 +93,7 @@ Population::Population(const std::vector<TriedPart>& parts, Side side, const Pop
   least_largest_ = std::exp(std::min(log_trained, log_held));
   largest_ = std::sqrt(most_largest_ * least_largest_);
   const auto kappas = mapped(curves.kappas), weights = mapped(curves.weights);
-  floor_ = std::min(kappas.size() > 0 ? kappas.minCoeff() : kInf, largest_ / 3);
+  floor_ = std::min(kappas.size() > 0 ? kappas.minCoeff() : kInfinite, largest_ / 3);
 
   nodes_.resize(kNodes + 1);
   nodes_(0) = 0;
@@ -167,7 +167,7 @@ LogSteps Population::log_steps(int along, double unresolved, double largest) con
     if (remains(low) <= shares[i]) {
       result(i) = 0;
     } else if (remains(high) > shares[i]) {
-      result(i) = kInf;
+      result(i) = kInfinite;
     } else {
       while (high - low > 1e-6) {
         const double middle = (low + high) / 2;

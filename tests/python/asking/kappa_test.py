@@ -56,6 +56,20 @@ class Values(unittest.TestCase):
         self.assertEqual((found.rows, found.nonfinite_rows, found.features), (400, 0, 6))
         self.assertEqual((found.route, found.sigma.n_effective), ("decomposition", 400))
 
+    def test_rows_hold_what_their_covariance_loses(self) -> None:
+        # Four columns and their sum, which differs from it by one part in 10⁸: κ(Σ) above 10¹⁵.
+        X = features(400, 5)
+        X[:, 4] = X[:, :4].sum(1) + 1e-8 * X[:, 4]
+        centred = X - X.mean(0)
+        singular = np.linalg.svd(centred.numpy(), compute_uv=False)
+        exact = float((singular[0] / singular[-1]) ** 2)
+        by_rows = kappascope.kappa(X, method="qr")
+        self.assertEqual((by_rows.sigma.status, by_rows.route), ("resolved", "singular values"))
+        self.assertAlmostEqual(by_rows.sigma.value / exact, 1, places=5)
+        self.assertEqual(kappascope.kappa(X).sigma.status, "degenerate")
+        with self.assertRaisesRegex(ValueError, 'method must be "gram" or "qr", got \'svd\''):
+            kappascope.kappa(X, method="svd")  # type: ignore[arg-type]
+
     def test_minus_the_mean_is_sigma_and_no_bias_is_the_second_moment(self) -> None:
         X = features(300, 5)
         centred = kappascope.kappa(X, -X.mean(0))

@@ -60,8 +60,8 @@ struct KappaEstimate {
   /// features are left out. Equal to value where there is no null space.
   double on_range = 0;
   double lambda_max = 0, lambda_min = 0;
-  /// Residuals of the two by the wide route, beside rounding; part of the interval. 0 where they
-  /// come from a decomposition.
+  /// Residuals of the two by the wide route, or the error of a singular value, beside rounding at
+  /// zero; part of the interval. 0 where they come from a decomposition.
   double lambda_max_bound = 0, lambda_min_bound = 0;
   double n_effective = 0;
   /// Eigenvalues at or below null_threshold; with fewer rows than features the wide route gives the
@@ -93,8 +93,9 @@ struct SpectralEstimate {
 
 /// How the ends of the spectra were had.
 enum class Route {
-  kDecomposition,  ///< one eigendecomposition, rank-one updates by the secular equation
-  kFactorisation,  ///< one Cholesky factor, Lanczos: wide layers
+  kDecomposition,   ///< one eigendecomposition, rank-one updates by the secular equation
+  kFactorisation,   ///< one Cholesky factor, Lanczos: wide layers
+  kSingularValues,  ///< of the rows, by QR: KappaOptions::from_rows
 };
 const char* to_string(Route route);
 
@@ -161,6 +162,10 @@ struct KappaOptions {
   /// Width from which on Σ is factorised, not decomposed; negative: from 1,024 on, where that is
   /// faster.
   Eigen::Index factorise_from = -1;
+  /// For the overload that takes rows: singular values of the rows, by QR, instead of eigenvalues
+  /// of their covariance. A covariance in double holds no κ above about 10¹⁵; the rows hold one of
+  /// up to 10³⁰. Takes about 2 n d² + 25 d³ operations and a copy of the rows.
+  bool from_rows = false;
   DenseSolvers solvers = {};
 };
 
