@@ -25,16 +25,16 @@ SLOWER = 4
 # Every figure that is not folded away.
 SHOWN = (
     "[...document.querySelectorAll('#run .plot')].filter((one) => !one.closest('details:not([open])'))"
-    ".every((one) => one.querySelector('.main-svg'))"
+    ".every((one) => one.querySelector('svg.drawing'))"
 )
 TRIES = 5
 DRAWN = """
 new Promise((done) => {
   const plot = document.getElementById("plot-overview");
-  const last = () => Math.max(...plot.data.filter((one) => one.mode && one.meta === 0).map((one) => one.x[one.x.length - 1]));
+  const last = () => Math.max(...plot.figure.series.filter((one) => one.arm === 0).map((one) => one.x[one.x.length - 1]));
   const look = () => (last() >= STEP ? done(Date.now()) : undefined);
-  plot.on("plotly_afterplot", look);
-  look();
+  new MutationObserver(look).observe(plot, { childList: true });
+  setTimeout(look, 50);
 })
 """
 
@@ -77,7 +77,7 @@ def measure_report(program, run, folder, browser):
         longest.append(max([0, *tab.value("tasks")]) / 1000)
         tab.close()
     line(statistics.median(ready), 1.2, "s", f"until the first screen is drawn and answers ({SLOWER} times slower)")
-    line(statistics.median(longest), 1, "s", "longest pause after that, in which plotly starts (as slow)")
+    line(statistics.median(longest), 1, "s", "longest pause after that, in which the other figures are drawn (as slow)")
 
 
 def measure_watch(program, writer, run, rows, browser, shots):

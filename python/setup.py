@@ -10,7 +10,6 @@ KAPPASCOPE_TORCH_DIR names the folder of another torch. With KAPPASCOPE_WITH_TRA
 `torchrun -m kappascope.train` is built too; KAPPASCOPE_TRAINER names one that is.
 """
 
-import importlib.util
 import os
 import re
 import shutil
@@ -119,12 +118,7 @@ def built_program() -> Path:
 
 def build(targets: list[str]) -> None:
     torch = torch_folder()
-    plotly = importlib.util.find_spec("plotly")
-    if plotly is None or plotly.origin is None:
-        raise SystemExit("reports embed the script of the package plotly: install it first")
-    script = Path(plotly.origin).parent / "package_data" / "plotly.min.js"
     options = [
-        f"-DKAPPASCOPE_PLOTLY_JS={script}",
         "-DCMAKE_BUILD_TYPE=Release",
         "-DKAPPASCOPE_PYTHON_ONLY=ON",
         "-DKAPPASCOPE_UNITY=ON",

@@ -88,7 +88,7 @@ struct Panel {
   double height = 1;  ///< relative to the other rows
 };
 
-/// What the page (plotly) and the files (gnuplot) both draw.
+/// What the page (SVG) and the files (gnuplot) both draw.
 struct Figure {
   std::string id{};  ///< file name and anchor: [a-z0-9_]+
   std::string title{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the figures from the JSON in #data as they come into view; before plotly is there, the first screen has a sketch.
-// Nothing is fetched; what a served page is sent, live.js puts into the model. The page writes what a test wants to know
-// into <html data-...>: figures drawn, errors, resources requested.
+// Draws the figures from the JSON in #data as they come into view, that of the first screen at once. Nothing is fetched;
+// what a served page is sent, live.js puts into the model. The page writes what a test wants to know into <html data-...>:
+// figures drawn, errors, resources requested.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -15,64 +15,28 @@
   let layers = layersOf();
   const view = { hidden: new Set(), layers: new Set(model.picked.length ? model.picked : layers), zoom: new Map(), lead: leadOf(), isPrinted: false,
     isCompact: (figure) => plotOf(figure).matches(".highlight + .figure .plot") };
-  const { tracesOf, layoutOf, panelsOf, sample, csv, colour, shape, style, transparent } = kappascopeFigures(model, view);
-  // Going back from a zoom is ours: plotly would go back to the axes of its first drawing.
-  const config = { responsive: true, displayModeBar: false, doubleClick: false };
+  const figures = kappascopeFigures(model, view), { layoutOf, panelsOf, sample, csv, colour, shape, style, transparent } = figures;
+  const plots = kappascopePlots(model, view, figures, { zoomed, picked: pickRow });
   const plotOf = (figure) => document.getElementById("plot-" + figure.id);
   // `stale` ones are drawn, but not with the points of now; `near` ones are in sight or almost.
   const drawn = new Set(), stale = new Set(), near = new Set();
 
-  // Plotly is in the page as base64 of what gzip made of it, which is less than half as long.
-  let plotly = "", unpacking;
-  const unpack = () => (unpacking ??= (async () => {
-    const packed = atob(document.getElementById("plotly").textContent), bytes = new Uint8Array(packed.length);
-    for (let i = 0; i < packed.length; ++i) bytes[i] = packed.charCodeAt(i);
-    plotly = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-  })());
-
-  // Of its 49 kinds of traces, bars and heat maps are used here beside lines; to start with all of them takes three times
-  // as long.
-  const isReady = () => typeof Plotly !== "undefined";
-  function startPlotly() {
-    if (isReady() || !plotly) return;
-    const script = document.createElement("script");
-    script.textContent = plotly
-      .replace(/\.register\(\[(\w+\(\)),\w+\(\),(\w+\(\)),[\w$(),]+\]\)/, ".register([$1,$2])");
-    document.head.append(script);
-    for (const figure of model.figures) if (waiting(figure) && (figure === view.lead || near.has(figure))) draw(figure);
-  }
-
-  function sketchLead() {
-    if (!view.lead || isReady()) return;
-    kappascopeSketch(plotOf(view.lead), tracesOf(view.lead), layoutOf(view.lead));
-    drawKey(view.lead);
-  }
-
   function draw(figure) {
-    const div = plotOf(figure);
-    if (!drawn.has(figure)) div.querySelector(".sketch")?.remove();
-    const first = !drawn.has(figure);
+    plots.draw(plotOf(figure), figure);
     drawn.add(figure);
     stale.delete(figure);
-    Plotly.react(div, tracesOf(figure), layoutOf(figure), config);
     drawKey(figure);
-    if (!first) return;
-    div.on("plotly_relayout", (change) => keepZoom(figure, change));
-    div.on("plotly_doubleclick", () => { view.zoom.delete(figure.id); draw(figure); });
-    if (figure.series.some((series) => series.until)) div.on("plotly_click", pickRow);
     report();
   }
 
-  // What is drawn again later, with more points or other colours, shows the same part.
-  function keepZoom(figure, change) {
-    const axes = plotOf(figure)._fullLayout, shown = panelsOf(figure);
+  // What is drawn again later, with more points or other colours, shows the same part; without ranges, all of it.
+  function zoomed(figure, x, y) {
     const zoom = view.zoom.get(figure.id) || { y: new Map() };
-    for (const name of new Set(Object.keys(change).flatMap((key) => (key.match(/^([xy]axis\d*)\.range/) || []).slice(1)))) {
-      const range = [...axes[name].range];
-      if (name[0] === "x") zoom.x = range;
-      else zoom.y.set(shown[Number(name.slice(5) || 1) - 1], { range, log: axes[name].type === "log" });
-      view.zoom.set(figure.id, zoom);
-    }
+    if (x) zoom.x = x;
+    if (y) zoom.y.set(y.p, y);
+    if (x || y) view.zoom.set(figure.id, zoom);
+    else view.zoom.delete(figure.id);
+    draw(figure);
   }
 
   // What is out of sight keeps its place and is drawn when it comes near, or when there is time.
@@ -83,31 +47,35 @@
       const figure = model.figures.find((one) => plotOf(one) === entry.target);
       if (!figure) continue;
       if (entry.isIntersecting) near.add(figure); else near.delete(figure);
-      if (entry.isIntersecting && isReady() && waiting(figure)) draw(figure);
+      if (entry.isIntersecting && waiting(figure)) draw(figure);
     }
   }, { rootMargin: "400px" });
 
   function watch(figure) {
-    plotOf(figure).style.minHeight = layoutOf(figure).height + "px";
+    plotOf(figure).style.minHeight = layoutOf(figure, plotOf(figure).clientWidth || 900).height + "px";
     observer.observe(plotOf(figure));
   }
 
   function drawWhenIdle() {
-    const next = isReady() && model.figures.find((figure) => !drawn.has(figure) && waiting(figure));
+    const next = model.figures.find(waiting);
     if (!next) return;
     draw(next);
     setTimeout(drawWhenIdle, 30);
   }
 
   function redraw() {
-    for (const figure of drawn) draw(figure);
-    sketchLead();
+    refresh(() => true);
     drawArms();
   }
 
+  // Draws those again that `changed` is true of: what is in sight now, the others when there is time.
+  function refresh(changed) {
+    for (const figure of drawn) if (changed(figure)) stale.add(figure);
+    for (const figure of model.figures) if (waiting(figure) && (figure === view.lead || near.has(figure) || view.isPrinted)) draw(figure);
+    setTimeout(drawWhenIdle, 30);
+  }
+
   function drawAll() {
-    startPlotly();
-    if (!isReady()) return;
     for (const figure of model.figures) if (waiting(figure)) draw(figure);
   }
 
@@ -165,12 +133,8 @@
 
   function toggleArm(arm) {
     if (!view.hidden.delete(arm)) view.hidden.add(arm);
-    for (const figure of drawn) {
-      const div = plotOf(figure);
-      const mine = div.data.flatMap((trace, i) => (trace.meta === arm ? [i] : []));
-      if (mine.length) Plotly.restyle(div, { visible: !view.hidden.has(arm) }, mine);
-    }
-    sketchLead();
+    for (const mine of document.querySelectorAll('.drawing g[data-arm="' + arm + '"]'))
+      mine.setAttribute("display", view.hidden.has(arm) ? "none" : "inline");
     drawArms();
   }
 
@@ -189,14 +153,12 @@
 
   function pickLayer(layer) {
     if (!view.layers.delete(layer)) view.layers.add(layer);
-    for (const figure of drawn) if (figure.panels.some((panel) => panel.layer)) draw(figure);
-    sketchLead();
+    refresh((figure) => figure.panels.some((panel) => panel.layer));
     listLayers();
   }
 
-  function pickRow(event) {
-    const figure = model.figures.find((one) => one.series.some((series) => series.until));
-    const tick = figure.panels[0].y.ticks.find((one) => one[0] === Math.round(event.points[0].y));
+  function pickRow(figure, series) {
+    const tick = figure.panels[series.panel].y.ticks.find((one) => one[0] === series.y[0]);
     if (tick) pickLayer(tick[1]);
   }
 
@@ -224,7 +186,7 @@
     const unfolded = unfold(target);
     if (!changed && !unfolded) return;
     if (target) target.scrollIntoView();
-    if (isReady()) setTimeout(drawWhenIdle, 30);
+    setTimeout(drawWhenIdle, 30);
   }
 
   // The model has changed: `changed` figures have other points, `added` ones are new on the page. One is
@@ -245,11 +207,10 @@
     for (const figure of added) watch(figure);
     for (const figure of changed) if (drawn.has(figure)) stale.add(figure);
     for (const figure of drawn) if (!model.figures.includes(figure)) drawn.delete(figure);
-    sketchLead();
     catchUp();
   }
   function catchUp() {
-    const next = isReady() && !resting && !held && model.figures.find((figure) => near.has(figure) && waiting(figure));
+    const next = !resting && !held && model.figures.find((figure) => near.has(figure) && waiting(figure));
     if (!next) return;
     resting = true;
     requestAnimationFrame(() => {
@@ -266,7 +227,7 @@
   let chosen = forced;
   const current = () => chosen || (system.matches ? "dark" : "light");
   const report = () => {
-    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg.main-svg")).length);
+    root.dataset.figures = String(model.figures.filter((figure) => plotOf(figure).querySelector("svg.drawing")).length);
     root.dataset.problems = problems.join("; ");
     root.dataset.requests = String(performance.getEntriesByType("resource").length);
   };
@@ -278,13 +239,13 @@
   for (const figure of model.figures) watch(figure);
   addEventListener("load", () => {
     report();
-    setTimeout(async () => {  // what stands there is shown before
-      await unpack().catch((error) => {
-        for (const plot of document.querySelectorAll(".plot:empty")) plot.textContent = "This browser cannot draw figures: " + error.message;
-      });
-      startPlotly();
-      setTimeout(drawWhenIdle, 200);
-    }, 100);
+    setTimeout(drawWhenIdle, 200);  // what stands there is shown before
+  });
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === width || view.isPrinted) return;
+    width = innerWidth;
+    requestAnimationFrame(redraw);
   });
   addEventListener("hashchange", showPage);
   // The contents list the parts of a topic while it is open.
@@ -322,6 +283,6 @@
     if (link) unfold(document.getElementById(link.hash.slice(1)));
   });
 
-  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, unpack, update };
+  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, update };
   report();
 })();

@@ -12,7 +12,6 @@ import tarfile
 import tempfile
 import unittest
 import zipfile
-from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
@@ -170,8 +169,6 @@ class Package(unittest.TestCase):
             # CMake names each source that is missing.
             options = [
                 f"-DKAPPASCOPE_TORCH_DIR={Path(torch.__file__).parent}",
-                f"-DKAPPASCOPE_PLOTLY_JS={ROOT / 'LICENSE'}",
-                f"-DKAPPASCOPE_PLOTLY_SHA256={sha256((ROOT / 'LICENSE').read_bytes()).hexdigest()}",
                 "-DKAPPASCOPE_PYTHON_ONLY=ON",
                 "-DKAPPASCOPE_PYTHON_TRAINER=ON",
             ]

@@ -38,7 +38,7 @@ TEST_CASE("the page draws every figure, asks for nothing and does not complain",
   CHECK(seen.dom.find("data-requests=\"0\"") != std::string::npos);
   CHECK(seen.dom.find("data-theme=\"dark\"") != std::string::npos);
   CHECK(seen.messages.find("CONSOLE") == std::string::npos);
-  for (const char* expected : {"post-gating bias", "κ(Σ+(μ+b)(μ+b)ᵀ)", "data-unformatted"}) {
+  for (const char* expected : {"post-gating bias", "κ(Σ+(μ+b)(μ+b)ᵀ)", "class=\"drawing\""}) {
     INFO(expected);
     CHECK(seen.dom.find(expected) != std::string::npos);
   }
@@ -80,8 +80,8 @@ TEST_CASE("a click on an arm hides it in every figure, and a second one brings i
   const TemporaryFolder folder;
   const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
     kappascope.drawAll();
-    const shown = () => [0, 1].map((arm) => [...document.querySelectorAll(".plot")]
-      .flatMap((plot) => plot.data ?? []).filter((trace) => trace.meta === arm && trace.visible !== false).length);
+    const shown = () => [0, 1].map((arm) => [...document.querySelectorAll('.drawing g[data-arm="' + arm + '"]')]
+      .filter((one) => getComputedStyle(one).display !== "none").length);
     const before = shown();
     document.querySelector('#arms button[data-arm="1"]').click();
     const during = shown();
@@ -93,28 +93,52 @@ TEST_CASE("a click on an arm hides it in every figure, and a second one brings i
   CHECK(seen.dom.find("data-click=\"true,0,false,true\"") != std::string::npos);
 }
 
-TEST_CASE("the first screen shows a sketch of its figure until plotly has started", "[browser]") {
+TEST_CASE("the first screen's figure is drawn before the page has loaded", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;
   const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
     const plot = document.getElementById("plot-overview");
-    const lines = () => plot.querySelectorAll(".sketch .area path").length;
-    const arm = () => document.querySelector('#arms button[data-arm="1"]').click();
-    const before = [typeof Plotly, lines()];
-    arm();
-    before.push(lines());
-    arm();
-    before.push(lines());
-    kappascope.drawAll();
-    const kinds = Object.keys(Plotly.PlotSchema.get().traces).sort().join("+");
-    document.body.dataset.sketch = [...before, plot.querySelectorAll(".sketch").length,
-      plot.querySelectorAll("svg.main-svg").length > 0, kinds].join();
+    const count = (what) => [...plot.querySelectorAll("g[data-series] " + what)]
+      .filter((one) => getComputedStyle(one.closest("g")).display !== "none").length;
+    const seen = [document.readyState];
+    const look = () => seen.push(count("path.line"), count("path.band"));
+    look();
+    document.querySelector('#arms button[data-arm="1"]').click();
+    look();
+    document.body.dataset.first = seen.join();
   )js");
   // An arm has the losses of training and test, a kappa and a share of the limit with their bands,
-  // and a rate; the second its loss over the first's too. Of plotly's traces those that the figures
-  // use are registered, which is how it starts in a third of the time.
-  CHECK(seen.dom.find("data-sketch=\"undefined,15,7,15,0,true,bar+heatmap+scatter\"") !=
-        std::string::npos);
+  // and a rate; the second its loss over the first's too.
+  CHECK(seen.dom.find("data-first=\"loading,11,4,5,2\"") != std::string::npos);
+}
+
+TEST_CASE("the pointer is answered with the nearest number, and a drag zooms", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const Visit seen = visit(folder, html_report(sample_pair(folder)), R"js(
+    const plot = document.getElementById("plot-overview"), tip = () => plot.querySelector(".tip");
+    const frame = () => plot.layout.frames[0];
+    plot.setPointerCapture = plot.releasePointerCapture = () => {};  // no pointer is really down
+    const send = (kind, x, y) => {
+      const box = plot.querySelector("svg.drawing").getBoundingClientRect();
+      plot.querySelector('.area[data-frame="0"]').dispatchEvent(new PointerEvent(kind,
+        { bubbles: true, clientX: box.left + x, clientY: box.top + y, button: 0, pointerId: 1, pointerType: "mouse" }));
+    };
+    const series = plot.figure.series.find((one) => one.panel === frame().p && !one.faint);
+    const i = series.x.length - 1, x = frame().x.place(series.x[i]), y = frame().y.place(series.y[i]);
+    send("pointermove", x, y);
+    const words = tip().textContent, cursor = plot.querySelector(".cursor").getAttribute("d").split("M").length - 1;
+    const all = frame().x.range.slice(), middle = (frame().y.from + frame().y.to) / 2;
+    const drag = (from, to) => { send("pointerdown", from, middle); send("pointermove", to, middle); send("pointerup", to, middle); };
+    drag(frame().x.from + 100, frame().x.from + 300);
+    const zoom = frame().x.range.slice();
+    plot.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+    document.body.dataset.pointer = [!words.includes("not available") && words.includes("step " + series.x[i]),
+      words.includes(kappascope.model.arms[series.arm]), cursor === plot.layout.frames.length,
+      zoom[0] > all[0] && zoom[1] < all[1] && zoom[0] < zoom[1], String(frame().x.range) === String(all)].join();
+  )js");
+  CHECK(seen.dom.find("data-pointer=\"true,true,true,true,true\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
 
 TEST_CASE("the answers are copied as Markdown in which a name is text", "[browser]") {
@@ -159,14 +183,15 @@ TEST_CASE("of many layers three are drawn, and a click shows another", "[browser
   const Visit seen = visit(folder, html_report({run}), R"js(
     unfoldAll();
     kappascope.drawAll();
-    const count = () => document.getElementById("plot-kappa_layers").data.length / 2;
-    const before = count();
+    const count = (what) => document.querySelectorAll("#plot-kappa_layers " + what).length;
+    const before = [count("path.line"), count("path.band")];
     document.querySelector("#layer-list input:not(:checked)").click();
-    const map = document.getElementById("plot-kappa_map").data;
-    document.body.dataset.layers = [before, count(), map.length, map[0].type, map[0].z.length].join();
+    kappascope.drawAll();
+    const rows = [...document.querySelectorAll("#plot-kappa_map g[data-series]")];
+    document.body.dataset.layers = [...before, count("path.line"), rows.length, rows.every((row) => row.querySelector("path"))].join();
   )js");
-  // Two traces a layer: its line and its band. The map is one image of 36 rows.
-  CHECK(seen.dom.find("data-layers=\"3,4,1,heatmap,36\"") != std::string::npos);
+  // A line and a band a layer; the map has a row a layer.
+  CHECK(seen.dom.find("data-layers=\"3,3,4,36,true\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
 
@@ -270,7 +295,7 @@ TEST_CASE("hostile names run nothing in the browser", "[browser]") {
   const Visit seen = visit(folder, html_report({run}), R"js(
     unfoldAll();
     kappascope.drawAll();
-    const titles = [...document.querySelectorAll(".plot .annotation-text, .plot .annotation")];
+    const titles = [...document.querySelectorAll(".drawing .title")];
     document.body.dataset.name = String(titles.some((title) => title.textContent.includes("<b>&amp;%{x}")));
     document.body.dataset.arm = String(document.querySelector("#arms button").textContent.includes("<img src=x"));
   )js");

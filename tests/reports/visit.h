@@ -38,8 +38,8 @@ inline Visit visit(const TemporaryFolder& folder,
   page.insert(at,
               "<script>const unfoldAll = () => { for (const one of "
               "document.querySelectorAll('details.about')) one.open = true; };"
-              "kappascope.unpack().then(() => {" +
-                  script + "\n});</script>");
+              "{" +
+                  script + "\n}</script>");
   std::ofstream(folder / "page.html", std::ios::binary) << page;
   const std::string command =
       "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "

@@ -93,25 +93,25 @@ class Watched(unittest.TestCase):
         training = self.start([*TRAIN, "--out", "runs/a"])
         page.wait(self.points() + " > 200")
         page.wait(self.points(figure="hessian_eigenvalues", quantity="λ1") + " > 1")
-        page.wait("document.querySelector('#plot-overview .scatterlayer path') !== null")
+        page.wait("document.querySelector('#plot-overview path.line') !== null")
         self.assertRegex(page.value("document.getElementById('live').innerText"), r"running, step .*ago")
 
         # What the reader chose stays while rows arrive.
         box = page.value(
-            "(() => { const r = document.querySelector('#plot-overview .nsewdrag').getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()"
+            "(() => { const r = document.querySelector('#plot-overview .area').getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()"
         )
         left, top, width, height = box
         page.mouse("mouseMoved", left + 0.2 * width, top + 0.4 * height)
         page.mouse("mousePressed", left + 0.2 * width, top + 0.4 * height)
         page.mouse("mouseMoved", left + 0.5 * width, top + 0.4 * height)
         page.mouse("mouseReleased", left + 0.5 * width, top + 0.4 * height)
-        axis = "document.getElementById('plot-overview').layout.xaxis.range"
+        axis = "document.getElementById('plot-overview').layout.frames[0].x.range"
         zoomed = page.wait(f"{axis}[0] > 10 && {axis}")
         page.value("document.querySelector('#findings details').open = true")
         page.value("document.getElementById('theme').click()")
         layer = page.value("document.querySelector('#layer-list input').parentElement.textContent")
         page.value("document.querySelector('#layer-list input').click()")
-        drawn = "document.getElementById('plot-overview').data[0].x.length"
+        drawn = "document.querySelector('#plot-overview path.line').getAttribute('d').split('L').length"
         before = page.value(drawn)
         page.wait(f"{drawn} > {before} + 100")
         self.assertEqual(page.value(axis), zoomed)
