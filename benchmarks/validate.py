@@ -6,14 +6,18 @@
 The exit status is 1 where a row does not hold.
 """
 
+import copy
 import sys
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
+import imate
 import kappascope
 import numpy as np
 import primme
 import torch
+from gns_pytorch import compute_gns
 from nngeometry.layercollection import LayerCollection
 from nngeometry.metrics import FIM
 from nngeometry.object import PMatDense
@@ -21,7 +25,9 @@ from sklearn import datasets
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from statsmodels.api import OLS
 from statsmodels.datasets import longley
+from torch import nn
 from torch.nn import functional as F
 
 SETS = ("iris", "wine", "diabetes", "breast_cancer")
@@ -73,17 +79,28 @@ def collinear():
     return row("κ(Σ+μμᵀ) of Longley's regressors", "the square of NumPy's cond of the design", relative(found, np.linalg.cond(x) ** 2), 1e-4)
 
 
-def too_collinear():
+def longley_with_intercept():
     x = longley.load().exog.to_numpy(float)
-    x = np.column_stack([np.ones(len(x)), x])
-    found = kappascope.kappa(torch.from_numpy(x)).second_moment
+    return np.column_stack([np.ones(len(x)), x])
+
+
+def too_collinear():
+    found = kappascope.kappa(torch.from_numpy(longley_with_intercept())).second_moment
     return row(
-        "the same with an intercept: its square, 2.4e19, is beyond double precision",
+        "the same with an intercept: its square, 2.4e19, is beyond a covariance in double",
         "statsmodels' 4859257015, squared",
         f"{found.status}: {found.reason.partition(';')[0]}" if found.reason else found.status,
         "not resolved",
         found.status != "resolved",
     )
+
+
+def collinear_by_qr():
+    """4859257015.45 times the rounding of a double is 1e-6, and twice that for the square."""
+    x = longley_with_intercept()
+    found = kappascope.kappa(torch.from_numpy(x), method="qr").second_moment
+    exact = OLS(longley.load().endog.to_numpy(float), x).fit().condition_number
+    return row("the same from the rows, `method=\"qr\"`", f"statsmodels' condition number {exact:.12g}, squared", relative(found.value, exact**2), 1e-5)
 
 
 def closed_form_of_logistic_regression():
@@ -129,21 +146,86 @@ def eigenpairs_of_primme():
     return row("five eigenvalues of a network's Hessian", "PRIMME on the same products", relative(found.eigenvalues, exact), 1e-8)
 
 
-def trace_and_density():
-    model, x, y = network()
+def hessian_row_by_row(model, loss):
     parameters = list(model.parameters())
+    gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters, create_graph=True)])
+    rows = [torch.cat([g.flatten() for g in torch.autograd.grad(entry, parameters, retain_graph=True)]) for entry in gradient]
+    return torch.stack(rows)
 
-    def loss():
-        return F.cross_entropy(model(x), y)
 
-    columns = []
-    gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss(), parameters, create_graph=True)])
-    for entry in gradient:
-        columns.append(torch.cat([g.flatten() for g in torch.autograd.grad(entry, parameters, retain_graph=True)]))
-    exact = float(torch.stack(columns).trace())
-    found = kappascope.trace(loss, model)
+def trace():
+    model, x, y = network()
+    exact = float(hessian_row_by_row(model, F.cross_entropy(model(x), y)).trace())
+    found = kappascope.trace(lambda: F.cross_entropy(model(x), y), model)
     inside = found.lower <= exact <= found.upper
     return row("trace of the same, 95 % interval", "sum of the diagonal, by PyTorch row by row", f"{exact:.5g} in [{found.lower:.5g}, {found.upper:.5g}]", "inside", inside)
+
+
+def square_of_imate():
+    """Both by stochastic Lanczos quadrature: theirs of the dense matrix, ours of products with it."""
+    model, x, y = network()
+    dense = hessian_row_by_row(model, F.cross_entropy(model(x), y)).numpy()
+    settings = {"method": "slq", "error_rtol": 1e-3, "max_num_samples": 4000, "seed": 1}
+    theirs = imate.trace((dense + dense.T) / 2, p=2, **settings)
+    starts = [kappascope.density(lambda: F.cross_entropy(model(x), y), model, starts=8, seed=seed) for seed in range(16)]
+    squares = [len(dense) * float((one.weights * one.nodes**2).sum()) for one in starts]
+    error = np.std(squares, ddof=1) / np.sqrt(len(squares))
+    distance = abs(np.mean(squares) - theirs) / error
+    return row("trace of its square, from the nodes of 16 densities", f"imate's stochastic Lanczos quadrature, {theirs:.5g}", f"{distance:.2g} standard errors", "at most 3", distance <= 3)
+
+
+class OneLayer(nn.Module):
+    """A gated layer of which only the down-projection is trained, so that its gradient is the model's."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate_proj, self.up_proj = (nn.Linear(8, 24, bias=False).requires_grad_(False) for _ in range(2))
+        self.down_proj = nn.Linear(24, 5, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+def noise_scale_of_gns():
+    torch.manual_seed(3)
+    model, x, y = OneLayer(), torch.randn(64, 8) + 1, torch.randint(0, 5, (64,)).clamp(max=1)
+    other = copy.deepcopy(model)
+    losses = F.cross_entropy(other(x), y, reduction="none")
+    other.gate_proj = other.up_proj = None
+    theirs = compute_gns(losses, other, param_percentage=1.0, batch_percentage=1.0)
+    with tempfile.TemporaryDirectory() as folder:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with kappascope.attach(model, optimizer, f"{folder}/run", every=1, window=1, budget=0):
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        ours = kappascope.read(f"{folder}/run").series("gradvar/critical_batch")[0].value[0]
+    return row("critical batch of a down-projection", "gns-pytorch's noise scale of the same 64 rows", relative(ours, theirs), 1e-4)
+
+
+def edge_of_stability():
+    """Cohen et al. 2021: T_5 at 20 points by a tanh network, gradient descent at 0.3; numbers as their gd.py prints them
+    (`gd.py chebyshev-5-20 regression mse 0.3 14001 --neigs 3 --eig_freq 7000`, seed 0), beside 2 / rate = 6.667."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 100), nn.Tanh(), nn.Linear(100, 1, bias=False))
+    nn.init.xavier_normal_(model[0].weight, gain=1.9)
+    nn.init.zeros_(model[0].bias)
+    nn.init.xavier_normal_(model[2].weight)
+    x = torch.linspace(-1, 1, 20)
+    y = torch.from_numpy(np.polynomial.chebyshev.chebval(x.numpy(), [0, 0, 0, 0, 0, 1])).float()
+
+    def loss():
+        return 0.5 * (model(x[:, None])[:, 0] - y).square().sum() / 20
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.3)
+    for _ in range(14_000):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+    found = kappascope.spectrum(loss, model, top=3, tol=1e-5)
+    theirs = [6.8679, 6.5413, 1.3981]
+    shown = ", ".join(f"{value:.4f}" for value in found.eigenvalues.tolist())
+    difference = relative(found.eigenvalues, theirs)
+    return row(f"sharpness at the edge of stability: {shown}", "locuslab/edge-of-stability's gd.py: 6.8679, 6.5413, 1.3981", difference, 1e-4)
 
 
 def fisher_of_nngeometry():
@@ -162,8 +244,8 @@ def fisher_of_nngeometry():
 
 
 CHECKS = (
-    covariances, shrinkage, collinear, too_collinear, closed_form_of_logistic_regression, closed_form_of_softmax_regression,
-    eigenpairs_of_primme, trace_and_density, fisher_of_nngeometry,
+    covariances, shrinkage, collinear, too_collinear, collinear_by_qr, closed_form_of_logistic_regression, closed_form_of_softmax_regression,
+    eigenpairs_of_primme, trace, square_of_imate, fisher_of_nngeometry, noise_scale_of_gns, edge_of_stability,
 )
 
 
@@ -176,7 +258,7 @@ def main() -> int:
         held = held and holds
         print(line, flush=True)
         lines.append(line)
-    packages = ("scikit-learn", "statsmodels", "primme", "nngeometry", "torch")
+    packages = ("scikit-learn", "statsmodels", "primme", "nngeometry", "imate", "gns-pytorch", "torch")
     versions = [f"{name} {metadata.version(name)}" for name in packages]
     lines += ["", f"{', '.join(versions)}, kappascope {kappascope.__version__}; printed by `./quickstart validate`."]
     Path(sys.argv[1]).write_text("\n".join(lines) + "\n")
