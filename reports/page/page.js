@@ -26,6 +26,8 @@
     drawn.add(figure);
     stale.delete(figure);
     drawKey(figure);
+    const link = document.querySelector("#" + CSS.escape(figure.id) + " .permalink");
+    if (link) link.href = addressOf(figure);
     report();
   }
 
@@ -37,6 +39,25 @@
     if (x || y) view.zoom.set(figure.id, zoom);
     else view.zoom.delete(figure.id);
     draw(figure);
+  }
+
+  // A figure's address says what of it is seen: #ID;steps=FROM-TO;layers=A,B.
+  const standard = new Set(view.layers);
+  function addressOf(figure) {
+    const zoom = view.zoom.get(figure.id), own = figure.panels.some((panel) => panel.layer);
+    const same = view.layers.size === standard.size && [...view.layers].every((layer) => standard.has(layer));
+    return "#" + figure.id + (zoom && zoom.x ? ";steps=" + zoom.x.map((v) => Number(v.toPrecision(6))).join("~") : "") +
+      (own && !same ? ";layers=" + [...view.layers].map(encodeURIComponent).join(",") : "");
+  }
+  function goTo([id, ...parts]) {
+    const given = Object.fromEntries(parts.map((part) => part.split("=")));
+    const range = (given.steps || "").split("~").map(Number), figure = model.figures.find((one) => one.id === id);
+    if (figure && range.length === 2 && range[0] < range[1]) view.zoom.set(id, { x: range, y: new Map() });
+    const chosen = (given.layers || "").split(",").map(decodeURIComponent).filter((layer) => layers.includes(layer));
+    if (chosen.length) view.layers = new Set(chosen);
+    if (!parts.length) return;
+    listLayers();
+    refresh((one) => one === figure || chosen.length > 0);
   }
 
   // What is out of sight keeps its place and is drawn when it comes near, or when there is time.
@@ -179,12 +200,13 @@
 
   // The claims are a page of their own in this file: the address says which one is shown.
   function showPage() {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const address = location.hash.slice(1).split(";"), target = address[0] && document.getElementById(decodeURIComponent(address[0]));
+    if (target) goTo(address);
     const page = target && target.closest("#claims") ? "claims" : "run";
     const changed = root.dataset.page !== page;
     root.dataset.page = page;
     const unfolded = unfold(target);
-    if (!changed && !unfolded) return;
+    if (!changed && !unfolded && address.length === 1) return;
     if (target) target.scrollIntoView();
     setTimeout(drawWhenIdle, 30);
   }
@@ -272,9 +294,12 @@
     if (passed.length) passed[passed.length - 1][0].setAttribute("aria-current", "true");
   }, { passive: true });
   addEventListener("click", (event) => {
-    const link = event.target.closest && event.target.closest("a[data-csv]");
+    const link = event.target.closest && event.target.closest("a[data-csv], a[data-svg]");
     if (!link) return;
-    const url = URL.createObjectURL(new Blob([csv(link.dataset.csv)], { type: "text/csv;charset=utf-8" }));
+    const { csv: numbers, svg } = link.dataset;
+    const file = numbers ? new Blob([csv(numbers)], { type: "text/csv;charset=utf-8" })
+      : new Blob([plots.picture(document.getElementById("plot-" + svg))], { type: "image/svg+xml" });
+    const url = URL.createObjectURL(file);
     link.href = url;
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   });
@@ -283,6 +308,6 @@
     if (link) unfold(document.getElementById(link.hash.slice(1)));
   });
 
-  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, update };
+  window.kappascope = { model, csv, toggleArm, pickLayer, drawAll, panelsOf, picture: (id) => plots.picture(document.getElementById("plot-" + id)), update };
   report();
 })();

@@ -3,7 +3,7 @@
 // zoom by dragging (twice clicked: back), and rows that can be picked.
 "use strict";
 const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
-  const { layoutOf, transformed, valueOf, wordsOf, markWords, colour, shape, style, transparent } = figures;
+  const { layoutOf, valueOf, wordsOf, markWords, csv, colour, shape, style, transparent } = figures;
   const kReach = 24, kDrag = 8;  // pixels: how far the pointer takes a point, and what counts as dragging
   const kManyPoints = 60, kShades = 24;
   const dashes = { solid: "", dash: "9 9", dot: "3 3", dashdot: "9 5 3 5" };
@@ -257,5 +257,16 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
     }
   }
 
-  return { draw };
+  // The picture as a file of its own, with the numbers behind it.
+  function picture(div) {
+    const svg = div.querySelector("svg.drawing").cloneNode(true), numbers = document.createElementNS(svg.namespaceURI, "metadata");
+    for (const one of svg.querySelectorAll('.area, .cursor, [display="none"]')) one.remove();
+    svg.removeAttribute("aria-hidden");
+    svg.setAttribute("font-family", "sans-serif");
+    numbers.textContent = csv(div.figure.id).replace(/\r/g, "");
+    svg.prepend(numbers);
+    return new XMLSerializer().serializeToString(svg);
+  }
+
+  return { draw, picture };
 };

@@ -32,6 +32,7 @@ Reading reading_of(std::size_t arm, const Costs& costs) {
     out.interval = "no limit was set";
   } else if (costs.budget() > 0) {
     out.interval = "budget " + percent(costs.budget());
+    if (costs.total > costs.budget()) out.number += ", above its budget";
     out.gauge = Gauge{.value = costs.total, .threshold = costs.budget()};
   }
   return out;

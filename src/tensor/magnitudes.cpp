@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -45,13 +47,46 @@ std::vector<double> sums_by_group(const at::Tensor& of_rows, const std::vector<i
   return sums;
 }
 
+/// The values of a tensor by their rank. On the host each rank is selected among those between its
+/// neighbours that were, several times faster than a sort; on a device they are sorted.
+class Ranks {
+ public:
+  explicit Ranks(const at::Tensor& values) : values_(values.flatten()) {
+    values_ = values_.is_cpu() ? values_.clone() : std::get<0>(values_.sort());
+  }
+
+  [[nodiscard]] int64_t size() const { return values_.numel(); }
+  /// Number `rank` in ascending order, from 0.
+  double at(int64_t rank) {
+    if (!values_.is_cpu()) return values_[rank].item<double>();
+    return values_.scalar_type() == torch::kDouble ? select<double>(rank) : select<float>(rank);
+  }
+
+ private:
+  template <typename Real>
+  double select(int64_t rank) {
+    auto* data = values_.data_ptr<Real>();
+    const auto above = placed_.lower_bound(rank);
+    if (above == placed_.end() || *above != rank) {
+      const auto from = above == placed_.begin() ? 0 : *std::prev(above) + 1;
+      const auto to = above == placed_.end() ? size() : *above;
+      std::nth_element(data + from, data + rank, data + to);
+      placed_.insert(rank);
+    }
+    return static_cast<double>(data[rank]);
+  }
+
+  at::Tensor values_;
+  std::set<int64_t> placed_;  // ranks whose values stand in their places
+};
+
 /// |φ| of the finite rows, and what the intervals need of their sequences.
 class Values {
  public:
   Values(const at::Tensor& rows, std::vector<int64_t> group_rows)
-      : sizes_(rows.abs()), groups_(std::move(group_rows)) {
-    if (sizes_.scalar_type() != torch::kDouble) sizes_ = sizes_.to(torch::kFloat);
-    sorted_ = std::get<0>(sizes_.flatten().sort());
+      : sizes_(rows.scalar_type() == torch::kDouble ? rows.abs() : rows.abs().to(torch::kFloat)),
+        ranks_(sizes_),
+        groups_(std::move(group_rows)) {
     for (const auto count : groups_)
       of_groups_.push_back(static_cast<double>(count * sizes_.size(1)));
   }
@@ -61,7 +96,7 @@ class Values {
 
   /// The size that a share of the values stays at or below, between the sizes at the ends of that
   /// share's own interval.
-  [[nodiscard]] Magnitude quantile(double level) const {
+  [[nodiscard]] Magnitude quantile(double level) {
     const double value = size_at(level);
     const auto found =
         clustered_share(sums_by_group((sizes_ <= value).sum(1), groups_), of_groups_);
@@ -81,13 +116,14 @@ class Values {
   }
 
  private:
-  [[nodiscard]] double size_at(double level) const {
-    const auto n = sorted_.numel();
+  [[nodiscard]] double size_at(double level) {
+    const auto n = ranks_.size();
     const auto place = static_cast<int64_t>(std::ceil(level * static_cast<double>(n))) - 1;
-    return sorted_[std::clamp<int64_t>(place, 0, n - 1)].item<double>();
+    return ranks_.at(std::clamp<int64_t>(place, 0, n - 1));
   }
 
-  at::Tensor sizes_, sorted_;
+  at::Tensor sizes_;
+  Ranks ranks_;
   std::vector<int64_t> groups_;
   std::vector<double> of_groups_;
 };
@@ -160,7 +196,7 @@ Magnitudes magnitudes(const at::Tensor& rows,
     found.lost_e4m3 = found.lost_e5m2 = found.lost_mxfp8 = none;
     return found;
   }
-  const Values values(finite.rows, std::move(finite.group_rows));
+  Values values(finite.rows, std::move(finite.group_rows));
   const auto& sizes = values.sizes();
   found.median = values.quantile(0.5);
   found.p99 = values.quantile(0.99);

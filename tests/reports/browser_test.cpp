@@ -176,6 +176,26 @@ TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
   CHECK(seen.dom.find("data-csv=\"182,true,true,true,true\"") != std::string::npos);
 }
 
+TEST_CASE("a picture carries its data, and an address what is seen of a figure", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a", {.hessian = false, .layers = 36});
+  const Visit seen = visit(folder, html_report({run}), R"js(
+    unfoldAll();
+    const last = "blocks.7.down_proj", id = "kappa_layers", plot = document.getElementById("plot-" + id);
+    location.hash = "#" + id + ";steps=200~900;layers=" + last;
+    addEventListener("hashchange", () => {
+      kappascope.drawAll();
+      const file = new DOMParser().parseFromString(kappascope.picture(id), "image/svg+xml");
+      document.body.dataset.picture = [plot.layout.frames.length, plot.layout.frames[0].x.range.join(), plot.layout.frames[0].panel.layer === last,
+        document.querySelector("#" + id + " .permalink").hash === location.hash, file.documentElement.localName,
+        file.querySelector("metadata").textContent === kappascope.csv(id).replace(/\r/g, ""), file.querySelectorAll("path.line").length].join();
+    });
+  )js");
+  CHECK(seen.dom.find("data-picture=\"1,200,900,true,true,svg,true,1\"") != std::string::npos);
+  CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
+}
+
 TEST_CASE("of many layers three are drawn, and a click shows another", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;

@@ -118,6 +118,7 @@ std::string figure_html(const Figure& figure, int level, bool first) {
       "<div class=\"below\"><details class=\"read\"{5}><summary>How to read this</summary>"
       "<p class=\"caption\">{3}</p></details>"
       "<p class=\"data\"><a href=\"#{0}\" download=\"{0}.csv\" data-csv=\"{0}\">Data (CSV)</a> "
+      "<a href=\"#{0}\" download=\"{0}.svg\" data-svg=\"{0}\">Picture (SVG)</a> "
       "<span>Drag to zoom, double-click to go back.</span></p></div></section>\n",
       figure.id,
       escape_html(figure.title),
