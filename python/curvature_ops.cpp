@@ -73,6 +73,27 @@ class PythonCurvature final : public torch::CustomClassHolder {
     return {found.value, found.standard_error, found.products, found.exact};
   }
 
+  /// Value, lower and upper bound, smallest Ritz value, products, status.
+  std::tuple<double, double, double, double, int64_t, std::string> log_determinant(
+      double damping,
+      bool positive_semidefinite,
+      int64_t starts,
+      int64_t steps,
+      int64_t seed) const {
+    const auto found = curvature::log_determinant(*operator_,
+                                                  {.damping = damping,
+                                                   .positive_semidefinite = positive_semidefinite,
+                                                   .starts = checked_int(starts, "starts"),
+                                                   .steps = checked_int(steps, "steps"),
+                                                   .seed = static_cast<std::uint64_t>(seed)});
+    return {found.value,
+            found.lower,
+            found.upper,
+            found.smallest,
+            found.products,
+            curvature::to_string(found.status)};
+  }
+
  private:
   std::unique_ptr<curvature::CurvatureOperator> operator_;
 };
@@ -97,5 +118,6 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("kind", &Curvature::kind)
       .def("noise", &Curvature::noise)
       .def("solve", &Curvature::solve)
-      .def("diagonal", &Curvature::diagonal);
+      .def("diagonal", &Curvature::diagonal)
+      .def("log_determinant", &Curvature::log_determinant);
 }

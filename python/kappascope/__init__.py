@@ -23,7 +23,7 @@ from ._learning import Learning, LearningTime, Ratio, Steps, learning
 from ._library import Error
 from ._library import version as _version
 from ._losses import Outputs
-from ._operator import Curvature, Diagonal, Solution, curvature, hessian
+from ._operator import Curvature, Diagonal, LogDeterminant, Solution, curvature, hessian
 from ._results import Density, RitzValue, Spectrum, Trace
 from ._watch.alarms import Alarm
 from ._watch.attach import attach
@@ -54,6 +54,7 @@ __all__ = [
     "Kappa",
     "Learning",
     "LearningTime",
+    "LogDeterminant",
     "Outputs",
     "Ratio",
     "RitzValue",

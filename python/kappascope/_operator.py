@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ._library import Error, Raised, one_line
-from ._losses import PRODUCTS, Batches, Loss, Operator, Product, source_of
+from ._losses import OUTPUT_LOSSES, PRODUCTS, Batches, Loss, Operator, Product, source_of
 from ._parameters import Parameters, named_parameters, unchanged
 from ._processes import is_sharded
 from ._shown import Shown
@@ -73,6 +73,35 @@ class Diagonal(Shown):
         return f"Diagonal({len(self.value)} entries, {how}, {self.products} products)"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class LogDeterminant(Shown):
+    """log det (C + damping)."""
+
+    value: float
+    """NaN where the matrix is not positive definite."""
+    lower: float
+    """95 %; -inf where nothing bounds the eigenvalues away from zero."""
+    upper: float
+    smallest: float
+    """The least Ritz value of C + damping that was seen; the smallest eigenvalue is no larger."""
+    status: str
+    """"estimated"; "exact": from all eigenvalues; "not_positive_definite"; "non_finite"."""
+    products: int
+
+    def table(self) -> list[dict[str, Any]]:
+        bounds = {"lower": self.lower, "upper": self.upper}
+        return [{"value": self.value, **bounds, "status": self.status}]
+
+    def _draw(self, ax: Any) -> None:
+        reach = [[self.value - self.lower], [self.upper - self.value]]
+        ax.errorbar([0], [self.value], reach, fmt="o")
+        ax.set(xticks=[], ylabel="log determinant, 95 %", title=self.status)
+
+    def __repr__(self) -> str:
+        interval = f"[{self.lower:.6g}, {self.upper:.6g}]"
+        return f"LogDeterminant({self.value:.6g} in {interval}, {self.status}, {self.products} products)"
+
+
 class Curvature:
     """A symmetric matrix [n, n] that is never formed: `curvature @ v`. Made by hessian() and
     curvature(); it holds the loss, and its graph where that is kept, until close()."""
@@ -119,6 +148,10 @@ class Curvature:
         like = self._matrix.like()
         n = sum(p.numel() for p in self._named.values())
         self.operator = operator
+        # A Gauss-Newton matrix of another loss may have negative eigenvalues.
+        self._semidefinite = operator in ("fisher", "covariance") or (
+            source.output_loss in OUTPUT_LOSSES
+        )
         self.shape = (n, n)
         self.shapes = {name: p.shape for name, p in self._named.items()}
         """Of the parameters whose entries make up a vector, in their order."""
@@ -157,6 +190,23 @@ class Curvature:
         """C's diagonal with standard errors, by random signs (Bekas, Kokiopoulou and Saad 2007);
         exact where n products are enough."""
         return Diagonal(*self._diagonal(max_products, seed))
+
+    def logdet(
+        self, *, damping: float = 0.0, starts: int = 10, steps: int = 40, seed: int = 0
+    ) -> LogDeterminant:
+        """log det (C + damping) by stochastic Lanczos quadrature with certified quadrature bounds
+        (Ubaru, Chen and Saad 2017; Golub and Meurant 1994), for evidence and Laplace approximations.
+
+        damping: what is added to each eigenvalue; it must make the matrix positive definite.
+        starts: random vectors; steps: of Lanczos from each, a product a step. Where n products are
+            no more than that, the value is exact. Memory: `steps` vectors.
+        """
+        value, lower, upper, smallest, products, status = self._call(
+            lambda: self._matrix.log_determinant(
+                damping, self._semidefinite, starts, steps, seed
+            )
+        )
+        return LogDeterminant(value, lower, upper, smallest, status, products)
 
     def gradient(self) -> Tensor | None:
         """[n] The loss's gradient, of a Hessian; None for other operators."""

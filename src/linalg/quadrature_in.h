@@ -19,6 +19,8 @@ struct Quadrature {
   Eigen::VectorXd residuals;       ///< [m] an eigenvalue lies within this of its node
   /// [m - 1] those of a step less: what the last step changed tells what more of them would.
   Eigen::VectorXd nodes_before, weights_before;
+  /// [m] each, of the tridiagonal matrix; the last off-diagonal entry is what the last step left.
+  Eigen::VectorXd diagonal, off_diagonal;
   int products = 0;
   int inner_products = 0;  ///< taken for reorthogonalisation; full would take steps² / 2
   bool finite = true;      ///< false: the operator returned NaN or infinity, there are no nodes
@@ -144,6 +146,9 @@ Quadrature quadrature_in(Basis& basis,
   t.diagonal() = Eigen::Map<const Eigen::VectorXd>(a.data(), m);
   t.diagonal<1>() = Eigen::Map<const Eigen::VectorXd>(b.data(), m - 1);
   t.diagonal<-1>() = t.diagonal<1>();
+  quadrature.diagonal = t.diagonal();
+  quadrature.off_diagonal = Eigen::VectorXd::Constant(m, remainder);
+  quadrature.off_diagonal.head(m - 1) = t.diagonal<1>();
   const SymmetricEigen ritz = symmetric_eigen(t);
   quadrature.nodes = ritz.values;
   quadrature.weights = ritz.vectors.row(0).transpose().cwiseAbs2();

@@ -166,6 +166,27 @@ class Systems(unittest.TestCase):
         with self.assertRaisesRegex(kappascope.Error, "finite"):
             h.solve(b * torch.nan)
 
+    def test_log_determinant(self) -> None:
+        problem = Problem()
+        h = kappascope.hessian(problem.loss, problem.model)
+        dense = problem.dense()
+        damping = 0.1 - float(torch.linalg.eigvalsh(dense)[0])
+        want = float(torch.logdet(dense + damping * torch.eye(len(dense), dtype=dense.dtype)))
+        exact = h.logdet(damping=damping)
+        self.assertEqual((exact.status, exact.products), ("exact", len(dense)))
+        self.assertAlmostEqual(exact.value, want, places=9)
+        # By fewer products than there are rows.
+        found = h.logdet(damping=damping, starts=6, steps=8, seed=1)
+        self.assertEqual((found.status, found.products), ("estimated", 48))
+        self.assertTrue(found.lower < want < found.upper, found)
+        below = h.logdet(damping=damping - 0.2, starts=4, steps=8)
+        self.assertEqual(below.status, "not_positive_definite")
+        ggn = kappascope.curvature(
+            Outputs(problem.model(problem.x), "cross_entropy"), problem.model, operator="ggn"
+        )
+        # It is singular; its smallest eigenvalue is the damping, which bounds it from below.
+        self.assertTrue(math.isfinite(ggn.logdet(damping=1e-3, starts=4, steps=4).lower))
+
     def test_diagonal(self) -> None:
         problem = Problem()
         want = problem.dense().diagonal()
