@@ -200,6 +200,7 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   std::vector<Figure> figures = {overview(arms)};
   // Most runs have no images to be right about: nothing is missing there.
   if (auto figure = accuracies(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  if (auto figure = throughput(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   if (auto figure = learning_layers(arms); !figure.panels.empty())
     figures.push_back(std::move(figure));
   if (auto figure = kappa_map(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
@@ -227,6 +228,14 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   }
   figures.push_back(gradient_variance(arms));
   figures.push_back(variance_by_bias(arms));
+  if (over_seeds(arms)) {
+    for (Figure& figure : figures) {
+      if (std::ranges::none_of(figure.panels, [](const Panel& p) { return !p.layer.empty(); }))
+        continue;
+      figure.caption +=
+          " Medians over seeds use each seed's last number of a layer: layers take turns.";
+    }
+  }
   return figures;
 }
 

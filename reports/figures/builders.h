@@ -39,6 +39,8 @@ Figure kappa_layers(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.
 Figure kappa_map(const std::vector<Arm>& arms);
 Figure accuracies(const std::vector<Arm>& arms);
+/// Steps per second, and the share of probing; empty where no costs were recorded.
+Figure throughput(const std::vector<Arm>& arms);
 Figure condition_numbers(const std::vector<Arm>& arms);
 Figure intercept_absorption(const std::vector<Arm>& arms);
 Figure hessian_eigenvalues(const std::vector<Arm>& arms);

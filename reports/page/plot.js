@@ -33,8 +33,8 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
       const place = x.place(v);
       out += line(place, y.from, place, y.to, 'stroke="' + grid + '"');
       if (!frame.namesX) continue;
-      if (frame.turned) out += label(text, place, y.from + 16, 'text-anchor="end" transform="rotate(-35 ' + at(place) + " " + at(y.from + 16) + ')"');
-      else text.split("\n").forEach((part, i) => { out += label(part, place, y.from + 18 + 16 * i, 'text-anchor="middle"'); });
+      if (frame.turned) out += label(text, place, y.from + 16, 'class="x-tick" text-anchor="end" transform="rotate(-35 ' + at(place) + " " + at(y.from + 16) + ')"');
+      else text.split("\n").forEach((part, i) => { out += label(part, place, y.from + 18 + 16 * i, 'class="x-tick" text-anchor="middle"'); });
     }
     for (const [v, text] of frame.yTicks) {
       out += line(x.from, y.place(v), x.to, y.place(v), 'stroke="' + grid + '"');

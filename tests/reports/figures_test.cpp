@@ -70,6 +70,7 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
   }
   CHECK(approved ==
         "overview: 5 panels, 11 series\n"
+        "throughput: 2 panels, 4 series\n"
         "kappa_layers: 3 panels, 6 series\n"
         "condition_numbers: 9 panels, 15 series\n"
         "intercept_absorption: 6 panels, 6 series\n"
@@ -200,6 +201,18 @@ TEST_CASE("unresolved values are hollow and infinite ones stay", "[figures]") {
   // The infinite ones are not resolved either, and drawn as triangles.
   CHECK(kappas.caption.find("Hollow: not resolved (4)") != std::string::npos);
   CHECK(kappas.caption.find("infinite (2)") != std::string::npos);
+}
+
+TEST_CASE("medians of layers say which of a seed's numbers they are of", "[figures]") {
+  const TemporaryFolder folder;
+  auto arms = read_arms({write_sample_run(folder / "a")});
+  const auto told = [&](const char* id) {
+    return figure(build_figures(arms), id).caption.find("layers take turns") != std::string::npos;
+  };
+  CHECK_FALSE(told("kappa_layers"));
+  arms[0].seeds = 3;
+  CHECK(told("kappa_layers"));
+  CHECK_FALSE(told("hessian_density"));
 }
 
 TEST_CASE("a series of nothing but infinity and gaps still has an axis", "[figures]") {

@@ -85,7 +85,7 @@ TEST_CASE("every figure is written in every format with its magic bytes", "[gnup
   for (const auto& [format, extension, magic] : formats) {
     INFO(extension);
     const auto files = write_figures(runs, folder / "out dir's", format);
-    CHECK(files.size() == 18);
+    CHECK(files.size() == 19);
     for (const auto& file : files) {
       CHECK(file.extension() == extension);
       const std::string bytes = read_file(file);
@@ -128,7 +128,7 @@ TEST_CASE("a hollow mark and a triangle reach the script", "[gnuplot]") {
   const TemporaryFolder folder;
   const auto arms = read_arms({write_sample_run(folder / "a")});
   const auto figures = build_figures(arms);
-  const std::string script = gnuplot_script(arms, figures[2], FigureFormat::kSvg, "x.svg");
+  const std::string script = gnuplot_script(arms, figures[3], FigureFormat::kSvg, "x.svg");
   CHECK(script.find("with points pt 6") != std::string::npos);
   CHECK(script.find("with points pt 8") != std::string::npos);
   CHECK(script.find("inf") == std::string::npos);

@@ -26,7 +26,7 @@ TEST_CASE("the page holds every figure, its data and the findings", "[report]") 
                    write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})});
   const auto data = data_of(page);
   CHECK(data["arms"] == nlohmann::json({"no bias", "post-gating bias"}));
-  CHECK(data["figures"].size() == 18);
+  CHECK(data["figures"].size() == 19);
   for (const auto& figure : data["figures"]) {
     const auto id = figure["id"].get<std::string>();
     INFO(id);
@@ -65,7 +65,7 @@ TEST_CASE("hostile names stay text", "[report]") {
   CHECK(page.find("<img") == std::string::npos);
   const auto data = data_of(page);
   CHECK(data["arms"][0] == evil);
-  CHECK(data["figures"][1]["panels"][0]["layer"] == "blocks.0.down_proj" + evil);
+  CHECK(data["figures"][2]["panels"][0]["layer"] == "blocks.0.down_proj" + evil);
 }
 
 TEST_CASE("a run of 100,000 rows keeps them all in a page under 5 MB", "[report]") {

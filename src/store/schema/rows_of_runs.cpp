@@ -41,14 +41,14 @@ void add_training(std::vector<SeriesInfo>& out) {
       out);
   add(training,
       {{id::kCost.of("PROBE"), "share", "training time that one probe took so far", kFindings},
-       {id::kCostTotal, "share", "the same of all probing", kFindings | kStudy}},
+       {id::kCostTotal, "share", "the same of all probing", kFigure | kFindings | kStudy}},
       out);
   out[out.size() - 2].attribute = attribute::kBudget;
   add(training,
       {{id::kStepSeconds,
         "s",
         "a training step without the probes, on average since the row before",
-        kFindings}},
+        kFigure | kFindings}},
       out);
 }
 
