@@ -111,6 +111,20 @@ class Compiled(Attached):
                 self.assertEqual(found[0].step.tolist(), other[0].step.tolist())
                 np.testing.assert_allclose(found[0].value, other[0].value, rtol=1e-3, err_msg=name)
 
+    def test_a_scope_that_closes_in_a_window_leaves_no_window_open(self) -> None:
+        # Other models' graphs would be compiled for one for good.
+        from kappascope._watch import compiled
+
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        scope = kappascope.attach(model, optimizer, self.run_dir(), every=4, window=4, budget=0)
+        for tokens in batches(3):
+            loss_of(model(tokens), tokens).backward()
+            optimizer.step()
+        self.assertTrue(compiled.in_window)
+        scope.close()
+        self.assertFalse(compiled.in_window)
+
     def test_every_way_to_compile_keeps_one_graph_and_the_numbers(self) -> None:
         plain = self.run_of("plain")
         # attach() cannot know of a function that was compiled before.
