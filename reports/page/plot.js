@@ -134,8 +134,10 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
         '" stroke-dasharray="' + dashes[series.dash] + '"/>') + marks;
   }
 
+  const ofArm = (arm) => '<g data-arm="' + arm + '"' + (view.hidden.has(arm) ? ' display="none"' : "");
+
   function marksOf(figure, { x, y }, card) {
-    return (figure.marks || []).map((mark) => '<g data-arm="' + mark.arm + '">' +
+    return (figure.marks || []).map((mark) => ofArm(mark.arm) + ">" +
       marker(mark.nonFinite ? "x" : "triangle-down", x.place(mark.x), y.to, 5, 'fill="' + colour(mark.arm) + '" stroke="' + (mark.nonFinite ? colour(mark.arm) : card) +
         '" stroke-width="' + (mark.nonFinite ? 3 : 1) + '"') + "</g>").join("");
   }
@@ -145,8 +147,8 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
     // A part of its own cuts off what lies outside of its axes, but for the half of a marker on the edge.
     const data = layout.frames.map((frame, f) => {
       const { x, y } = frame, box = [x.from - 6, y.to - 6, x.to - x.from + 12, y.from - y.to + 12].map(at);
-      const drawn = figure.series.map((series, s) => (series.panel !== frame.p ? "" : '<g data-arm="' + series.arm + '" data-series="' + s + '"' +
-        (series.faint && !series.until && !series.shade ? ' opacity="0.45"' : "") + (view.hidden.has(series.arm) ? ' display="none"' : "") + ">" +
+      const drawn = figure.series.map((series, s) => (series.panel !== frame.p ? "" : ofArm(series.arm) + ' data-series="' + s + '"' +
+        (series.faint && !series.until && !series.shade ? ' opacity="0.45"' : "") + ">" +
         (series.until ? rowOf(series, frame, card) : series.shade ? cells(series, frame, card) : points(series, frame, card)) + "</g>")).join("");
       return '<svg x="' + box[0] + '" y="' + box[1] + '" width="' + box[2] + '" height="' + box[3] + '" viewBox="' + box.join(" ") + '">' + drawn +
         (f === 0 ? marksOf(figure, frame, card) : "") + "</svg>";
