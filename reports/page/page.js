@@ -49,11 +49,13 @@
     return "#" + figure.id + (zoom && zoom.x ? ";steps=" + zoom.x.map((v) => Number(v.toPrecision(6))).join("~") : "") +
       (own && !same ? ";layers=" + [...view.layers].map(encodeURIComponent).join(",") : "");
   }
+  // What somebody cut off or typed is no address: "" of it.
+  const decoded = (text) => { try { return decodeURIComponent(text); } catch { return ""; } };
   function goTo([id, ...parts]) {
     const given = Object.fromEntries(parts.map((part) => part.split("=")));
     const range = (given.steps || "").split("~").map(Number), figure = model.figures.find((one) => one.id === id);
     if (figure && range.length === 2 && range[0] < range[1]) view.zoom.set(id, { x: range, y: new Map() });
-    const chosen = (given.layers || "").split(",").map(decodeURIComponent).filter((layer) => layers.includes(layer));
+    const chosen = (given.layers || "").split(",").map(decoded).filter((layer) => layers.includes(layer));
     if (chosen.length) view.layers = new Set(chosen);
     if (!parts.length) return;
     listLayers();
@@ -200,7 +202,7 @@
 
   // The claims are a page of their own in this file: the address says which one is shown.
   function showPage() {
-    const address = location.hash.slice(1).split(";"), target = address[0] && document.getElementById(decodeURIComponent(address[0]));
+    const address = location.hash.slice(1).split(";"), target = address[0] && document.getElementById(decoded(address[0]));
     if (target) goTo(address);
     const page = target && target.closest("#claims") ? "claims" : "run";
     const changed = root.dataset.page !== page;

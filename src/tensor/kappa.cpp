@@ -25,6 +25,14 @@ double largest_magnitude(const at::Tensor& values) {
   return values.nan_to_num(0, 0, 0).abs().amax().item<double>();
 }
 
+Eigen::VectorXd bias_of(const at::Tensor& bias) {
+  if (!bias.defined()) return {};
+  require(bias.dim() == 1 && bias.is_floating_point(),
+          "a bias must be a vector [d] of floating-point numbers, got {} dimensions",
+          bias.dim());
+  return to_vector(bias);
+}
+
 }  // namespace
 
 linalg::DenseSolvers lapack() {
@@ -35,17 +43,13 @@ linalg::DenseSolvers lapack() {
 linalg::Conditioning kappa(linalg::Moments moments,
                            const at::Tensor& bias,
                            const linalg::KappaOptions& options) {
-  require(!bias.defined() || (bias.dim() == 1 && bias.is_floating_point()),
-          "a bias must be a vector [d] of floating-point numbers, got {} dimensions",
-          bias.defined() ? bias.dim() : 0);
   auto by_lapack = options;
   auto& solvers = by_lapack.solvers;
   auto ours = lapack();
   if (!solvers.eigenpairs) solvers.eigenpairs = std::move(ours.eigenpairs);
   if (!solvers.eigenvalues) solvers.eigenvalues = std::move(ours.eigenvalues);
   if (!solvers.cholesky) solvers.cholesky = std::move(ours.cholesky);
-  return linalg::kappa(
-      std::move(moments), bias.defined() ? to_vector(bias) : Eigen::VectorXd(), by_lapack);
+  return linalg::kappa(std::move(moments), bias_of(bias), by_lapack);
 }
 
 linalg::Conditioning kappa(const MomentAccumulator& rows,
@@ -71,8 +75,7 @@ linalg::Conditioning kappa(const at::Tensor& rows,
     auto on_host = options;
     on_host.rows_per_group = group;
     on_host.moments.precision.merge(precision_of(values.scalar_type()));
-    return linalg::kappa(
-        to_matrix(values), bias.defined() ? to_vector(bias) : Eigen::VectorXd(), on_host);
+    return linalg::kappa(to_matrix(values), bias_of(bias), on_host);
   }
   const double scale = linalg::row_scale(largest_magnitude(values));
   if (scale == 1) {
