@@ -20,13 +20,14 @@ inline std::string check_html(std::string_view html) {
   static constexpr std::array<std::string_view, 23> kTags = {
       "a",   "b",       "code", "dd",      "details", "div",   "dl", "dt", "h2",    "h3", "li", "p",
       "pre", "section", "span", "summary", "table",   "tbody", "td", "th", "thead", "tr", "ul"};
-  static constexpr std::array<std::string_view, 14> kAttributes = {"aria-label",
+  static constexpr std::array<std::string_view, 15> kAttributes = {"aria-label",
                                                                    "aria-labelledby",
                                                                    "class",
                                                                    "data-csv",
                                                                    "data-finding",
                                                                    "data-findings",
                                                                    "data-key",
+                                                                   "data-svg",
                                                                    "download",
                                                                    "href",
                                                                    "id",
