@@ -79,11 +79,16 @@
     observer.observe(plotOf(figure));
   }
 
-  function drawWhenIdle() {
-    const next = model.figures.find(waiting);
-    if (!next) return;
-    draw(next);
-    setTimeout(drawWhenIdle, 30);
+  // One after the other, with pauses in which the page answers.
+  let nextDrawing;
+  function drawWhenIdle(pause = 30) {
+    clearTimeout(nextDrawing);
+    nextDrawing = setTimeout(() => {
+      const next = model.figures.find(waiting);
+      if (!next) return;
+      draw(next);
+      drawWhenIdle();
+    }, pause);
   }
 
   function redraw() {
@@ -95,7 +100,7 @@
   function refresh(changed) {
     for (const figure of drawn) if (changed(figure)) stale.add(figure);
     for (const figure of model.figures) if (waiting(figure) && (figure === view.lead || near.has(figure) || view.isPrinted)) draw(figure);
-    setTimeout(drawWhenIdle, 30);
+    drawWhenIdle();
   }
 
   function drawAll() {
@@ -210,7 +215,7 @@
     const unfolded = unfold(target);
     if (!changed && !unfolded && address.length === 1) return;
     if (target) target.scrollIntoView();
-    setTimeout(drawWhenIdle, 30);
+    drawWhenIdle();
   }
 
   // The model has changed: `changed` figures have other points, `added` ones are new on the page. One is
@@ -263,7 +268,7 @@
   for (const figure of model.figures) watch(figure);
   addEventListener("load", () => {
     report();
-    setTimeout(drawWhenIdle, 200);  // what stands there is shown before
+    drawWhenIdle(200);  // what stands there is shown before
   });
   let width = innerWidth;
   addEventListener("resize", () => {

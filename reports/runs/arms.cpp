@@ -163,9 +163,9 @@ std::vector<Spike> loss_spikes(const Arm& arm) {
   return spikes;
 }
 
-std::vector<Spike> telling_spikes(const Arm& arm) {
+std::vector<Spike> telling_spikes(const Arm& arm, std::vector<Spike> spikes) {
+  if (spikes.empty()) return spikes;
   const auto& losses = arm.series(id::kLossTrain).values();
-  auto spikes = loss_spikes(arm);
   if (std::ranges::any_of(losses, [](double loss) { return loss <= 0; })) return spikes;
   constexpr double kFactor = 1.1;  // a tenth more loss is of consequence
   const auto surges = find_surges(losses, {.factor = kFactor});

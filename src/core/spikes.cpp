@@ -73,12 +73,14 @@ SpikeDetector::Place SpikeDetector::add(double value) {
     return Place::kOver;
   }
   if (calm_.size() == options_.window) {
-    const auto usual = usual_now();
-    if (value > usual.above(options_.threshold)) {
-      before_ = usual;
-      in_spike_ = true;
-      calm_run_ = 0;
-      return Place::kBegin;
+    if (value > middle_of(sorted_)) {  // else it is no spike whatever the spread is
+      const auto usual = usual_now();
+      if (value > usual.above(options_.threshold)) {
+        before_ = usual;
+        in_spike_ = true;
+        calm_run_ = 0;
+        return Place::kBegin;
+      }
     }
     sorted_.erase(std::ranges::lower_bound(sorted_, calm_.front()));
     calm_.pop_front();

@@ -104,13 +104,18 @@ double square_error(const Features& features, double value, double rounding_at_z
   return features.root.known() ? 2 * std::sqrt(value * rounding_at_zero) : 0;
 }
 
+UpdatedSpectrum updated_by(const Features& features, const Eigen::VectorXd& v) {
+  return {features.values, features.vectors, features.root, v};
+}
+
 /// κ of Σ + v vᵀ.
-KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v) {
+KappaEstimate plain_estimate(const Features& features,
+                             const UpdatedSpectrum& updated,
+                             const Eigen::VectorXd& v) {
   KappaFacts facts = facts_of_rows(features);
   facts.update = v;
   const Eigen::VectorXd& values = features.values;
   const Eigen::Index d = values.size();
-  const UpdatedSpectrum updated(values, features.vectors, features.root, v);
   const Eigen::VectorXd& z = updated.coordinates();
   const double v2 = v.squaredNorm();
   facts.trace = values.sum() + v2;
@@ -143,16 +148,14 @@ KappaEstimate plain_estimate(const Features& features, const Eigen::VectorXd& v)
   return kappa_estimate(facts, features.tails, features.options.confidence);
 }
 
-/// The ends of Σ + v vᵀ, of which `estimate` is; the rows' second moment is about μ - v.
+/// The ends of the updated Σ, of which `estimate` is; the rows' second moment is about `centre`.
 MatrixEnds ends_of(const Features& features,
+                   const UpdatedSpectrum& updated,
                    const KappaEstimate& estimate,
-                   const Eigen::VectorXd& v,
                    const Eigen::VectorXd& centre) {
   MatrixEnds ends{centre, estimate.lambda_max, estimate.lambda_min, {}, {}};
-  const Eigen::Index d = features.dimension();
   if (estimate.null_dimension > 0 || !std::isfinite(estimate.value)) return ends;
-  const UpdatedSpectrum updated(features.values, features.vectors, features.root, v);
-  ends.top = updated.vector(d - 1);
+  ends.top = updated.vector(features.dimension() - 1);
   ends.bottom = updated.vector(0);
   return ends;
 }
@@ -216,7 +219,8 @@ double mean_leverage(const Features& features) {
   const Eigen::Index null = features.null;
   const Eigen::Index d = features.dimension();
   const Eigen::VectorXd z = features.vectors.transpose() * features.moments.mean;
-  if (z.head(null).norm() > solver_rounding(z.norm(), d, false)) return 1;
+  const double rounding = static_cast<double>(d) * std::numeric_limits<double>::epsilon();
+  if (z.head(null).norm() > rounding * z.norm()) return 1;
   const double m =
       (z.tail(d - null).array().square() / features.values.tail(d - null).array()).sum();
   return m / (1 + m);
@@ -329,25 +333,28 @@ Conditioning conditioning_by_decomposition(const Moments& moments,
   result.kurtosis = features.tails.kurtosis;
   result.assumed_gaussian = moments.sample.rows() == 0;
   const Eigen::VectorXd none = Eigen::VectorXd::Zero(d);
-  result.sigma = plain_estimate(features, none);
+  const auto itself = updated_by(features, none);
+  result.sigma = plain_estimate(features, itself, none);
   result.sigma_scaled = scaled_estimate(features, none);
-  result.second_moment = plain_estimate(features, moments.mean);
+  const auto by_mean = updated_by(features, moments.mean);
+  result.second_moment = plain_estimate(features, by_mean, moments.mean);
   result.second_moment_scaled = scaled_estimate(features, moments.mean);
   const double confidence = options.confidence;
-  const auto plain = ends_of(features, result.sigma, none, moments.mean);
+  const auto plain = ends_of(features, itself, result.sigma, moments.mean);
   result.mean_costs = paired_ratio(
-      moments, ends_of(features, result.second_moment, moments.mean, none), plain, confidence);
+      moments, ends_of(features, by_mean, result.second_moment, none), plain, confidence);
   result.bias_leaves = result.mean_costs;
   if (bias.size() == 0) {
     result.with_bias = result.second_moment;
     result.with_bias_scaled = result.second_moment_scaled;
   } else {
     const Eigen::VectorXd mean_with_bias = moments.mean + bias;
-    result.with_bias = plain_estimate(features, mean_with_bias);
+    const auto by_both = updated_by(features, mean_with_bias);
+    result.with_bias = plain_estimate(features, by_both, mean_with_bias);
     result.with_bias_scaled = scaled_estimate(features, mean_with_bias);
     const Eigen::VectorXd centre = -bias;
     result.bias_leaves = paired_ratio(
-        moments, ends_of(features, result.with_bias, mean_with_bias, centre), plain, confidence);
+        moments, ends_of(features, by_both, result.with_bias, centre), plain, confidence);
   }
   return result;
 }

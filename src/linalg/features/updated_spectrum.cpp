@@ -43,7 +43,7 @@ UpdatedSpectrum::UpdatedSpectrum(const Eigen::VectorXd& values,
                                  const RowRoot& root,
                                  const Eigen::VectorXd& v)
     : values_(values), vectors_(vectors), z_(vectors.transpose() * v) {
-  if (root.known()) by_root_ = root_eigen(root.factor, v);
+  if (root.known() && v.squaredNorm() > 0) by_root_ = root_eigen(root.factor, v);
 }
 
 double UpdatedSpectrum::value(Eigen::Index k) const {

@@ -48,7 +48,7 @@ class UpdatedSpectrum {
   const Eigen::VectorXd& values_;
   const Eigen::MatrixXd& vectors_;
   Eigen::VectorXd z_;
-  SymmetricEigen by_root_;  // empty without a root
+  SymmetricEigen by_root_;  // empty without a root, or where v is zero
 };
 
 }  // namespace kappascope::linalg
