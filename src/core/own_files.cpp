@@ -7,6 +7,7 @@
 
 #include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 #include "core/require.h"
@@ -40,6 +41,12 @@ void require_type(const fs::path& path, fs::file_type wanted) {
           what_is(wanted));
 }
 
+void require_one_name(const fs::path& path, std::uintmax_t names) {
+  require(names == 1,
+          "cannot write {}: it has a second name, which may be anywhere; remove it",
+          path.string());
+}
+
 fs::path own(const fs::path& folder, const fs::path& inside, fs::file_type wanted) {
   fs::path path = folder;
   for (const auto& name : inside.parent_path())
@@ -68,6 +75,14 @@ fs::path own_file(const fs::path& folder, const fs::path& inside) {
   return own(folder, inside, fs::file_type::regular);
 }
 
+fs::path own_file_to_write(const fs::path& folder, const fs::path& inside) {
+  const auto path = own_file(folder, inside);
+  std::error_code none;
+  const auto names = fs::hard_link_count(path, none);
+  require_one_name(path, none ? 1 : names);
+  return path;
+}
+
 fs::path own_folder(const fs::path& folder, const fs::path& inside) {
   return own(folder, inside, fs::file_type::directory);
 }
@@ -90,9 +105,7 @@ Descriptor open_own_file(const fs::path& folder, const fs::path& inside, int fla
   require(::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode),
           "cannot use {}: it is no regular file",
           path.string());
-  require((flags & O_ACCMODE) == O_RDONLY || status.st_nlink == 1,
-          "cannot write {}: it has a second name, which may be anywhere; remove it",
-          path.string());
+  if ((flags & O_ACCMODE) != O_RDONLY) require_one_name(path, status.st_nlink);
   return file;
 }
 

@@ -37,12 +37,17 @@ std::string folder_name(std::string label);
 std::filesystem::path own_file(const std::filesystem::path& folder,
                                const std::filesystem::path& inside);
 
-/// The same for a folder within.
+/// The same where others will write to it: it must have no second name either, which could be a
+/// file elsewhere.
+std::filesystem::path own_file_to_write(const std::filesystem::path& folder,
+                                        const std::filesystem::path& inside);
+
+/// The same as own_file() for a folder within.
 std::filesystem::path own_folder(const std::filesystem::path& folder,
                                  const std::filesystem::path& inside);
 
 /// Opens own_file(), with `flags` of open(2); its number is negative where that fails, with errno.
-/// One that is to be written must have no second name, which could be a file elsewhere: Error.
+/// One that is to be written must have no second name: Error.
 Descriptor open_own_file(const std::filesystem::path& folder,
                          const std::filesystem::path& inside,
                          int flags);

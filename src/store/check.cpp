@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "kappascope/store/record.h"
 #include "store/database/database.h"
 #include "store/rows/row_checksum.h"
 #include "store/rows/totals.h"
@@ -53,6 +54,11 @@ bool check_rows(SQLite::Database& sql, const CheckedTable& table, StoreCheck& fo
 void check_totals(SQLite::Database& sql, const CheckedTable& table, bool whole, StoreCheck& found) {
   auto written = totals_of(sql, table);
   for (const auto& [counted, total] : counted_rows(sql, table)) {
+    if (std::max(counted.name.size(), counted.layer.size()) > kLongestName) {
+      found.damage.push_back(
+          fmt::format("a name in the table {} has more than {} bytes", table.name, kLongestName));
+      continue;
+    }
     const auto known = written.find(counted);
     const auto text =
         difference(counted,

@@ -87,6 +87,9 @@ TEST_CASE("a file with a second name is read, and not written") {
   fs::create_hard_link(places.elsewhere / "file", places.run / "it");
   CHECK(open_own_file(places.run, "it", O_RDONLY).get() >= 0);
   CHECK_THROWS_WITH(open_own_file(places.run, "it", O_RDWR | O_CREAT), Contains("second name"));
+  CHECK(own_file(places.run, "it") == places.run / "it");
+  CHECK_THROWS_WITH(own_file_to_write(places.run, "it"), Contains("second name"));
+  CHECK(own_file_to_write(places.run, "absent") == places.run / "absent");
 }
 
 TEST_CASE("a label's name keeps what no folder minds") {

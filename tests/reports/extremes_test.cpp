@@ -5,7 +5,10 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "kappascope/core/error.h"
 #include "kappascope/reports/report.h"
@@ -41,8 +44,29 @@ constexpr std::array kExtremes = {"1e308",
                                   "9.3e18",
                                   "-1"};
 
-/// Puts extremes into the columns of a random part of the numbers, as a writer would, and takes the
-/// rows of some series away. At `everywhere`, one number is in all of them.
+constexpr std::array kEntries = {std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN(),
+                                 std::numeric_limits<double>::max(),
+                                 -std::numeric_limits<double>::max(),
+                                 std::numeric_limits<double>::denorm_min(),
+                                 0.0};
+
+/// Every entry of every array becomes this one.
+void fill_arrays(SQLite::Database& sql, double entry) {
+  SQLite::Statement all(sql, "SELECT rowid, length(data) FROM arrays");
+  SQLite::Statement put(sql, "UPDATE arrays SET data = ? WHERE rowid = ?");
+  while (all.executeStep()) {
+    const std::vector<double> data(static_cast<std::size_t>(all.getColumn(1).getInt()) / 8, entry);
+    put.reset();
+    put.bind(1, data.data(), static_cast<int>(8 * data.size()));
+    put.bind(2, all.getColumn(0).getInt64());
+    put.exec();
+  }
+}
+
+/// Puts extremes into the columns of a random part of the numbers, into steps and arrays, as a
+/// writer would, and takes the rows of some series away. At `everywhere`, one number is in all of
+/// them.
 void make_extreme(const fs::path& dir, std::mt19937_64& random, bool everywhere) {
   SQLite::Database sql((dir / "run.sqlite").string(), SQLite::OPEN_READWRITE);
   store::add_row_crc(sql);
@@ -66,7 +90,18 @@ void make_extreme(const fs::path& dir, std::mt19937_64& random, bool everywhere)
                            1 + random() % 3));
     }
   }
-  sql.exec(fmt::format("UPDATE scalars SET crc = row_crc({})", store::kScalars.columns));
+  // Steps and times that a training may hardly come to, and one that it cannot.
+  constexpr std::array kSteps = {"9007199254740992", "9223372036854775807", "-3", "1000000000000"};
+  for (const char* table : {"snapshots", "scalars", "arrays", "events"})
+    if (random() % 4 == 0)
+      sql.exec(
+          fmt::format("UPDATE OR IGNORE {} SET step = {} WHERE step = (SELECT max(step) FROM {})",
+                      table,
+                      one_of(kSteps),
+                      table));
+  if (random() % 3 == 0) fill_arrays(sql, one_of(kEntries));
+  for (const auto& table : {store::kSnapshots, store::kScalars, store::kArrays, store::kEvents})
+    sql.exec(fmt::format("UPDATE {} SET crc = row_crc({})", table.name, table.columns));
   if (random() % 2 == 0) {
     for (int i = 0; i < 3; ++i)
       sql.exec(fmt::format("UPDATE scalars SET crc = NULL WHERE name = '{}'", one_of(names)));

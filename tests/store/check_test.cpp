@@ -227,7 +227,7 @@ TEST_CASE("a connection runs no view of a stranger's file and keeps its schema")
   const TemporaryFolder scratch;
   make_run(scratch.path());
   change(scratch.path(), "CREATE VIEW seen AS SELECT * FROM facts");
-  auto sql = connect(scratch / "run.sqlite");
+  auto sql = connect(scratch / "run.sqlite", true);
   CHECK_THROWS_WITH(sql.exec("SELECT * FROM seen"), Contains("view"));
   CHECK_NOTHROW(sql.exec("SELECT * FROM facts"));
   // Defensive: the schema is written by statements that declare something, and by nothing else.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is missing, or stands in another's place, is told by every reader that meets it.
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
@@ -203,6 +204,37 @@ TEST_CASE("a row whose key has another type is told, whatever its checksum says"
   }
 }
 
+TEST_CASE("a step that no training comes to is damage, whatever its checksum says") {
+  for (const auto step : {"9223372036854775807", "-9223372036854775808", "9007199254740993"}) {
+    CAPTURE(step);
+    const TemporaryFolder scratch;
+    make_run(scratch.path());
+    {
+      SQLite::Database sql((scratch / "run.sqlite").string(), SQLite::OPEN_READWRITE);
+      add_row_crc(sql);
+      for (const auto& table : {kSnapshots, kScalars, kArrays, kEvents}) {
+        sql.exec(fmt::format("UPDATE {} SET step = {} WHERE step = 7", table.name, step));
+        sql.exec(fmt::format("UPDATE {} SET crc = row_crc({})", table.name, table.columns));
+      }
+      sql.exec("DELETE FROM totals");
+      fill_totals(sql);
+    }
+    const auto found = check_store(scratch.path()).damage;
+    for (const std::string of : {"the time of", "an event of", "kappa/sigma of blocks.3,"})
+      CHECK_THAT(found, Catch::Matchers::VectorContains(of + " step " + step));
+    const RunReader run(scratch.path());
+    CHECK(run.last_step() == 40);
+    for (const auto& event : run.events()) CHECK(event.step <= 40);
+    rows_of(run);
+    CHECK_FALSE(run.damaged().empty());
+  }
+  const TemporaryFolder scratch;
+  auto writer = RunWriter::create(scratch / "run", {});
+  CHECK_THROWS_WITH(writer.write({.step = kLargestStep + 1}), Contains("no step of a training"));
+  writer.write({.step = kLargestStep});
+  CHECK(RunReader(scratch / "run").last_step() == kLargestStep);
+}
+
 TEST_CASE("the last step is one that was written") {
   const TemporaryFolder scratch;
   make_run(scratch.path());
@@ -285,4 +317,22 @@ TEST_CASE("texts that nobody reads are cut, and names that no run has are refuse
          "UPDATE scalars SET layer = printf('%.*c', 1001, 'x') WHERE name = 'user/0'");
   CHECK_THROWS_WITH(RunReader(scratch / "run").series(),
                     Contains("more than 1000 bytes, as no run that was written has"));
+  CHECK_THAT(check_store(scratch / "run").damage,
+             Catch::Matchers::VectorContains(
+                 std::string("a name in the table scalars has more than 1000 bytes")));
+  // Nor one of a series that is said to have been there.
+  make_run(scratch / "counted");
+  {
+    SQLite::Database sql((scratch / "counted/run.sqlite").string(), SQLite::OPEN_READWRITE);
+    add_row_crc(sql);
+    sql.exec(
+        "INSERT INTO totals(of, name, layer, rows, sum) "
+        "VALUES('scalars', printf('%.*c', 1001, 'x'), '', 1, 1)");
+    sql.exec(fmt::format("UPDATE totals SET crc = row_crc({})", kTotals.columns));
+  }
+  for (const auto& key : RunReader(scratch / "counted").series()) CHECK(key.name.size() <= 1000);
+  const auto damage = check_store(scratch / "counted").damage;
+  REQUIRE(damage.size() == 1);
+  CHECK_THAT(damage[0], Contains("number of rows of scalars xxx"));
+  CHECK(damage[0].size() < 200);
 }

@@ -101,6 +101,42 @@ TEST_CASE("what SQLite keeps beside the database is not written to under a secon
   }
 }
 
+TEST_CASE("a run that has a second name is read, but nothing is rolled back into it") {
+  // Of another program, which would take it for its own page.
+  const auto forged = [](const fs::path& database) {
+    SQLite::Database sql(database.string());
+    const auto page = static_cast<std::uint32_t>(sql.execAndGet("PRAGMA page_size").getUInt());
+    const auto pages = static_cast<std::uint32_t>(sql.execAndGet("PRAGMA page_count").getUInt());
+    auto journal = std::string("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") + number(1) + number(0) +
+                   number(pages) + number(512) + number(page);
+    journal.resize(512);
+    std::uint32_t sum = 0;
+    for (auto at = static_cast<int>(page) - 200; at > 0; at -= 200) sum += 'x';
+    return journal + number(pages) + std::string(page, 'x') + number(sum);
+  };
+  const auto bytes_of = [](const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::function<void(const fs::path&)> all[] = {
+      [](const fs::path& run) { RunReader reader(run); },
+      [](const fs::path& run) { RunWriter::resume(run, 0); },
+      [](const fs::path& run) { check_store(run); }};
+  for (const auto& open : all) {
+    const Places places;
+    const auto journal = forged(places.run / "run.sqlite");
+    const auto other = places.folder.path() / "other.sqlite";
+    fs::create_hard_link(places.run / "run.sqlite", other);
+    const auto before = bytes_of(other);
+    std::ofstream(places.run / "run.sqlite-journal", std::ios::binary) << journal;
+    CHECK_THROWS_WITH(open(places.run), Contains("run.sqlite has a second name"));
+    CHECK((bytes_of(other) == before));
+    fs::remove(places.run / "run.sqlite-journal");
+    CHECK(RunReader(places.run).last_step() == 0);
+    CHECK_THROWS_WITH(RunWriter::resume(places.run, 0), Contains("second name"));
+  }
+}
+
 TEST_CASE("links and pipes among a run's files are not followed and not waited for") {
   for (const std::string name :
        {"run.sqlite", "run.sqlite-journal", "run.sqlite-wal", "run.sqlite-shm", "writer.lock"}) {

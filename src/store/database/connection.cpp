@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "core/own_files.h"
 #include "core/require.h"
@@ -47,19 +48,28 @@ bool names_another(const fs::path& file) {
 }
 
 /// Refuses what would lead SQLite out of the run's folder. What it keeps beside the database it
-/// writes to, also where somebody only reads.
-void require_own_files(const fs::path& file) {
-  own_file(file.parent_path(), file.filename());
-  for (const auto* suffix : {"-journal", "-wal", "-shm"}) {
-    const auto beside = own_file(file.parent_path(), file.filename().string() + suffix);
+/// writes to, also where somebody only reads; to the database itself then only what stands in a
+/// journal or a log.
+void require_own_files(const fs::path& file, bool to_write) {
+  const auto require_one_name = [&](const fs::path& written) {
     std::error_code none;
-    const auto names = fs::hard_link_count(beside, none);
+    const auto names = fs::hard_link_count(written, none);
     require(none || names == 1,
             "cannot open {}: {} has a second name, which may be anywhere, and would be written to; "
             "copy the run to another folder",
             file.string(),
-            beside.filename().string());
+            written.filename().string());
+  };
+  own_file(file.parent_path(), file.filename());
+  for (const auto* suffix : {"-journal", "-wal", "-shm"}) {
+    const auto beside = own_file(file.parent_path(), file.filename().string() + suffix);
+    require_one_name(beside);
+    std::error_code none;
+    const auto size = fs::file_size(beside, none);
+    const bool is_index = suffix == std::string_view("-shm");
+    to_write |= !is_index && !none && size > 0;
   }
+  if (to_write) require_one_name(file);
   require(!names_another(file),
           "cannot open {0}: {0}-journal names a file outside the run, which rolling it back would "
           "delete; remove the journal, and `kappascope check` says what is whole",
@@ -76,8 +86,8 @@ void run_nothing_of(SQLite::Database& sql) {
 
 }  // namespace
 
-SQLite::Database connect(const fs::path& file) {
-  require_own_files(file);
+SQLite::Database connect(const fs::path& file, bool to_write) {
+  require_own_files(file, to_write);
   SQLite::Database sql(file.string(), SQLite::OPEN_READWRITE, kBusyTimeoutMs);
   run_nothing_of(sql);
   return sql;
@@ -102,14 +112,14 @@ SQLite::Database connect_to_read_alone(const fs::path& file, const SQLite::Excep
   std::error_code none;
   const auto log = fs::file_size(file.string() + "-wal", none);
   if (!none && log > 0) throw exception;
-  require_own_files(file);
+  require_own_files(file, false);
   SQLite::Database alone(immutable_uri(file), SQLite::OPEN_READONLY | SQLite::OPEN_URI);
   run_nothing_of(alone);
   return alone;
 }
 
 void leave_log(const fs::path& file) {
-  auto alone = connect(file);
+  auto alone = connect(file, true);
   // Said before the first access: SQLite then keeps the index of the log in its own memory.
   alone.exec("PRAGMA locking_mode = EXCLUSIVE");
   alone.exec("PRAGMA journal_mode = DELETE");

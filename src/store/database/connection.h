@@ -9,9 +9,10 @@
 namespace kappascope::store {
 
 /// A connection that runs nothing of what stands in the file's schema, follows no link in the place
-/// of the database, its journal, its log or their index, and rolls back no journal that names
-/// another file: an Error.
-SQLite::Database connect(const std::filesystem::path& file);
+/// of the database, its journal, its log or their index, writes to none of them that has a second
+/// name, and rolls back no journal that names another file: an Error. A reader, not `to_write`,
+/// writes too where a journal or a log has to be taken over.
+SQLite::Database connect(const std::filesystem::path& file, bool to_write);
 
 /// Whether SQLite could not have the memory that the readers and the writer of a write-ahead log
 /// share: some file systems have none, and in a directory that may not be written there is no place

@@ -98,7 +98,7 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
     // replay the journal; query_only keeps it from anything else. Where the file is write-protected
     // SQLite itself falls back to reading.
     try {
-      auto sql = connect(file);
+      auto sql = connect(file, access != Access::kRead);
       if (access == Access::kRead) sql.exec("PRAGMA query_only = ON");
       read_pragma(sql, "schema_version");
       return sql;
@@ -107,7 +107,7 @@ SQLite::Database Database::open(const fs::path& file, Access access) {
       if (access == Access::kRead) return connect_to_read_alone(file, exception);
     }
     leave_log(file);
-    return connect(file);
+    return connect(file, true);
   } catch (const SQLite::Exception& exception) {
     fail(file, "open", exception);
   }
@@ -208,7 +208,7 @@ void Database::choose_journal() {
     if (!cannot_share(exception)) throw;
     sql_ = SQLite::Database(":memory:");  // nobody may have the file open
     leave_log(file_);
-    sql_ = connect(file_);
+    sql_ = connect(file_, true);
     add_row_crc(sql_);
     mode = sql_.execAndGet("PRAGMA journal_mode").getString();
   }

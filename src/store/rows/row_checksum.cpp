@@ -73,9 +73,12 @@ std::int64_t last_row_crc() {
 
 std::string damage_of(const CheckedTable& table, int schema_version) {
   if (schema_version < kFirstWithChecksums) return "NULL";
-  return fmt::format("CASE WHEN crc IS row_crc({}) AND {} THEN NULL ELSE {} END",
+  const auto step =
+      table.has_step ? fmt::format(" AND step BETWEEN -{0} AND {0}", kLargestStep) : std::string();
+  return fmt::format("CASE WHEN crc IS row_crc({}) AND {}{} THEN NULL ELSE {} END",
                      table.columns,
                      table.types,
+                     step,
                      table.label);
 }
 

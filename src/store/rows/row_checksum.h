@@ -6,6 +6,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <array>
+#include <cstdint>
 
 namespace kappascope::store {
 
@@ -17,23 +18,30 @@ struct CheckedTable {
   /// Of a row that can be found by what it belongs to; SQLite keeps what does not fit the type of a
   /// column as it is, and orders it apart.
   const char* types = "1";
+  bool has_step = false;  ///< a column `step`, which is at most kLargestStep either way
 };
+
+/// The largest that a double, and so the axis of a figure, holds with all its neighbours.
+inline constexpr std::int64_t kLargestStep = std::int64_t{1} << 53U;
 
 inline constexpr CheckedTable kFacts{
     "facts", "key, value", "'the fact ' || ifnull(key, 'without a name')", "typeof(key) = 'text'"};
-inline constexpr CheckedTable kSnapshots{"snapshots", "step, time", "'the time of step ' || step"};
+inline constexpr CheckedTable kSnapshots{
+    "snapshots", "step, time", "'the time of step ' || step", "1", true};
 inline constexpr CheckedTable kScalars{
     "scalars",
     "name, layer, step, value, lower, upper, n, n_effective, status, attributes",
     "ifnull(name, 'a number without a name') || CASE WHEN layer <> '' THEN ' of ' || layer ELSE '' "
     "END || ', step ' || ifnull(step, 'unknown')",
-    "typeof(name) = 'text' AND typeof(layer) = 'text' AND typeof(step) = 'integer'"};
+    "typeof(name) = 'text' AND typeof(layer) = 'text' AND typeof(step) = 'integer'",
+    true};
 inline constexpr CheckedTable kArrays{
-    "arrays", "name, layer, step, dtype, shape, data", kScalars.label, kScalars.types};
+    "arrays", "name, layer, step, dtype, shape, data", kScalars.label, kScalars.types, true};
 inline constexpr CheckedTable kEvents{"events",
                                       "step, time, kind, message",
                                       "'an event of step ' || ifnull(step, 'unknown')",
-                                      "typeof(step) = 'integer'"};
+                                      "typeof(step) = 'integer'",
+                                      true};
 inline constexpr CheckedTable kVerdicts{
     "verdicts",
     "claim, outcome, condition, json, time",
@@ -43,7 +51,10 @@ inline constexpr CheckedTable kVerdicts{
 inline constexpr std::array kCountedTables = {
     kFacts, kSnapshots, kScalars, kArrays, kEvents, kVerdicts};
 inline constexpr CheckedTable kTotals{
-    "totals", "of, name, layer, rows, sum", "'the number of rows of ' || of || ' ' || name"};
+    "totals",
+    "of, name, layer, rows, sum",
+    "'the number of rows of ' || of || ' ' || substr(name, 1, 100)",
+    "length(CAST(name AS BLOB)) <= 1000 AND length(CAST(layer AS BLOB)) <= 1000"};  // kLongestName
 
 /// The first schema version whose rows have a checksum.
 inline constexpr int kFirstWithChecksums = 3;

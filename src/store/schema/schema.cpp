@@ -11,6 +11,7 @@
 #include "core/markdown.h"
 #include "core/require.h"
 #include "store/rows/array_codec.h"
+#include "store/rows/row_checksum.h"
 #include "store/schema/rows.h"
 
 namespace kappascope::store {
@@ -163,6 +164,9 @@ void require_in_schema(const Array& array) {
 }
 
 void require_in_schema(const Snapshot& snapshot) {
+  require(-kLargestStep <= snapshot.step && snapshot.step <= kLargestStep,
+          "{} is no step of a training",
+          snapshot.step);
   for (const Scalar& scalar : snapshot.scalars) {
     require(!scalar.name.empty(), "a scalar of step {} has no name", snapshot.step);
     require_in_schema(scalar);

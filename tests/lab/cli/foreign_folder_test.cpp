@@ -62,6 +62,18 @@ TEST_CASE("a sweep on somebody else's folder writes nothing outside it") {
   }
 }
 
+TEST_CASE("a sweep adds nothing to a file that has the name of its log as a second one") {
+  const Workplace work;
+  write_study(work);
+  fs::create_directories(work.path() / "received/logs");
+  fs::create_hard_link(work.path() / "profile",
+                       work.path() / "received/logs" / (std::string(kRun) + ".txt"));
+  const auto got = work.run("sweep study.ini --out received");
+  CHECK(got.status == 1);
+  CHECK_THAT(got.err, Contains("second name"));
+  CHECK(slurp(work.path() / "profile") == kStart);
+}
+
 TEST_CASE("neither the result of a sweep nor its page goes through a link") {
   for (const std::string name : {"RESULTS.md", "study", ".study.new"}) {
     CAPTURE(name);

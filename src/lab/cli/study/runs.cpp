@@ -53,7 +53,7 @@ std::vector<Job> jobs_for(const std::vector<const study::StudyRun*>& runs,
     write_text_atomically(file, to_ini(settings));
     // Where it goes on is the study's to say: the run was perhaps begun on another device.
     Job job{{"train", "--resume", run->dir.string(), "--device", settings.train.device},
-            own_file(folder, fs::path("logs") / (run->name + ".txt"))};
+            own_file_to_write(folder, fs::path("logs") / (run->name + ".txt"))};
     if (run->progress == study::Progress::kMissing)
       job.words = {"train", "--config", file.string(), "--out", run->dir.string()};
     job.any_device = settings.train.device == "cuda" || settings.train.device == "auto";
