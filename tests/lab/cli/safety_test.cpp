@@ -212,8 +212,11 @@ TEST_CASE("a changed value is told by every command, which ends with 1, left out
   fs::create_directories(work.path() / "whole");
   fs::copy(work.path() / "run", work.path() / "whole/run", fs::copy_options::recursive);
   REQUIRE(work.run("annotate whole/run --label other").status == 0);
+  std::ofstream(work.path() / "ledger.json") << work.run("verify P-L2e --run run --json").out;
   for (const std::string other : {"spectrum run --rows 20 --top 1",
                                   "verify P-L2e --run run",
+                                  "verify P-L2e --run run --explain",
+                                  "verify P-L2e --run run --expect ledger.json",
                                   "advise run",
                                   "compare run whole/run"}) {
     CAPTURE(other);

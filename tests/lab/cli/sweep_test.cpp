@@ -313,7 +313,8 @@ TEST_CASE("a run goes down with its sweep, however that ends, and the next sweep
 }
 
 TEST_CASE(
-    "a study whose database is damaged is read without, and results says so and ends with 1") {
+    "a study whose database is damaged is read without; results and compare say so and end with "
+    "1") {
   const Workplace work;
   write_study(work);
   REQUIRE(work.run("sweep study.ini --seeds 1 --out runs").status == 0);
@@ -326,6 +327,9 @@ TEST_CASE(
   CHECK(got.status == 1);
   CHECK_THAT(got.err, Contains("runs/study is damaged in 1 place"));
   CHECK_THAT(got.out, Contains("study"));
+  const auto compared = work.run("compare runs");
+  CHECK(compared.status == 1);
+  CHECK_THAT(compared.err, Contains("runs/study is damaged in 1 place"));
 }
 
 TEST_CASE("a run that names another process as its parent trains nothing") {

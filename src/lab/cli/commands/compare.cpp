@@ -120,13 +120,13 @@ int run_compare(const Arguments& arguments) {
   const std::vector<fs::path> paths(words.begin(), words.end());
   auto runs = study::read_run_ends(paths);
   std::vector<study::StudyResult> stored;
+  std::vector<fs::path> read;
   for (const auto& path : paths) {
     if (!study::has_result(path)) continue;
     stored.push_back(study::read_result(path));
+    read.push_back(path / "study");
     leave_out_former(path, stored.back(), runs);
   }
-  std::vector<fs::path> read;
-  read.reserve(runs.size());
   for (const auto& run : runs) read.push_back(run.dir);
   const bool damaged = warn_of_damage(read);
   if (control.empty()) control = default_control(stored, runs);

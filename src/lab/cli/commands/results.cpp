@@ -89,8 +89,10 @@ int run_results(const Arguments& arguments) {
   if (merge && fs::exists(json_file)) results = merged(std::move(results), json_file);
   if (!definitions.empty()) {
     for (auto& result : results) {
-      const auto file = fs::path(definitions) / (result.name + ".ini");
-      if (fs::exists(file) && study::fingerprint(study::read_definition(file)) != result.definition)
+      const auto file =
+          fs::path(definitions) / (fs::path(result.name).filename().string() + ".ini");
+      if (fs::is_regular_file(file) &&
+          study::fingerprint(study::read_definition(file)) != result.definition)
         study::mark_outdated(result);
     }
   }

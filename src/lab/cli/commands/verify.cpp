@@ -212,13 +212,14 @@ int run_verify(const Arguments& arguments) {
       const bool has_verdict = next != decided.end() && next->first == claim;
       print_explanation(*claim, has_verdict ? std::optional((next++)->second) : std::nullopt);
     }
-    return 0;
+    return damaged ? 1 : 0;
   }
   if (!expected.empty()) {
     const auto found = differences(expected, decided);
     for (const auto& line : found) say("{}\n", line);
     if (found.empty()) say("{} verdicts as expected\n", decided.size());
-    return found.empty() ? 0 : kUnexpectedVerdict;
+    if (!found.empty()) return kUnexpectedVerdict;
+    return damaged ? 1 : 0;
   }
   if (wanted.empty() && !values["json"].as<bool>()) {
     print_table(decided);
