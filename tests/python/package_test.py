@@ -135,6 +135,12 @@ class Package(unittest.TestCase):
         shown = subprocess.run([program, "demo", "--help"], env=python, capture_output=True, text=True)
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertIn("usage: kappascope demo", shown.stdout)
+        received = folder / "received"  # a folder of somebody else is no place to look for packages
+        received.mkdir()
+        for name in ("torch", "argparse", "kappascope"):
+            (received / f"{name}.py").write_text("raise SystemExit(7)")
+        there = subprocess.run([program, "demo", "--help"], env=python, cwd=received, capture_output=True, text=True)
+        self.assertEqual((there.returncode, there.stdout), (0, shown.stdout), there.stderr)
         unknown = run("train")
         self.assertEqual(unknown.returncode, 2)
         self.assertIn("./quickstart", unknown.stderr)

@@ -20,7 +20,14 @@ int run_demo(const Arguments& arguments) {
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / "python3";
   const auto python = std::filesystem::exists(beside, none) ? beside.string() : "python3";
-  std::vector<std::string> words = {python, "-m", "kappascope.demo"};
+  // With -m, Python would look for packages in the folder where the user stands first, which may be
+  // a stranger's.
+  constexpr const char* kDemo =
+      "import sys\n"
+      "if sys.path[0] == '': del sys.path[0]\n"
+      "from kappascope.demo import main\n"
+      "sys.exit(main(sys.argv[1:]))";
+  std::vector<std::string> words = {python, "-c", kDemo};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
