@@ -9,6 +9,11 @@ from typing import Any
 from torch import Tensor
 
 
+def printable(text: str) -> str:
+    """With nothing in it that a terminal obeys, on one line; names and messages of a run may be anybody's."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class Shown:
     """A result: a dataclass whose table() is what is printed."""
 

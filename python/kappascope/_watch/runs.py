@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from .._library import call
+from .._shown import printable
 
 _NUMBERS = ("step", "value", "lower", "upper", "rows", "effective_rows")
 
@@ -42,7 +43,7 @@ def _warn(directory: str, damaged: list[str]) -> None:
     """As the function that the user called."""
     if not damaged:
         return
-    shown = "; ".join(damaged[:3]) + ("; …" if len(damaged) > 3 else "")
+    shown = printable("; ".join(damaged[:3])) + ("; …" if len(damaged) > 3 else "")
     warnings.warn(
         DamageWarning(
             f"{directory} is damaged in {len(damaged)} places and read without: {shown}; "
@@ -127,12 +128,12 @@ class Run:
 
     def __str__(self) -> str:
         """How far it came, and the last κ(Σ) of each layer."""
-        lines = [f"{self.directory}: {self.facts.get('state', 'unknown')}"]
+        lines = [f"{self.directory}: {printable(self.facts.get('state', 'unknown'))}"]
         for loss in self.series("loss/train"):
             lines[0] += f" after {len(loss.step)} steps, loss {loss.value[-1]:.4g}"
         for kappa in self.series("kappa/sigma"):
             last = f"{kappa.value[-1]:.4g} in [{kappa.lower[-1]:.4g}, {kappa.upper[-1]:.4g}]"
-            lines.append(f"  {kappa.layer}: κ(Σ) {last}, {kappa.status[-1]}, at step {kappa.step[-1]}")
+            lines.append(f"  {printable(kappa.layer)}: κ(Σ) {last}, {kappa.status[-1]}, at step {kappa.step[-1]}")
         return "\n".join(lines)
 
 

@@ -58,6 +58,17 @@ class Damage(Attached):
         with self.assertWarns(kappascope.DamageWarning):
             kappascope.advise(self.run_dir())
 
+    def test_names_of_a_stranger_are_printed_as_text(self) -> None:
+        with sqlite3.connect(Path(self.run_dir()) / "run.sqlite") as database:
+            database.execute("UPDATE scalars SET layer = layer || char(27) || '[2J' || char(10) WHERE name = 'kappa/sigma'")
+        database.close()
+        run = kappascope.read(self.run_dir())
+        with self.assertWarns(kappascope.DamageWarning) as told:
+            shown = str(run)
+        for text in (shown, str(told.warning)):
+            self.assertNotIn("\x1b", text)
+        self.assertIn("\\x1b[2J\\n", str(told.warning))
+
     def test_missing_rows_are_told_by_what_reads_them(self) -> None:
         self.change("DELETE FROM scalars WHERE name = 'loss/train' AND step > 2")
         run = kappascope.read(self.run_dir())
