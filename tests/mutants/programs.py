@@ -156,7 +156,9 @@ class Tree:
         kept = self.root / "build/mutants/python-lines.json"
         library = self.root / "build/mutants/coverage"
         if not library.exists():
-            subprocess.run([self.root / ".venv/bin/pip", "install", "-q", "--target", library, "coverage==7.11.0"], check=True)
+            pinned = self.root / "python/requirements/mutants.txt"
+            subprocess.run([self.root / ".venv/bin/pip", "install", "-q", "--require-hashes", "--no-deps", "--target", library, "-r", pinned],
+                           check=True)
             (library / "sitecustomize.py").write_text("import coverage\ncoverage.process_startup()\n")
         lines = json.loads(kept.read_text()) if kept.exists() else {}
         settings = self.root / "build/mutants/coveragerc"
