@@ -103,7 +103,7 @@ def train(text: Tensor, run: Path, label: str, bias: bool, steps: int, budget: f
         for step in range(steps):
             loss = loss_of(model, text[starts[step][:, None] + torch.arange(CONTEXT + 1)])
             loss.backward()  # type: ignore[no-untyped-call]
-            scope.gradient_norm(nn.utils.clip_grad_norm_(model.parameters(), 1.0))
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
             schedule.step()

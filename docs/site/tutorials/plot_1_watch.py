@@ -36,7 +36,7 @@ for step in range(120):
     rows = text[torch.randint(len(text) - 64, (16, 1)) + torch.arange(64)]
     loss = model(input_ids=rows, labels=rows).loss
     loss.backward()
-    scope.gradient_norm(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0))
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
 scope.close()

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from . import backward, scalers
+from . import backward, clipping, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
 from .hooks import Hook, UncompiledHook, close_at_exit, has_hooks, rate_of
@@ -53,6 +53,7 @@ class Scope:
         # answers for its curvature.
         model = watched.model
         self._model = weakref.ref(model)
+        self._parameters = [weakref.ref(p) for p in model.parameters()]
         self._session = session
         self._answers = watched.kept
         self._layers = watched.layers
@@ -98,6 +99,7 @@ class Scope:
         self._thread = threading.get_ident()  # that trains
         backward.watch(self._update.roots)
         scalers.watch(self)
+        clipping.watch(self)
         watch_ending()
         _open.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
@@ -125,9 +127,10 @@ class Scope:
         self._after_update()
 
     def gradient_norm(self, norm: Tensor | float) -> None:
-        """The norm of all gradients of this update, as clip_grad_norm_() returns it.
+        """The norm of all gradients of this update.
 
-        A loop that tells it has it in its run, and is warned of its spikes.
+        Needed only where torch.nn.utils.clip_grad_norm_() is not called on all of the model: that
+        which it computes is found. A run with norms is warned of their spikes.
         """
         self._norm = norm.detach() if isinstance(norm, Tensor) else float(norm)
 
@@ -201,6 +204,7 @@ class Scope:
         _open.discard(self)
         backward.unwatch(self._update.roots)
         scalers.unwatch(self)
+        clipping.unwatch(self)
         self._passes.want(False, False)
         for handle in (*self._handles, *self._passes.handles()):
             handle.remove()
@@ -256,6 +260,12 @@ class Scope:
         if len(given) > 1:
             return (given[0], watched, *given[2:]), named
         return given, {**named, "closure": watched}
+
+    def owns(self, gradients: list[Tensor]) -> bool:
+        """Whether they are all those of the model, and of nothing else."""
+        held = (p.grad for ref in self._parameters if (p := ref()) is not None)
+        mine = {id(grad) for grad in held if grad is not None}
+        return self.is_open and len(mine) == len(gradients) and all(id(g) in mine for g in gradients)
 
     def follows(self, optimizer: Any) -> bool:
         return self.is_open and self._optimizer() is optimizer
