@@ -39,20 +39,26 @@ std::vector<PageTopic> topics_of(const Summary& summary, const std::vector<Findi
     const auto found = std::ranges::find(summary.answers, id, &Answer::id);
     return found == summary.answers.end() ? "" : found->answer;
   };
-  const auto warnings = std::ranges::count_if(findings, &Finding::warning);
-  return {{Topic::kTraining,
-           "about-training",
-           "What happened?",
-           counted(findings.size(), "finding") +
-               (warnings > 0 ? fmt::format(", {} to look at", warnings) : "")},
-          {Topic::kLayers, "about-layers", "Which layers?", answer("worst_layer")},
-          {Topic::kRate, "about-rate", "Is the rate too high?", answer("learning_rate")},
-          {Topic::kMean,
-           "about-mean",
-           "What does the mean cost, and does a bias help?",
-           answer("bias")},
-          {Topic::kOptimiser, "about-curvature", "What does the optimiser see?", ""},
-          {Topic::kNumbers, "about-numbers", "How good are the numbers?", answer("trust")}};
+  // Those about the documents stand on a page of their own.
+  std::size_t listed = 0, warnings = 0;
+  for (const auto& finding : findings) {
+    if (is_about_documents(finding)) continue;
+    ++listed;
+    warnings += finding.warning ? 1U : 0U;
+  }
+  return {
+      {Topic::kTraining,
+       "about-training",
+       "What happened?",
+       counted(listed, "finding") + (warnings > 0 ? fmt::format(", {} to look at", warnings) : "")},
+      {Topic::kLayers, "about-layers", "Which layers?", answer("worst_layer")},
+      {Topic::kRate, "about-rate", "Is the rate too high?", answer("learning_rate")},
+      {Topic::kMean,
+       "about-mean",
+       "What does the mean cost, and does a bias help?",
+       answer("bias")},
+      {Topic::kOptimiser, "about-curvature", "What does the optimiser see?", ""},
+      {Topic::kNumbers, "about-numbers", "How good are the numbers?", answer("trust")}};
 }
 
 }  // namespace

@@ -36,9 +36,10 @@ struct Answer {
   Grade grade = Grade::kOpen;
   std::vector<Reading> readings{};  ///< what it rests on, the arm that decides first
   std::string threshold{};          ///< what the readings are compared with: "the run's 936 steps"
-  std::string usual{};              ///< what the shaded part of their bars is; may be empty
-  std::string why{};                ///< why this grade, and what to do about it
-  std::string figure{};             ///< id of the section that shows it; may be empty
+  std::string interval = "95 % interval";  ///< what the thick part of their bars is
+  std::string usual{};                     ///< what the shaded part of their bars is; may be empty
+  std::string why{};                       ///< why this grade, and what to do about it
+  std::string figure{};                    ///< id of the section that shows it; may be empty
 };
 
 /// The first screen of a report in words.

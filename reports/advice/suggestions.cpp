@@ -55,17 +55,17 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
   if (found.stability.holds) {
     const auto& most = found.stability.most();
     const auto told = in_words(most);
-    evidence.push_back(fmt::format(
-        "the optimiser sees a sharpness λ1 of {} at step {}, {} of its limit {}, the most of it",
-        told.a,
-        most.step,
-        told.relation,
-        told.b));
+    evidence.push_back(fmt::format("the {} is {} at step {}, {} of its limit {}, the most of it",
+                                   found.stability.name(),
+                                   told.a,
+                                   most.step,
+                                   told.relation,
+                                   told.b));
   }
   return {.evidence = fmt::format("{}", fmt::join(evidence, ", and ")),
           .attempt =
               found.rise ? "a tenth of the rate; in a second trial, a longer warm-up"
-              : found.diverged && found.is_below_limit()
+              : found.action == Action::kCheckBatch
                   ? "the batch of that step once more in float32, and then half the rate"
               : found.action == Action::kWarmUp
                   ? "a warm-up over the first tenth of the steps; in a second trial, half the rate"

@@ -30,8 +30,8 @@ constexpr std::array<std::string_view, 30> kVerdicts = {
     "usual",         "mean_helps",   "nothing_to_gain", "too_small",  "too_large",
     "non_finite",    "out_of_range", "uneven",          "dead",       "dead_layer",
     "outliers",      "aligned",      "lossy",           "unresolved", "costly"};
-constexpr std::array<std::string_view, 8> kActions = {
-    "precision", "rate", "warm-up", "batch", "batch", "norm", "bias", "dead units"};
+constexpr std::array<std::string_view, 9> kActions = {
+    "precision", "rate", "warm-up", "batch", "batch", "norm", "bias", "dead units", "rate"};
 
 template <std::size_t kCount, typename Enum>
 constexpr bool names_all(const std::array<std::string_view, kCount>& names, Enum last) {
@@ -40,7 +40,7 @@ constexpr bool names_all(const std::array<std::string_view, kCount>& names, Enum
 static_assert(names_all(kQuestions, Question::kNextStep));
 static_assert(names_all(kGrades, Grade::kBad));
 static_assert(names_all(kVerdicts, Verdict::kCostly));
-static_assert(names_all(kActions, Action::kRevive));
+static_assert(names_all(kActions, Action::kCheckBatch));
 
 }  // namespace
 
@@ -89,8 +89,11 @@ std::vector<Diagnosis> Diagnoses::all() const {
                                 trust,
                                 cost};
   const auto steps = next_steps();
-  out.push_back(steps.empty() ? Diagnosis{.verdict = Verdict::kFine, .grade = Grade::kGood}
-                              : *steps.front());
+  // A layer that is slow to learn asks for no action: what would mend it is not known.
+  const bool slow = worst_layer.grade == Grade::kBad;
+  out.push_back(!steps.empty() ? *steps.front()
+                : slow         ? Diagnosis{.verdict = Verdict::kUndecided, .grade = Grade::kOpen}
+                               : Diagnosis{.verdict = Verdict::kFine, .grade = Grade::kGood});
   out.back().question = Question::kNextStep;
   return out;
 }

@@ -75,7 +75,8 @@ enum class Action : std::uint8_t {
   kSmallerBatch,
   kNorm,
   kTryBias,
-  kRevive
+  kRevive,
+  kCheckBatch,  ///< of the step at which the loss rose, where the sharpness lay below its limit
 };
 
 // Ids that stay the same between versions: "learning_rate", "cannot tell", "at_limit", "warm-up".

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the learning rate too high? Only the loss itself and the sharpness that the optimiser sees can
-// say so.
+// Is the learning rate too high? Only the loss itself and the preconditioned sharpness can say so.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -60,7 +59,9 @@ RateDiagnosis rate_of(const Arm& run) {
   if (out.grade < Grade::kWatch) return out;
   const bool early = !out.diverged && !out.spikes.empty() &&
                      is_of_the_start(run, losses.steps()[out.spikes.front().begin]);
-  out.action = early ? Action::kWarmUp : Action::kLowerRate;
+  out.action = early                               ? Action::kWarmUp
+               : out.is_below_limit() && !out.rise ? Action::kCheckBatch
+                                                   : Action::kLowerRate;
   return out;
 }
 
@@ -95,6 +96,10 @@ std::optional<Rise> rise_of(const Arm& run) {
   Rise out{losses.front(), end[end.size() / 2]};
   out.beyond_doubt = out.last > kBeyondDoubt * std::max(out.first, kLeast);
   return out;
+}
+
+std::string Stability::name() const {
+  return own ? "preconditioned sharpness" : "sharpness λ1";
 }
 
 const Stability::Reading& Stability::most() const {

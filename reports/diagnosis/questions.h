@@ -58,8 +58,10 @@ struct Stability {
   /// λ1 is that of P^(-1/2) H P^(-1/2), and the limit the optimiser's. Else those of plain gradient
   /// descent: λ1 of the Hessian, and 2/rate.
   bool own = false;
-  bool holds = false;  ///< λ1 is what this optimiser sees, and the limit its own
+  bool holds = false;  ///< that λ1 decides this optimiser's stability, and the limit is its own
 
+  /// "preconditioned sharpness" or "sharpness λ1".
+  [[nodiscard]] std::string name() const;
   /// The reading with the largest share, of those above the limit where there are any; there must
   /// be one.
   [[nodiscard]] const Reading& most() const;

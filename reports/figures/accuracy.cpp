@@ -29,7 +29,10 @@ Figure accuracies(const std::vector<Arm>& arms) {
     }
     attacked = attacked || (any && name != id::kAccuracyTest);
   }
-  if (figure.panels.size() == 1) figure.columns = 1;
+  if (figure.panels.size() == 1) {
+    figure.columns = 1;
+    if (!attacked) figure.panels.front().title = "test images";
+  }
   if (attacked) figure.title += ", clean and attacked";
   figure.caption = "Share of test images that the network classifies correctly";
   figure.caption +=

@@ -176,7 +176,13 @@ void set_y_axis(Figure& figure, std::size_t panel) {
   if (wanted && !positive.empty() && (all.min > 0 || axis.decades > 0)) {
     const bool cut = axis.decades > 0;
     if (cut) positive.min = std::max(positive.min, positive.max * std::pow(10, -axis.decades));
-    set_log(axis, cut ? positive : with_bands(figure, panel, positive, true));
+    Range range = cut ? positive : with_bands(figure, panel, positive, true);
+    // A limit that is not far off is shown, so that the distance to it is.
+    constexpr double kFar = 100;
+    for (const auto& line : figure.lines)
+      if (line.panel == panel && line.y < kFar * range.max && kFar * line.y > range.min)
+        range.add_positive(line.y);
+    set_log(axis, range);
     return;
   }
   for (const auto& line : figure.lines) {

@@ -101,13 +101,14 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
       arms.begin(), arms.end(), [](const Arm& arm) { return arm.has(id::kPreconditionedLambda); });
   if (seen) {
     const std::size_t panel = figure.panels.size();
-    figure.panels.push_back({.title = "as the optimiser sees it, against its stability limit",
-                             .y = {.title = "eigenvalue", .log = true},
-                             .height = 1.3});
+    figure.panels.push_back(
+        {.title = "preconditioned sharpness against the optimiser's stability limit",
+         .y = {.title = "eigenvalue", .log = true},
+         .height = 1.3});
     for (std::size_t a = 0; a < arms.size(); ++a) {
       add_series(figure,
                  panel,
-                 series_of(arms, a, id::kPreconditionedLambda, "", "λ1 of P^(-1/2) H P^(-1/2)"));
+                 series_of(arms, a, id::kPreconditionedLambda, "", "preconditioned sharpness"));
       add_series(figure,
                  panel,
                  series_of(arms, a, id::kPreconditionedAlongGradient, "", "along its step"),
@@ -149,9 +150,9 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
       "landmark and not a limit. Dashed: the curvature along the gradient of the same loss.";
   if (seen)
     figure.caption +=
-        " The optimiser takes steps of P⁻¹ times a mean of gradients: it is the largest "
-        "eigenvalue of P^(-1/2) H P^(-1/2) that must stay below its own limit (dotted "
-        "in that panel), and training often rises to it and stays there.";
+        " The optimiser takes steps of P⁻¹ times a mean of gradients: it is the preconditioned "
+        "sharpness, the largest eigenvalue of P^(-1/2) H P^(-1/2), that must stay below its own "
+        "limit (dotted in that panel), and training often rises to it and stays there.";
   return figure;
 }
 
@@ -170,7 +171,7 @@ Figure hessian_density(const std::vector<Arm>& arms) {
                  [](const auto& entry) { return is_density(entry.second); });
     if (valid.empty()) continue;
     if (figure.panels.empty()) {
-      figure.panels.push_back({.title = "spectral density",
+      figure.panels.push_back({.title = "share of directions at each curvature",
                                .y = {.title = "density", .log = true, .decades = 7},
                                .height = 2});
     }
@@ -193,7 +194,7 @@ Figure hessian_density(const std::vector<Arm>& arms) {
       "ones "
       "that limit the step. Densities below a ten-millionth of the peak are off the axis.";
   if (figure.panels.empty()) {
-    figure.missing = "No spectral density was recorded: the Hessian probe ran without one.";
+    figure.missing = "No density of eigenvalues was recorded: the Hessian probe ran without one.";
   }
   return figure;
 }

@@ -56,10 +56,10 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
   static constexpr std::array<std::pair<store::SeriesId, const char*>, 4> kChoices = {
       {{id::kVarianceBiasZero, "0"},
        {id::kVarianceBiasLearned, "learned"},
-       {id::kVarianceBiasMinusMean, "−E φ"},
+       {id::kVarianceBiasMinusMean, "−μ"},
        {id::kVarianceBiasMinimiser, "best"}}};
   Figure figure{.id = "variance_by_bias",
-                .title = "Gradient variance at four choices of the bias",
+                .title = "How noisy the gradient is, by the choice of the bias",
                 .topic = Topic::kMean};
   figure.x.title = "choice of b";
   figure.x.categories = true;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reports/figures/builders.h"
+#include "reports/runs/layer_names.h"
 
 namespace kappascope::reports {
 namespace {
@@ -161,14 +162,15 @@ Figure layer_profile(const std::vector<Arm>& arms) {
   Figure figure{.id = "layer_profile",
                 .title = "The layers beside each other, at the end",
                 .topic = Topic::kLayers};
-  figure.x.title = "layer, by its place";
+  figure.x.title = "layer";
   figure.columns = 2;
   AllDrawn every;
   for (const auto& shown : all) every.insert(every.end(), shown.drawn.begin(), shown.drawn.end());
   const auto layers = layers_with(arms, every);
   constexpr std::size_t kFew = 12;
+  const LayerNames short_name(layers);
   for (std::size_t place = 1; place <= layers.size() && layers.size() <= kFew; ++place)
-    figure.x.ticks.push_back({static_cast<double>(place), std::to_string(place)});
+    figure.x.ticks.push_back({static_cast<double>(place), short_name(layers[place - 1])});
   for (const auto& [panel, drawn] : all) {
     bool is_open = false;
     for (std::size_t a = 0; a < arms.size(); ++a) {

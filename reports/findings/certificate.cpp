@@ -107,8 +107,7 @@ std::string against_rate(const StoredSpectrum& spectrum, const Arm& arm) {
                                 now.b);
   if (const double peak = largest_rate(arm); peak > spectrum.rate) {
     const auto then = as_share(largest, spectrum.limit_at(peak));
-    out += fmt::format(", and {} is {} of {} at the run's largest learning rate {}",
-                       then.a,
+    out += fmt::format("; it would be {} of {} at the run's largest learning rate {}",
                        then.relation,
                        then.b,
                        words(peak));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "reports/figures/builders.h"
@@ -128,14 +129,14 @@ void find_arm_kappas(const std::vector<Arm>& arms, Findings& out) {
                                    base.label,
                                    over_layers(ratios));
     if (!open.empty()) text += "; not resolved in " + first_of(open);
-    out.push_back({"arm_kappa",
-                   text + ".",
-                   base.seeds > 1 && arms[a].seeds > 1
-                       ? fmt::format("Of medians. {}.", kComparePairs)
-                   : certain.empty() ? "No interval was recorded."
-                                     : "At least 90 % each for these features: " + listed(certain) +
-                                           ". One seed per arm: another may differ.",
-                   false});
+    out.push_back(
+        {"arm_kappa",
+         text + ".",
+         base.seeds > 1 && arms[a].seeds > 1 ? fmt::format("Of medians. {}.", kComparePairs)
+         : certain.empty()                   ? "No interval was recorded."
+                           : "At least 90 % each for these features: " + first_of(certain) +
+                                 ". One seed per arm: another may differ.",
+         false});
   }
 }
 
@@ -167,7 +168,8 @@ void find_absorption(const std::vector<Arm>& arms, Findings& out) {
     std::string text = arm.label + ": of the mean's length the bias has absorbed ";
     if (!shares.empty()) text += over_layers(shares) + (open.empty() ? "" : "; ");
     if (!open.empty()) text += "a share that is not resolved in " + first_of(open);
-    out.push_back({"absorption", text + ".", details.empty() ? "" : listed(details) + ".", false});
+    out.push_back(
+        {"absorption", text + ".", details.empty() ? "" : first_of(details) + ".", false});
   }
 }
 
@@ -179,13 +181,17 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
     std::map<std::pair<std::string, std::string>, Count> counts;  // (series, status)
+    std::set<std::string> open;
     std::map<std::string, std::size_t> totals;
     for (const auto& [key, points] : arm.scalars) {
       if (id::kSpectrum.contains(key.name)) continue;  // these have a certificate of their own
       const std::string name = key.layer.empty() ? key.name : key.name + " of " + key.layer;
       for (const auto& point : points) {
         ++totals[name];
-        if (is_resolved(point.scalar)) continue;
+        // That a matrix is singular is known.
+        if (is_resolved(point.scalar) || point.scalar.status == store::Status::kDegenerate)
+          continue;
+        open.insert(name);
         Count& count = counts[{name, status_text(point.scalar)}];
         ++count.unresolved;
         count.n = point.scalar.n_effective.value_or(point.scalar.n.value_or(0));
@@ -202,16 +208,16 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
                                   totals[where.first],
                                   count.n > 0 ? " (effective n " + words(count.n) + ")" : ""));
     }
-    const std::size_t series = counts.size();
-    if (series > 6) {
+    if (parts.size() > 6) {
+      const auto more = parts.size() - 5;
       parts.resize(5);
-      parts.push_back(fmt::format("{} more series", series - 5));
+      parts.push_back(fmt::format("{} more", more));
     }
     out.push_back({"unresolved",
-                   fmt::format("{}: {} of {} series have estimates that are not resolved at this "
-                               "sample size (hollow markers).",
+                   fmt::format("{}: {} of {} series have estimates that their rows do not resolve "
+                               "(hollow markers).",
                                arm.label,
-                               series,
+                               open.size(),
                                totals.size()),
                    fmt::format("{}.", fmt::join(parts, "; ")),
                    true});

@@ -46,15 +46,16 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
     finding.text += fmt::format(" The largest eigenvalue is {} of the trace.",
                                 percent(sum / trace->scalar.value));
   } else {
-    finding.text += sum > trace->scalar.value
-                        ? fmt::format(
-                              " The {} largest sum to more than the trace: the negative ones "
-                              "take away {} at least.",
-                              count,
-                              words(sum - trace->scalar.value))
-                        : fmt::format(" The {} largest eigenvalues sum to {} of the trace.",
-                                      count,
-                                      percent(sum / trace->scalar.value));
+    finding.text +=
+        sum > trace->scalar.value
+            ? fmt::format(
+                  " The {} largest eigenvalues sum to more than the trace: the negative ones "
+                  "take away {} at least.",
+                  count,
+                  words(sum - trace->scalar.value))
+            : fmt::format(" The {} largest eigenvalues sum to {} of the trace.",
+                          count,
+                          percent(sum / trace->scalar.value));
   }
   const std::string bounds = interval(trace->scalar);
   finding.certainty += fmt::format(" The trace {} is an estimate from random vectors{}.",
@@ -109,9 +110,8 @@ void find_curvature(const std::vector<Arm>& arms, Findings& out) {
       const auto& newest = own.readings.back();
       const auto seen = in_words(newest);
       finding.text += fmt::format(
-          " The optimiser sees λ1 = {} (of P^(-1/2) H P^(-1/2)) at step {}, {} of its own "
-          "stability "
-          "limit {}{}.",
+          " The preconditioned sharpness is {} at step {}, {} of the optimiser's stability limit "
+          "{}{}.",
           seen.a,
           newest.step,
           seen.relation,
@@ -186,7 +186,7 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
 
 void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
-    std::optional<Ratio> most, least;  // where a bias could save most, where b = −E φ costs most
+    std::optional<Ratio> most, least;  // where a bias could save most, where b = −μ costs most
     for (const auto& layer : layers_of(arm, id::kVarianceBiasZero)) {
       if (auto best = variance_at(arm, layer, id::kVarianceBiasMinimiser);
           best && (!most || best->value < most->value))
@@ -198,7 +198,7 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
     if (!most) continue;
     std::vector<std::string> parts;
     for (const auto& [choice, label] : {std::pair{id::kVarianceBiasLearned, "at the learned b"},
-                                        std::pair{id::kVarianceBiasMinusMean, "at b = −E φ"},
+                                        std::pair{id::kVarianceBiasMinusMean, "at b = −μ"},
                                         std::pair{id::kVarianceBiasMinimiser, "at the best b"}}) {
       if (choice == id::kVarianceBiasLearned && !has_bias(arm, most->layer)) continue;
       if (const auto ratio = variance_at(arm, most->layer, choice))
@@ -212,7 +212,7 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
         most->layer,
         listed(parts));
     if (least)
-      text += fmt::format(" In {} it is {}× at b = −E φ.", least->layer, words(least->value));
+      text += fmt::format(" In {} it is {}× at b = −μ.", least->layer, words(least->value));
     const auto reference = arm.last(id::kVarianceBiasZero, most->layer);
     const std::string bounds = !reference ? "" : interval(reference->scalar);
     out.push_back({"bias_choice",

@@ -80,9 +80,10 @@ void read_on(const store::RunReader& run, Arm& arm);
 /// no number is none: the run diverged.
 std::vector<Spike> loss_spikes(const Arm& arm);
 
-/// Those among `spikes` (of loss_spikes) that say something of the learning rate: batches differ, their losses have a
-/// heavy tail, and a spike is the rate's only where the loss is far above all before it
-/// (core/surges.h). Where losses are not all positive, there is no factor between two: all.
+/// Those among `spikes` (of loss_spikes) that say something of the learning rate: batches differ,
+/// their losses have a heavy tail, and a spike is the rate's only where the loss is far above all
+/// before it (core/surges.h). Where losses are not all positive, there is no factor between two:
+/// all.
 std::vector<Spike> telling_spikes(const Arm& arm, std::vector<Spike> spikes);
 
 /// Whether the losses of the two may be compared: same data, same loss, as far as they say.

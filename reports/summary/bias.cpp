@@ -18,6 +18,7 @@ namespace {
 struct Effect {
   std::array<std::size_t, 4> layers{};
   std::optional<Ratio> surest;  ///< with the bias over without, where it surely changes most
+  std::size_t rivals = 0;       ///< other layers where it may change as much: intervals overlap
 };
 
 Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
@@ -32,6 +33,14 @@ Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
     const bool helps = layer.decided == Verdict::kHelps, harms = layer.decided == Verdict::kHarms;
     ++effect.layers.at(helps ? 0U : harms ? 1U : known ? 2U : 3U);
     if (known && (!effect.surest || size(ratio) > size(effect.surest))) effect.surest = ratio;
+  }
+  for (const auto& layer : layers) {
+    const auto& ratio = layer.bias_changes;
+    if (layer.arm != arm || !layer.has_bias || layer.decided == Verdict::kTooEarly || !ratio ||
+        !ratio->lower || ratio->layer == effect.surest->layer)
+      continue;
+    effect.rivals +=
+        *ratio->lower <= *effect.surest->upper && *ratio->upper >= *effect.surest->lower ? 1U : 0U;
   }
   return effect;
 }
@@ -142,9 +151,14 @@ Answer bias(const std::vector<Arm>& arms) {
     if (effect.surest) {
       const Ratio& ratio = *effect.surest;
       reading.gauge = gauge_of(ratio);
-      reading.number = fmt::format("it changes {} most in {}: to {}× of {}",
+      const std::string rivals =
+          effect.rivals == 0
+              ? ""
+              : fmt::format(" or {} other{}", effect.rivals, effect.rivals == 1 ? "" : "s");
+      reading.number = fmt::format("within the run it changes {} most in {}{}: to {}× of {}",
                                    in_steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",
                                    short_name(ratio.layer),
+                                   rivals,
                                    words(ratio.value),
                                    in_steps ? "those" : "it");
       reading.interval = fmt::format(
@@ -152,6 +166,8 @@ Answer bias(const std::vector<Arm>& arms) {
     }
     out.readings.push_back(std::move(reading));
   }
+  // Of κ the quotient of two intervals, of steps one of its own.
+  if (!in_steps) out.interval = "interval, at least 90 %";
   out.why = fmt::format(
       "Within a run: {} of the W_d block with the learned bias over {} without it, on the same "
       "features; lower in {} of {} layers. The loss need not follow, and a difference between "

@@ -15,10 +15,16 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
     reading.number = fmt::format(
         "the training loss rose from {} to {}", words(signs.rise->first), words(signs.rise->last));
   } else if (!signs.spikes.empty()) {
+    const auto first = signs.run->series(id::kLossTrain)[signs.spikes.front().begin].step;
+    const std::string place =
+        fmt::format("{} step {}", signs.spikes.size() == 1 ? "at" : "the first at", first);
     reading.number =
-        fmt::format("{} of the loss, the first at step {}",
-                    counted(signs.spikes.size(), "spike"),
-                    signs.run->series(id::kLossTrain)[signs.spikes.front().begin].step);
+        signs.all_spikes > signs.spikes.size()
+            ? fmt::format("{} of {} spikes of the loss far above all before, {}",
+                          signs.spikes.size(),
+                          signs.all_spikes,
+                          place)
+            : fmt::format("{} of the loss, {}", counted(signs.spikes.size(), "spike"), place);
   } else if (signs.all_spikes > 0) {
     reading.number = fmt::format("{} of the loss, none far above all before",
                                  counted(signs.all_spikes, "spike"));
@@ -36,8 +42,8 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
   if (const auto& stability = signs.stability; !stability.readings.empty()) {
     const auto& most = stability.most();
     const auto told = in_words(most);
-    reading.interval = fmt::format("{} {}, {} of {} = {} at step {}{}",
-                                   stability.own ? "sees λ1 =" : "λ1 =",
+    reading.interval = fmt::format("{} = {}, {} of {} = {} at step {}{}",
+                                   stability.name(),
                                    told.a,
                                    told.relation,
                                    stability.holds ? "its limit" : "2/rate",
@@ -62,8 +68,12 @@ std::string explained(const RateDiagnosis& rate) {
   if (!rate.spikes.empty()) {
     return "A spike is a training loss 8 robust deviations above the 50 calm ones before it; here "
            "those count that are far above all before, as fewer than 1 in 100 healthy runs of "
-           "5,000 steps has one. A lower rate or a longer warm-up would show whether the rate "
-           "makes them.";
+           "5,000 steps has one. " +
+           std::string(rate.is_below_limit()
+                           ? "The sharpness stayed below its limit wherever it was measured, which "
+                             "speaks against the rate: look first at the batches of those steps."
+                           : "A lower rate or a longer warm-up would show whether the rate makes "
+                             "them.");
   }
   if (rate.stability.holds) {
     return std::string(rate.verdict == Verdict::kUndecided ? "The error bars of λ1 hold the limit. "
@@ -83,7 +93,7 @@ const char* answer_of(const RateDiagnosis& rate) {
   return verdict == Verdict::kDiverged  ? (rate.is_below_limit() ? "perhaps" : "yes")
          : verdict == Verdict::kRose    ? (rate.rise->beyond_doubt ? "yes" : "probably")
          : verdict == Verdict::kAtLimit ? "at its limit"
-         : verdict == Verdict::kSpikes  ? "perhaps"
+         : verdict == Verdict::kSpikes  ? (rate.is_below_limit() ? "probably not" : "perhaps")
          : verdict == Verdict::kFine    ? "no sign of it"
                                         : "cannot tell";
 }
@@ -103,12 +113,13 @@ Answer learning_rate(const std::vector<Arm>& arms) {
     out.readings.back().gauge = gauge_of(rate);
   }
   out.threshold = "the optimiser's limit";
+  out.interval = "bound of its numerical error";
   const RateDiagnosis& first = found.front().second;
   out.grade = first.grade;
   out.answer = answer_of(first);
   out.why = explained(first);
   if (const auto coverage = coverage_of(*first.run, first.stability); !coverage.empty())
-    out.why += " λ1: " + coverage;
+    out.why += " The sharpness: " + coverage;
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "reports/runs/groups.h"
@@ -31,16 +32,38 @@ std::string in_short(const Request& request, const LayerNames& short_name) {
       return "a trial with a bias";
     case Action::kRevive:
       return "a new start for " + short_name(request.layer);
+    case Action::kCheckBatch:
+      return "the batch of one step again";
   }
   return "";
 }
 
-/// Of two arms with seeds the one to keep; empty where the seeds say nothing.
+/// Of arms with seeds the one to keep; empty where the seeds say nothing.
 std::string choice_of(const std::vector<Arm>& arms) {
-  const auto found = arms.size() == 2 ? diagnose_loss(arms[1], arms[0]) : std::nullopt;
-  if (!found) return "";
-  if (found->side == Side::kUndecided) return "nothing: the arms are not surely different";
-  return "keep " + arms[found->side == Side::kBelow ? 1 : 0].label;
+  bool any = false;
+  std::vector<std::string> better, worse;
+  for (std::size_t a = 1; a < arms.size(); ++a) {
+    const auto found = diagnose_loss(arms[a], arms[0]);
+    any |= found.has_value();
+    if (!found || found->side == Side::kUndecided) continue;
+    (found->side == Side::kBelow ? better : worse).push_back(arms[a].label);
+  }
+  if (!any) return "";
+  if (arms.size() == 2)
+    return !better.empty()  ? "keep " + better.front()
+           : !worse.empty() ? "keep " + arms[0].label
+                            : "nothing: the arms are not surely different";
+  // Which of many, the uncorrected differences do not say.
+  return better.empty() ? fmt::format("nothing: no arm is surely better than {}", arms[0].label)
+                        : fmt::format("choose among {} by `kappascope compare`",
+                                      counted(better.size(), "arm"));
+}
+
+/// An arm whose worst layer is badly conditioned: its place.
+std::optional<std::size_t> badly_conditioned(const std::vector<Arm>& arms) {
+  for (std::size_t a = 0; a < arms.size(); ++a)
+    if (worst_layer_of(arms[a]).grade == Grade::kBad) return a;
+  return std::nullopt;
 }
 
 Answer nothing_asked(const std::vector<Arm>& arms) {
@@ -48,12 +71,19 @@ Answer nothing_asked(const std::vector<Arm>& arms) {
   const bool single = std::ranges::any_of(arms, [](const Arm& arm) { return arm.seeds < 2; });
   const bool measured = std::ranges::any_of(
       arms, [](const Arm& arm) { return arm.has(id::kLearning) || arm.has(id::kKappas); });
+  const auto bad = badly_conditioned(arms);
   out.answer = !measured                   ? "nothing measured yet"
                : arms.size() > 1 && single ? "nothing, but run more seeds"
+               : bad                       ? "nothing that is known to help"
                                            : "nothing";
-  if (!measured) out.grade = Grade::kOpen;
+  if (!measured || bad) out.grade = Grade::kOpen;
   if (const auto choice = choice_of(arms); measured && !choice.empty()) out.answer = choice;
-  out.why = measured ? "No number of these runs asks for a change." : "No layer was measured.";
+  out.why = !measured ? "No layer was measured."
+            : !bad    ? "No number of these runs asks for a change."
+                      : fmt::format(
+                         "No number of these runs asks for a change of one setting. That {} is "
+                            "slow to learn asks for none either: what would mend it is not known.",
+                         LayerNames(arms)(worst_layer_of(arms[*bad]).point->scalar.layer));
   if (arms.size() > 1 && single)
     out.why +=
         fmt::format(" Which arm is better, one run per arm cannot say: {}.", how_to_be_surer(arms));

@@ -20,7 +20,8 @@ std::string how_to_cut(const Costs& costs) {
   const std::string most =
       fmt::format("Most of the cost is {} ({}). ", largest.probe, percent(largest.share));
   if (costs.any_unlimited())
-    return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 %.", kBudget);
+    return most + fmt::format("No limit was set: {} = 0.01 keeps it at 1 % of the training time.",
+                              kBudget);
   return most + fmt::format("To cut it, lower {} or raise {}.",
                             kBudget,
                             hessian ? "probes.hessian-every" : "probes.every");

@@ -32,9 +32,10 @@ std::string explained(const Arm& arm, const WorstLayer& worst) {
   if (worst.verdict == Verdict::kUndecided)
     return "The rows of a window do not resolve it: raise probes.window (window= in Python).";
   return fmt::format(
-      "Gradient descent needs {} κ/2 = {} steps to shrink the slowest direction of this W_d by a "
-      "factor e; the run has {}.",
+      "Gradient descent needs {} κ/2 = {}/2 = {} steps to shrink the slowest direction of this W_d "
+      "by a factor e; the run has {}.",
       about,
+      grouped(std::round(least_of(s))),
       grouped(std::ceil(least_of(s) / 2)),
       grouped(steps_of(arm)));
 }
@@ -60,9 +61,7 @@ Reading reading_of(std::size_t a,
   return {a,
           bounded ? fmt::format("κ is at least {}{}", words(*s.lower), where)
                   : fmt::format("κ{} is not resolved", where),
-          fmt::format("{}not resolved: {}",
-                      std::isfinite(s.value) ? "estimate " + words(s.value) + ", " : "",
-                      status_text(s))};
+          "not resolved: " + status_text(s)};
 }
 
 /// "blocks.1 or blocks.0": which is the slowest, intervals that overlap do not say.

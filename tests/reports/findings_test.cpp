@@ -171,8 +171,8 @@ TEST_CASE("what the optimiser sees stands beside its own limit", "[findings]") {
                     sample::scalar("hessian/preconditioned", "", 190, 0.01, "converged"),
                     sample::plain("hessian/stability_limit", "", 380)}));
   CHECK(text_of(found, "sharpness")
-            .find("The optimiser sees λ1 = 190 (of P^(-1/2) H P^(-1/2)) at step 10, 50 % of its "
-                  "own stability limit 380.") != std::string::npos);
+            .find("The preconditioned sharpness is 190 at step 10, 50 % of the optimiser's "
+                  "stability limit 380.") != std::string::npos);
 }
 
 TEST_CASE("eigenvalues beyond the trace are told as what they are", "[findings]") {
@@ -183,7 +183,7 @@ TEST_CASE("eigenvalues beyond the trace are told as what they are", "[findings]"
                                   sample::scalar("hessian/lambda_2", "", 30, 0.01, "converged"),
                                   sample::scalar("hessian/trace", "", 20, 0.01, "ok")}));
   CHECK(text_of(found, "sharpness")
-            .find("The 2 largest sum to more than the trace: the negative "
+            .find("The 2 largest eigenvalues sum to more than the trace: the negative "
                   "ones take away 60 at least.") != std::string::npos);
 }
 
@@ -202,9 +202,9 @@ TEST_CASE("the choice of b is told where it helps and where it costs", "[finding
                                                  at("gradvar/b_minimiser", "b", 9)}));
   // Without a bias in training there is no learned one.
   CHECK(text_of(found, "bias_choice")
-            .find("one: of that at b = 0, the gradient variance in a is 0.6× at b = −E φ and "
+            .find("one: of that at b = 0, the gradient variance in a is 0.6× at b = −μ and "
                   "0.5× at the best b (the layer where a bias could save most). In b it is 2.1× "
-                  "at b = −E φ.") != std::string::npos);
+                  "at b = −μ.") != std::string::npos);
 }
 
 TEST_CASE("a spike of the loss is told with κ on both sides of it", "[findings]") {

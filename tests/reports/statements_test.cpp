@@ -134,11 +134,12 @@ void check_relations(const std::string& text, int& checked) {
            " (?:lower|higher)",
        "abup"},
       {"λ1 = " + n + "(?: at step \\d+)?, " + p + " of [^=]*= " + n, "aupb"},
-      {"λ1 = " + n + " \\(of P[^)]*\\^\\(-1/2\\)\\)(?: at step \\d+)?, " + p +
-           " of its own stability limit " + n,
+      {"preconditioned sharpness is " + n + " at step \\d+, " + p +
+           " of (?:the optimiser's stability|its) limit " + n,
        "aupb"},
+      {"preconditioned sharpness = " + n + ", " + p + " of [^=]*= " + n, "aupb"},
       {"at most it was " + p + " of it \\(" + n + " of " + n, "upab"},
-      {"sharpness λ1 of " + n + " at step \\d+, " + p + " of its limit " + n, "aupb"}};
+      {"sharpness λ1 is " + n + " at step \\d+, " + p + " of its limit " + n, "aupb"}};
   for (const auto& [pattern, order] : forms) {
     const std::regex expression(pattern);
     for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
@@ -184,14 +185,17 @@ void state_quotients(Stated& stated, const std::string& text, const std::string&
   count("the mean costs " + n + "× in " + layer, "NL", "mean costs");
   count("at " + n + "× κ\\(Σ\\) in " + layer, "NL", "bias leaves");
   count("in " + layer + ",[^;]*; that is " + n + "× κ\\(Σ\\+μμᵀ\\)", "LN", "bias changes");
-  count("changes κ\\(Σ\\+μμᵀ\\) most in " + layer + ": to " + n + "× of it", "LN", "bias changes");
+  count("changes κ\\(Σ\\+μμᵀ\\) most in " + layer + "(?: or \\d+ others?)?: to " + n + "× of it",
+        "LN",
+        "bias changes");
   count("the mean costs " + n + "× the steps in " + layer, "NL", "mean costs in steps");
   count("needs " + n + "× the steps to learn 90 % in " + layer, "NL", "mean costs in steps");
   count("needs " + n + "× the steps that it would need without a mean in " + layer,
         "NL",
         "bias leaves in steps");
   count("in " + layer + ",[^;]*; that is " + n + "× those", "LN", "bias changes in steps");
-  count("changes the steps to learn 90 % most in " + layer + ": to " + n + "× of those",
+  count("changes the steps to learn 90 % most in " + layer + "(?: or \\d+ others?)?: to " + n +
+            "× of those",
         "LN",
         "bias changes in steps");
 }
@@ -249,11 +253,14 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
         stated.find(text, "^" + n + " % of the training time", "N", "cost", arm.label);
         stated.find(text, "(\\d+) spikes? of the", "N", "spikes", arm.label);
         stated.find(text, "test loss " + n + " at step (\\d+)", "NS", "test loss", arm.label);
-        stated.find(
-            text, "sees λ1 = " + n + ", [^=]*= \\S+ at step (\\d+)", "NS", "seen", arm.label);
+        stated.find(text,
+                    "preconditioned sharpness = " + n + ", [^=]*= \\S+ at step (\\d+)",
+                    "NS",
+                    "seen",
+                    arm.label);
         const std::string in = "gradient variance in (layer\\d) is .*?";
         stated.find(text, in + n + "× at the best b", "LN", "variance at best", arm.label);
-        stated.find(text, in + n + "× at b = −E φ", "LN", "variance at -mean", arm.label);
+        stated.find(text, in + n + "× at b = −μ", "LN", "variance at -mean", arm.label);
         stated.find(text, "In (layer\\d) it is " + n + "×", "LN", "variance at -mean", arm.label);
         // Card and findings name the two sides of every quotient of condition numbers.
         if (text.find("κ") != std::string::npos && text.find("|") != std::string::npos) {

@@ -63,12 +63,14 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
   };
   const auto slow = kappa(2002, 2001, "resolved");
   CHECK(slow.answer == "b");
-  CHECK_THAT(slow.why, Contains("about κ/2 = 1,001 steps") && Contains("the run has 1,000"));
+  CHECK_THAT(slow.why,
+             Contains("about κ/2 = 2,002/2 = 1,001 steps") && Contains("the run has 1,000"));
   const auto open = kappa(1e5, 20, "not_resolvable");
   CHECK(open.answer == "perhaps b");
   CHECK(open.readings.front().number == "κ is at least 20");
   CHECK_THAT(open.why, Contains("probes.window"));
-  CHECK_THAT(kappa(1e5, 3000, "not_resolvable").why, Contains("at least κ/2 = 1,500"));
+  CHECK_THAT(kappa(1e5, 3000, "not_resolvable").why,
+             Contains("at least κ/2 = 3,000/2 = 1,500 steps"));
   const auto rate = [](double lambda, double height) {
     return answer(
         summary_of(
@@ -79,11 +81,13 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
              .facts = {{"optimizer", "adam"}}}),
         "learning_rate");
   };
-  CHECK(rate(370, 10).readings.front().number == "1 spike of the loss, the first at step 200");
+  CHECK(rate(370, 10).readings.front().number == "1 spike of the loss, at step 200");
+  CHECK(rate(300, 10).answer == "probably not");
+  CHECK_THAT(rate(300, 10).why, Contains("speaks against the rate"));
   CHECK(rate(379, 1).answer == "cannot tell");
   CHECK(rate(400, 1).answer == "at its limit");
   CHECK(rate(400, 1).readings.front().interval ==
-        "sees λ1 = 400, 105 % of its limit = 380 at step 999");
+        "preconditioned sharpness = 400, 105 % of its limit = 380 at step 999");
   CHECK_THAT(rate(400, 1).why, Contains("Measured at 1 of 1,000 steps"));
   std::vector<double> losses(200, 30.0);
   losses.front() = 2.3;
@@ -102,7 +106,8 @@ TEST_CASE("cards phrase what was decided, with its numbers", "[summary]") {
   biased.scalars.push_back(sample::plain("bias/norm", "b", 1));
   const auto mixed = answer(summary_of(biased), "bias");
   CHECK(mixed.answer == "mixed");
-  CHECK(mixed.readings.front().number == "it changes κ(Σ+μμᵀ) most in b: to 4× of it");
+  CHECK(mixed.readings.front().number ==
+        "within the run it changes κ(Σ+μμᵀ) most in b: to 4× of it");
   CHECK_THAT(mixed.readings.front().interval, Contains("of 2 layers 1 lower and 1 higher"));
   const auto none =
       answer(summary_of({.scalars = {sample::scalar("kappa/sigma", "a", 10, 0.1),

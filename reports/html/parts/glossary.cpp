@@ -17,7 +17,7 @@ struct Term {
 };
 
 /// A term that holds another one stands before it.
-constexpr std::array<Term, 22> kTerms = {{
+constexpr std::array<Term, 26> kTerms = {{
     {"kappa-with-bias",
      "κ(Σ+(μ+b)(μ+b)ᵀ)",
      "condition number of the W_d block at the present bias b; equal to κ(Σ) where b = −μ"},
@@ -41,11 +41,26 @@ constexpr std::array<Term, 22> kTerms = {{
     {"kappa",
      "κ",
      "condition number, the largest over the smallest eigenvalue: 1 is best; gradient descent "
-     "needs "
-     "about κ/2 steps to shrink the slowest direction by a factor e"},
+     "needs about κ/2 steps to shrink the slowest direction by a factor e; from few rows its "
+     "estimate is too high, and stands near the upper end of its interval"},
     {"phi", "φ", "the features that enter the down-projection, after gate and dropout, before b"},
     {"mu", "μ", "mean of the features φ over the tokens of a window"},
     {"sigma", "Σ", "covariance of the features φ over the tokens of a window"},
+    {"preconditioned",
+     "preconditioned sharpness",
+     "largest eigenvalue of P^(-1/2) H P^(-1/2), where H is the Hessian and P the diagonal by "
+     "which "
+     "the optimiser divides the gradient: the curvature that decides whether its steps are stable"},
+    {"trace",
+     "the trace",
+     "sum of all eigenvalues of the Hessian: all curvature together, negative ones taken away"},
+    {"gradient-variance",
+     "gradient variance",
+     "of the gradient of one W_d from one token to another: how noisy its steps are"},
+    {"shrinkage",
+     "shrinkage estimate",
+     "κ of a covariance that is drawn towards a multiple of the identity: too low where the plain "
+     "estimate from few rows is too high"},
     {"lambda", "λ1", "largest eigenvalue of the Hessian of the loss: its sharpest curvature"},
     {"edge",
      "2/rate",

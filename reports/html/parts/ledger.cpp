@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/json_depth.h"
 #include "reports/html/parts/tables.h"
@@ -123,17 +124,17 @@ Row row_of(const store::VerdictRow& verdict, const std::string& run) {
 
 /// `origin` names the column that tells where a verdict comes from, where there are several.
 std::string ledger_of(const std::vector<Row>& rows, const char* origin) {
-  std::map<std::string, int> counts;
+  std::map<std::string, std::set<std::string>> claims;  // by outcome
   const bool several =
       std::ranges::any_of(rows, [&](const Row& row) { return row.from != rows.front().from; });
   std::string body;
   for (const Row& row : rows) {
     body += html_row(row, several);
-    ++counts[row.outcome];
+    claims[row.outcome].insert(row.claim);
   }
   std::string sum;
-  for (const auto& [name, count] : counts)
-    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", escape_html(name), count);
+  for (const auto& [name, of] : claims)
+    sum += fmt::format("{}{} {}", sum.empty() ? "" : ", ", escape_html(name), of.size());
   std::vector<std::string> names = {"claim", "verdict", "statement, and when it is so", "evidence"};
   if (several) names.emplace_back(origin);
   return "<p class=\"caption\">What the documents state, decided by computation: " + sum +

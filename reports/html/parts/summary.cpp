@@ -62,7 +62,7 @@ std::string scale(const Answer& answer, const std::vector<Arm>& arms) {
   const bool seeds = interval && arms[with_interval->arm].seeds > 1;
   return "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" + usual +
          (interval ? fmt::format("<p class=\"scale interval\">{}</p>",
-                                 seeds ? "lowest to highest of the seeds" : "95 % interval")
+                                 seeds ? "lowest to highest of the seeds" : answer.interval)
                    : "");
 }
 
@@ -125,12 +125,13 @@ std::string layer_cell(const std::optional<store::StepValue>& point,
   if (!point) return "<td class=\"number\">not measured</td>";
   const store::Scalar& s = point->scalar;
   const std::string bounds = interval(s);
-  const std::string value = in_steps         ? steps_in_words(s)
-                            : is_resolved(s) ? words(s.value)
-                                             : "not resolved (" + words(s.value) + ")";
+  const std::string value = in_steps                  ? steps_in_words(s)
+                            : is_resolved(s)          ? words(s.value)
+                            : s.lower && *s.lower > 1 ? "at least " + words(*s.lower)
+                                                      : "not resolved";
   return fmt::format("<td class=\"number{}\" data-value=\"{}\">{}{}{}</td>",
                      is_resolved(s) ? "" : " unresolved",
-                     sort_value(s.value),
+                     sort_value(in_steps ? s.value : least_of(s)),
                      escape_html(value),
                      where.empty() ? "" : " in " + escape_html(where),
                      bounds.empty() ? "" : "<small>" + escape_html(bounds) + "</small>");
@@ -222,8 +223,8 @@ std::string layers_html(const std::vector<Arm>& arms) {
                  return layer_cell(arm.newest(block_steps(arm, layer), layer), true, "");
                }) +
       table_of(id::kKappas,
-               "κ of the W_d block at the last snapshot, with its 95 % interval; what is not "
-               "resolved is in brackets.",
+               "κ of the W_d block at the last snapshot, with its 95 % interval; of what is not "
+               "resolved its lower end.",
                [](const Arm& arm, const std::string& layer) {
                  return layer_cell(arm.last(block_kappa(arm, layer), layer), false, "");
                });

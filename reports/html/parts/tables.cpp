@@ -29,12 +29,13 @@ std::string estimate_row(const Arm& arm, const std::string& layer, const Kind& k
   const auto number = [](const std::optional<double>& v) { return v ? words(*v) : ""; };
   std::string bounds = interval(s);
   if (bounds.empty()) bounds = "none";
-  return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" + table_cell(layer) +
-         table_cell(kind.label) + table_cell(words(s.value), " class=\"number\"") +
-         table_cell(bounds, " class=\"number\"") +
+  return "<tr><th scope=\"row\">" + escape_html(arm.label) + "</th>" +
+         table_cell(layer, " class=\"name\"") + table_cell(kind.label) +
+         table_cell(words(s.value), " class=\"number\"") + table_cell(bounds, " class=\"number\"") +
          table_cell(!shrunk ? "" : words(shrunk->scalar.value), " class=\"number\"") +
          table_cell(number(s.n), " class=\"number\"") +
-         table_cell(number(s.n_effective), " class=\"number\"") + table_cell(status_text(s)) +
+         table_cell(number(s.n_effective), " class=\"number\"") +
+         table_cell(status_text(s), " class=\"name\"") +
          table_cell(std::to_string(point->step), " class=\"number\"") + "</tr>";
 }
 
