@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "reports/html/parts/ledger.h"
@@ -26,12 +27,14 @@ std::string title_of(const std::vector<Arm>& arms) {
   return listed(labels) + " against " + arms.front().label;
 }
 
-std::vector<PageHighlight> highlights_of(const std::vector<Arm>& arms,
-                                         const std::vector<Finding>& findings) {
-  std::vector<PageHighlight> out;
-  for (const auto& one : highlights(arms, findings))
-    out.push_back({highlight_html(one), one.figure});
-  return out;
+void add_highlights(const std::vector<Arm>& arms, Page& page) {
+  const auto layers = measured_layers(arms);
+  for (const auto& one : highlights(arms, page.findings)) {
+    page.highlights.push_back({highlight_html(one), one.figure});
+    std::ranges::copy_if(layers, std::back_inserter(page.named), [&](const std::string& layer) {
+      return one.text.find(layer) != std::string::npos;
+    });
+  }
 }
 
 std::vector<PageTopic> topics_of(const Summary& summary, const std::vector<Finding>& findings) {
@@ -69,7 +72,6 @@ Page page_about(const std::vector<Arm>& arms) {
   Page page{
       .title = title_of(arms),
       .summary = summary_html(summary, arms),
-      .highlights = highlights_of(arms, findings),
       .heading = "All findings",
       .figures = build_figures(arms),
       .tables = {{"arms-table", "The arms", arms_html(arms), Topic::kTraining},
@@ -79,6 +81,7 @@ Page page_about(const std::vector<Arm>& arms) {
       .claims = {{"ledger", "The ledger of claims", ledger_html(arms)}},
       .topics = topics_of(summary, findings)};
   page.findings = std::move(findings);
+  add_highlights(arms, page);
   const auto runs = runs_of(arms);
   if (runs.size() > arms.size()) {
     page.facts.insert(page.facts.begin(),

@@ -146,7 +146,8 @@ std::string series_json(const Series& series) {
   return out;
 }
 
-std::vector<std::string> picked_layers(const std::vector<Figure>& figures) {
+std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
+                                       const std::vector<std::string>& named) {
   constexpr std::size_t kPicked = 3;
   std::map<std::string, double> worst;
   for (const Figure& figure : figures) {
@@ -168,11 +169,16 @@ std::vector<std::string> picked_layers(const std::vector<Figure>& figures) {
   for (const auto& [layer, kappa] : worst) layers.push_back(layer);
   std::ranges::stable_sort(layers,
                            [&](const auto& a, const auto& b) { return worst[a] > worst[b]; });
+  std::ranges::stable_partition(layers, [&](const std::string& layer) {
+    return std::ranges::find(named, layer) != named.end();
+  });
   layers.resize(kPicked);
   return layers;
 }
 
-std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>& figures) {
+std::string figures_json(const std::vector<Arm>& arms,
+                         const std::vector<Figure>& figures,
+                         const std::vector<std::string>& named) {
   std::string out = "{\"arms\":";
   append_list(out, arms, [&](const Arm& arm) { out += text_json(arm.label); });
   const auto quote = [&](const char* colour) { out += fmt::format("\"{}\"", colour); };
@@ -181,8 +187,9 @@ std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>
   out += ",\"dark\":";
   append_list(out, kDarkColours, quote);
   out += ",\"picked\":";
-  append_list(
-      out, picked_layers(figures), [&](const std::string& layer) { out += text_json(layer); });
+  append_list(out, picked_layers(figures, named), [&](const std::string& layer) {
+    out += text_json(layer);
+  });
   out += ",\"figures\":";
   std::vector<const Figure*> drawn;
   for (const Figure& figure : figures) {

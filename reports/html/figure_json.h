@@ -10,12 +10,15 @@ namespace kappascope::reports {
 
 /// The figures as the page's script reads them. Values carry nine digits (a float32 survives),
 /// bounds six; NaN is null and infinity the string "inf" or "-inf", which JSON has no number for.
-std::string figures_json(const std::vector<Arm>& arms, const std::vector<Figure>& figures);
+std::string figures_json(const std::vector<Arm>& arms,
+                         const std::vector<Figure>& figures,
+                         const std::vector<std::string>& named = {});
 /// One of them, which can be drawn.
 std::string figure_json(const Figure& figure);
 std::string series_json(const Series& series);
 /// Of many layers, those that stand worst in the figures of κ; nothing where all are drawn.
-std::vector<std::string> picked_layers(const std::vector<Figure>& figures);
+std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
+                                       const std::vector<std::string>& named = {});
 /// A text as JSON; what is no UTF-8 is replaced.
 std::string text_json(const std::string& text);
 

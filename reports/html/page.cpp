@@ -188,23 +188,24 @@ std::string page_of(const Page& page,
                     const std::vector<Arm>& arms,
                     const std::optional<LiveNote>& live) {
   const PageParts parts = parts_of(page);
-  return fill_template(page_html(),
-                       {{"title", escape_html(page.title)},
-                        {"version", version()},
-                        {"connect", live ? "; connect-src 'self'" : ""},
-                        {"live", live ? live_html(*live) : ""},
-                        {"css", page_css()},
-                        {"contents", parts.contents},
-                        {"run", joined(parts.run)},
-                        {"glossary", glossary_html()},
-                        {"claims", joined(parts.claims)},
-                        {"data", escape_json_for_script(figures_json(arms, page.figures))},
-                        {"figures_js", figures_js()},
-                        {"plot_js", plot_js()},
-                        {"answers_js", answers_js()},
-                        {"tables_js", tables_js()},
-                        {"js", page_js()},
-                        {"live_js", live ? live_js() : ""}});
+  return fill_template(
+      page_html(),
+      {{"title", escape_html(page.title)},
+       {"version", version()},
+       {"connect", live ? "; connect-src 'self'" : ""},
+       {"live", live ? live_html(*live) : ""},
+       {"css", page_css()},
+       {"contents", parts.contents},
+       {"run", joined(parts.run)},
+       {"glossary", glossary_html()},
+       {"claims", joined(parts.claims)},
+       {"data", escape_json_for_script(figures_json(arms, page.figures, page.named))},
+       {"figures_js", figures_js()},
+       {"plot_js", plot_js()},
+       {"answers_js", answers_js()},
+       {"tables_js", tables_js()},
+       {"js", page_js()},
+       {"live_js", live ? live_js() : ""}});
 }
 
 }  // namespace kappascope::reports

@@ -46,6 +46,7 @@ struct Page {
   std::vector<PageSection> facts{};   ///< at the end
   std::vector<PageSection> claims{};  ///< of the second page
   std::vector<PageTopic> topics{};    ///< in their order
+  std::vector<std::string> named{};   ///< layers that the highlights speak of
 };
 
 /// An element of the page with an id of its own.

@@ -191,8 +191,9 @@ std::string change_between(const PageState& before, const PageState& now) {
   add_html(before.parts.run, now.parts.run, html);
   add_html(before.parts.claims, now.parts.claims, html);
   if (!html.empty()) out.add("html", html.json());
-  const auto picked = picked_layers(now.page.figures);
-  if (picked_layers(before.page.figures) != picked) out.add("picked", list_json(picked, identity));
+  const auto picked = picked_layers(now.page.figures, now.page.named);
+  if (picked_layers(before.page.figures, before.page.named) != picked)
+    out.add("picked", list_json(picked, identity));
   const auto drawn = drawn_json(now.page.figures);
   if (drawn_json(before.page.figures) != drawn) out.add("drawn", drawn);
   if (const auto figures = figures_change(before.page.figures, now.page.figures); !figures.empty())

@@ -152,8 +152,9 @@ Answer bias(const std::vector<Arm>& arms) {
       const Ratio& ratio = *effect.surest;
       reading.gauge = gauge_of(ratio);
       const std::string rivals =
-          effect.rivals == 0
-              ? ""
+          effect.rivals == 0 ? ""
+          : effect.rivals + 1 == all
+              ? " or any other"
               : fmt::format(" or {} other{}", effect.rivals, effect.rivals == 1 ? "" : "s");
       reading.number = fmt::format("within the run it changes {} most in {}{}: to {}× of {}",
                                    in_steps ? "the steps to learn 90 %" : "κ(Σ+μμᵀ)",

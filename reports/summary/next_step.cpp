@@ -73,7 +73,7 @@ Answer nothing_asked(const std::vector<Arm>& arms) {
       arms, [](const Arm& arm) { return arm.has(id::kLearning) || arm.has(id::kKappas); });
   const auto bad = badly_conditioned(arms);
   out.answer = !measured                   ? "nothing measured yet"
-               : arms.size() > 1 && single ? "nothing, but run more seeds"
+               : arms.size() > 1 && single ? bad ? "run more seeds" : "nothing, but run more seeds"
                : bad                       ? "nothing that is known to help"
                                            : "nothing";
   if (!measured || bad) out.grade = Grade::kOpen;

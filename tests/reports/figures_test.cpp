@@ -182,6 +182,9 @@ TEST_CASE("many layers are a map from dark to light, the worst three are picked"
   // κ grows from block to block within three, and from three to three.
   CHECK(json["picked"] ==
         nlohmann::json({"blocks.5.down_proj", "blocks.2.down_proj", "blocks.4.down_proj"}));
+  // What the page speaks of comes first.
+  CHECK(picked_layers(figures, {"blocks.3.down_proj", "another"}) ==
+        std::vector<std::string>{"blocks.3.down_proj", "blocks.5.down_proj", "blocks.2.down_proj"});
   const auto few = build_figures(sample_arms(TemporaryFolder()));
   CHECK(std::ranges::none_of(few, [](const Figure& f) { return f.id == "kappa_map"; }));
 }

@@ -95,11 +95,12 @@ std::string highlight_html(const Highlight& highlight) {
   const auto line = [](const char* kind, const std::string& html) {
     return html.empty() ? "" : fmt::format("<p class=\"{}\">{}</p>", kind, html);
   };
+  const auto text = explain(highlight.text);
   return fmt::format("<h3{}>{}</h3>{}{}",
                      highlight.bad       ? " class=\"warning bad\""
                      : highlight.warning ? " class=\"warning\""
                                          : "",
-                     escape_html(highlight.text),
+                     text,
                      line("certainty", explain(highlight.certainty)),
                      line("todo", explain(highlight.todo)));
 }
