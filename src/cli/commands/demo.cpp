@@ -25,7 +25,10 @@ int run_demo(const Arguments& arguments) {
   constexpr const char* kDemo =
       "import sys\n"
       "if sys.path[0] == '': del sys.path[0]\n"
-      "from kappascope.demo import main\n"
+      "try: from kappascope.demo import main\n"
+      "except ModuleNotFoundError as error:\n"
+      "  sys.exit(f'kappascope: error: {sys.executable} has no package {error.name}; start the '\n"
+      "           'program that pip or ./quickstart installed beside a Python that has')\n"
       "sys.exit(main(sys.argv[1:]))";
   std::vector<std::string> words = {python, "-c", kDemo};
   words.insert(words.end(), arguments.begin(), arguments.end());

@@ -347,7 +347,7 @@ LayerProbe gradient_variance() {
         kFindings | kClaim},
        {id::kVarianceBiasZero, "gradient²", "the variance at b = 0, all else frozen", kDrawn},
        {id::kVarianceBiasLearned, "gradient²", "the same at the learned b", kDrawn},
-       {id::kVarianceBiasMinusMean, "gradient²", "the same at b = −E φ", kDrawn},
+       {id::kVarianceBiasMinusMean, "gradient²", "the same at b = −μ", kDrawn},
        {id::kVarianceBiasMinimiser, "gradient²", "the same at the b that minimises it", kDrawn},
        {id::kCriticalBatch,
         "rows",

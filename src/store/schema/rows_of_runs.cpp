@@ -132,7 +132,7 @@ void add_critical_step(std::vector<SeriesInfo>& out) {
        {.interval = "bounds: losses that were evaluated",
         .source = "arXiv 2601.16979",
         .checked = "quadratic losses, whose crossing is known",
-        .cost = "4 to 8 forward passes"}},
+        .cost = "5 to 8 forward passes"}},
       {{id::kCriticalStep,
         "steps",
         "multiple of the optimiser's last step at which the loss on a fixed batch is back where it "
