@@ -99,6 +99,19 @@ TEST_CASE("the ledger shows both sides, the condition and the witness", "[html]"
   }
 }
 
+TEST_CASE("what was decided alike on two arms is a row and a claim", "[html]") {
+  const store::VerdictRow alike{"P-1", "holds", "", R"({"statement":"s","left":"a","measured":1})"},
+      first{"P-2", "refuted", "", R"({"statement":"t","left":"a","measured":1})"},
+      second{"P-2", "refuted", "", R"({"statement":"t","left":"a","measured":2})"};
+  Arm one, two;
+  one.label = "one", two.label = "two";
+  one.verdicts = {alike, first};
+  two.verdicts = {alike, second};
+  const auto ledger = ledger_html({one, two});
+  CHECK_THAT(ledger, Catch::Contains("holds 1, refuted 1."));
+  CHECK_THAT(ledger, Catch::Contains("<td>one, two</td>") && Catch::Contains("<td>one</td>"));
+}
+
 TEST_CASE("a verdict that is not JSON is shown as far as it goes", "[html]") {
   Arm arm;
   arm.verdicts = {{"X-1", "undecided", "", "{not json"}};

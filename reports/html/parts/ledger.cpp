@@ -33,7 +33,26 @@ struct Row {
   std::string left{}, measured{}, lower{}, upper{}, right{}, predicted{};
   std::string witness{}, route{}, proof{}, sizes{}, cases{}, seed{};
   std::string from{};  ///< the run or the study that it was decided on
+
+  bool operator==(const Row&) const = default;
 };
+
+/// What was decided alike on several runs is one row of all of them.
+std::vector<Row> merged(const std::vector<Row>& rows) {
+  std::vector<Row> out;
+  for (const Row& row : rows) {
+    const auto same = std::ranges::find_if(out, [&](Row other) {
+      other.from = row.from;
+      return other == row;
+    });
+    if (same == out.end()) {
+      out.push_back(row);
+    } else {
+      same->from += ", " + row.from;
+    }
+  }
+  return out;
+}
 
 /// "name = number".
 std::string side(const std::string& name, const std::string& number) {
@@ -123,7 +142,8 @@ Row row_of(const store::VerdictRow& verdict, const std::string& run) {
 }
 
 /// `origin` names the column that tells where a verdict comes from, where there are several.
-std::string ledger_of(const std::vector<Row>& rows, const char* origin) {
+std::string ledger_of(const std::vector<Row>& all, const char* origin) {
+  const auto rows = merged(all);
   std::map<std::string, std::set<std::string>> claims;  // by outcome
   const bool several =
       std::ranges::any_of(rows, [&](const Row& row) { return row.from != rows.front().from; });
