@@ -128,12 +128,12 @@ void add_notes(Figure& figure) {
   if (missing > 0) figure.caption += fmt::format(" Gaps: no value ({}).", missing);
 }
 
-/// Sets one place of a list that is as long as what was set last.
+/// Sets places [begin, end) of a list that is as long as what was set last.
 template <typename T>
-void set_at(std::vector<T>& list, std::size_t place, std::optional<T> value, const T& missing) {
-  if (!value) return;
-  list.resize(place, missing);
-  list.push_back(std::move(*value));
+void set_at(
+    std::vector<T>& list, std::size_t begin, std::size_t end, const T& value, const T& missing) {
+  list.resize(begin, missing);
+  list.resize(end, value);
 }
 
 std::string hover_of(const store::Scalar& scalar) {
@@ -159,15 +159,14 @@ std::optional<Series> series_of(const std::vector<Arm>& arms,
   series.y = points.values();
   series.hollow.reserve(points.size());
   bool any_band = false;
-  for (const auto& [step, scalar] : points) {
-    const std::size_t place = series.hollow.size();
-    set_at(series.lower, place, scalar.lower, kNan);
-    set_at(series.upper, place, scalar.upper, kNan);
-    series.hollow.push_back(is_resolved(scalar) ? 0 : 1);
-    auto hover = hover_of(scalar);
-    if (!hover.empty()) set_at(series.hover, place, std::optional(std::move(hover)), {});
+  points.each_stretch([&](const store::Scalar& scalar, std::size_t begin, std::size_t end) {
+    if (scalar.lower) set_at(series.lower, begin, end, *scalar.lower, kNan);
+    if (scalar.upper) set_at(series.upper, begin, end, *scalar.upper, kNan);
+    series.hollow.resize(end, is_resolved(scalar) ? 0 : 1);
+    if (const auto hover = hover_of(scalar); !hover.empty())
+      set_at(series.hover, begin, end, hover, {});
     any_band = any_band || (scalar.lower && scalar.upper);
-  }
+  });
   for (auto* bound : {&series.lower, &series.upper})
     any_band ? bound->resize(points.size(), kNan) : bound->clear();
   if (!series.hover.empty()) series.hover.resize(points.size());

@@ -38,9 +38,8 @@ RateDiagnosis rate_of(const Arm& run) {
   const auto& losses = run.series(id::kLossTrain);
   out.losses = static_cast<std::size_t>(
       std::ranges::count_if(losses.values(), [](double loss) { return std::isfinite(loss); }));
-  auto spikes = loss_spikes(run);
-  out.all_spikes = spikes.size();
-  out.spikes = telling_spikes(run, std::move(spikes));
+  out.all_spikes = run.spikes.size();
+  out.spikes = telling_spikes(run);
   out.stability = stability_of(run);
   out.rise = rise_of(run);
   decide(out);

@@ -186,16 +186,15 @@ void find_unresolved(const std::vector<Arm>& arms, Findings& out) {
     for (const auto& [key, points] : arm.scalars) {
       if (id::kSpectrum.contains(key.name)) continue;  // these have a certificate of their own
       const std::string name = key.layer.empty() ? key.name : key.name + " of " + key.layer;
-      for (const auto& point : points) {
-        ++totals[name];
+      totals[name] += points.size();
+      points.each_stretch([&](const store::Scalar& scalar, std::size_t begin, std::size_t end) {
         // That a matrix is singular is known.
-        if (is_resolved(point.scalar) || point.scalar.status == store::Status::kDegenerate)
-          continue;
+        if (is_resolved(scalar) || scalar.status == store::Status::kDegenerate) return;
         open.insert(name);
-        Count& count = counts[{name, status_text(point.scalar)}];
-        ++count.unresolved;
-        count.n = point.scalar.n_effective.value_or(point.scalar.n.value_or(0));
-      }
+        Count& count = counts[{name, status_text(scalar)}];
+        count.unresolved += end - begin;
+        count.n = scalar.n_effective.value_or(scalar.n.value_or(0));
+      });
     }
     if (counts.empty()) continue;
     std::vector<std::string> parts;

@@ -212,7 +212,7 @@ void find_spike_findings(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
     const auto& losses = arm.series(id::kLossTrain);
-    const auto spikes = loss_spikes(arm);
+    const auto& spikes = arm.spikes;
     if (spikes.empty()) continue;
     const auto highest = std::ranges::max_element(
         spikes, std::ranges::less{}, [](const Spike& s) { return s.peak; });

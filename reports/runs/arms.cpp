@@ -80,6 +80,8 @@ void read_on(const store::RunReader& run, Arm& arm) {
   arm.facts = run.facts();
   for (const auto& key : run.series()) read_on(run, key, arm);
   for (const auto& key : run.array_series()) append_to(arm.arrays[key], run, key);
+  arm.spikes = find_spikes(arm.series(id::kLossTrain).values());
+  std::erase_if(arm.spikes, [](const Spike& spike) { return !std::isfinite(spike.peak); });
   arm.events = run.events();
   arm.verdicts = run.verdicts();
   // Rows of an earlier reading are not looked at again.
@@ -157,13 +159,8 @@ std::vector<Arm> read_arms(const std::vector<std::filesystem::path>& runs) {
   return arms;
 }
 
-std::vector<Spike> loss_spikes(const Arm& arm) {
-  auto spikes = find_spikes(arm.series(id::kLossTrain).values());
-  std::erase_if(spikes, [](const Spike& spike) { return !std::isfinite(spike.peak); });
-  return spikes;
-}
-
-std::vector<Spike> telling_spikes(const Arm& arm, std::vector<Spike> spikes) {
+std::vector<Spike> telling_spikes(const Arm& arm) {
+  auto spikes = arm.spikes;
   if (spikes.empty()) return spikes;
   const auto& losses = arm.series(id::kLossTrain).values();
   if (std::ranges::any_of(losses, [](double loss) { return loss <= 0; })) return spikes;

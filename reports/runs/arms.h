@@ -45,6 +45,9 @@ struct Arm {
   std::map<store::SeriesKey, Points> scalars;
   std::map<store::SeriesKey, Arrays> arrays;
   std::vector<store::StepEvent> events;
+  /// Of the training loss, by the places of its points, where the run was read whole. One in which
+  /// the loss is no number is none: the run diverged.
+  std::vector<Spike> spikes;
   std::vector<store::VerdictRow> verdicts;
   std::vector<std::string> damaged;  ///< what was left out: RunReader::damaged()
 
@@ -76,15 +79,10 @@ void read_on(const store::RunReader& run, const store::SeriesKey& key, Arm& arm)
 /// arm without a point gets all. What was removed meanwhile stays; the label stays as it is.
 void read_on(const store::RunReader& run, Arm& arm);
 
-/// The spikes of the training loss; their places are those of its points. One in which the loss is
-/// no number is none: the run diverged.
-std::vector<Spike> loss_spikes(const Arm& arm);
-
-/// Those among `spikes` (of loss_spikes) that say something of the learning rate: batches differ,
-/// their losses have a heavy tail, and a spike is the rate's only where the loss is far above all
-/// before it (core/surges.h). Where losses are not all positive, there is no factor between two:
-/// all.
-std::vector<Spike> telling_spikes(const Arm& arm, std::vector<Spike> spikes);
+/// Those among its spikes that say something of the learning rate: batches differ, their losses
+/// have a heavy tail, and a spike is the rate's only where the loss is far above all before it
+/// (core/surges.h). Where losses are not all positive, there is no factor between two: all.
+std::vector<Spike> telling_spikes(const Arm& arm);
 
 /// Whether the losses of the two may be compared: same data, same loss, as far as they say.
 bool same_problem(const Arm& a, const Arm& b);

@@ -37,6 +37,14 @@ class Points {
 
   [[nodiscard]] const std::vector<std::int64_t>& steps() const { return steps_; }
   [[nodiscard]] const std::vector<double>& values() const { return values_; }
+  /// visit(scalar, begin, end) for neighbours that agree in what a point has beside step and value:
+  /// of theirs [begin, end) are the places, and the scalar's own value means nothing.
+  template <typename Visit>
+  void each_stretch(const Visit& visit) const {
+    for (std::size_t i = 0; i < rests_.size(); ++i)
+      visit(
+          rests_[i].scalar, rests_[i].first, i + 1 < rests_.size() ? rests_[i + 1].first : size());
+  }
   /// The last point with a number in it (infinity counts).
   [[nodiscard]] std::optional<store::StepValue> last_number() const;
   /// The point of that step, if it has a number.

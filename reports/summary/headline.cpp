@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "reports/runs/groups.h"
 #include "reports/summary/answers.h"
@@ -55,7 +56,7 @@ std::string state_of(const Arm& arm) {
 }
 
 /// How many runs the numbers of the arms are of; empty for one run.
-std::string basis_of(const std::vector<Arm>& arms) {
+std::string basis_of(std::span<const Arm> arms) {
   const auto [least, most] = std::ranges::minmax_element(arms, {}, &Arm::seeds);
   if (most->seeds < 2) return arms.size() > 1 ? "one run per arm" : "";
   return least->seeds == most->seeds ? fmt::format("medians of {} seeds", most->seeds)
@@ -102,7 +103,7 @@ Headline of_one(const Arm& arm) {
                        : training_loss_of(arm, *loss),
                arm.seeds > 1 ? fmt::format("The median; {}.", interval(loss->scalar))
                              : "One run: another seed may differ.",
-               basis_of({arm})};
+               basis_of({&arm, 1})};
   if (points.size() > 1 && std::isfinite(points.front().scalar.value))
     out.text +=
         fmt::format(" ({} at step {})", words(points.front().scalar.value), points.front().step);

@@ -47,7 +47,7 @@ std::vector<Row> merged(const std::vector<Row>& rows) {
     });
     if (same == out.end()) {
       out.push_back(row);
-    } else {
+    } else if (same->from != row.from) {
       same->from += ", " + row.from;
     }
   }
@@ -146,7 +146,7 @@ std::string ledger_of(const std::vector<Row>& all, const char* origin) {
   const auto rows = merged(all);
   std::map<std::string, std::set<std::string>> claims;  // by outcome
   const bool several =
-      std::ranges::any_of(rows, [&](const Row& row) { return row.from != rows.front().from; });
+      std::ranges::any_of(all, [&](const Row& row) { return row.from != all.front().from; });
   std::string body;
   for (const Row& row : rows) {
     body += html_row(row, several);

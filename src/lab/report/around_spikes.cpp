@@ -97,7 +97,7 @@ void add_measured(const std::map<std::int64_t, Measured>& series,
 
 void add_run(const Arm& run, Around& out) {
   const auto& losses = run.series(id::kLossTrain);
-  for (const auto& spike : loss_spikes(run)) {
+  for (const auto& spike : run.spikes) {
     ++out.spikes;
     for (std::size_t i = 0; i < losses.size(); ++i) {
       const auto since = static_cast<std::int64_t>(i) - static_cast<std::int64_t>(spike.begin);
