@@ -20,6 +20,7 @@ from ._processes import (
     unsynchronised,
 )
 from ._progress import watcher_of
+from ._watch.scope import none_watching
 
 
 def ask(
@@ -42,6 +43,7 @@ def ask(
     sharded = any(map(is_sharded, named.values()))
     own = group_for_calls(group)
     with (
+        none_watching(),
         unchanged(params, named),
         unsynchronised(params),
         source_of(loss, batches, operator) as source,

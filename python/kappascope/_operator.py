@@ -15,6 +15,7 @@ from ._losses import OUTPUT_LOSSES, PRODUCTS, Batches, Loss, Operator, Product, 
 from ._parameters import Parameters, named_parameters, unchanged
 from ._processes import is_sharded
 from ._shown import Shown
+from ._watch.scope import none_watching
 
 _T = TypeVar("_T")
 
@@ -264,7 +265,7 @@ class Curvature:
     def _call(self, function: Callable[[], _T]) -> _T:
         """What C++ throws becomes an Error; the model stays as it was."""
         try:
-            with unchanged(self._params, self._named):
+            with none_watching(), unchanged(self._params, self._named):
                 return function()
         except Raised as raised:
             raise raised.error from None

@@ -43,6 +43,8 @@ class TrainerCallback(_Callback):
             "existing": "resume" if state.global_step > 0 else "error",
             **self._options,
         }
+        if self.scope is not None:  # of a training that ended with an exception
+            self.scope.close("interrupted")
         self.scope = attach(given["model"], given["optimizer"], self._run, **options)
         if getattr(args, "average_tokens_across_devices", False):
             self.scope._update.split = args.world_size

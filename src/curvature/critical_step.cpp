@@ -56,7 +56,11 @@ class Line {
     const torch::NoGradGuard no_grad;
     const Undisturbed undisturbed;
     ++evaluations_;
-    const auto evaluated = [&] { return loss_().sum().to(torch::kDouble).item<double>(); };
+    const auto evaluated = [&] {
+      const auto value = loss_();
+      require(value.numel() == 1, "the loss must be one number, and has {}", value.numel());
+      return value.to(torch::kDouble).item<double>();
+    };
     if (group_ == nullptr) return evaluated();
     double found = kNaN;
     try {

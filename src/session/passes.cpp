@@ -33,7 +33,10 @@ void Passes::backward(std::int64_t number, const at::Tensor& gradient) {
   const auto found = passes_.find(number);
   if (found == passes_.end()) return;
   found->second.complete = true;
-  if (gradient.defined() && found->second.kept) found->second.gradient = gradient.detach();
+  if (!gradient.defined() || !found->second.kept) return;
+  // Several losses of one graph, each with a pass of its own: the step's gradient is their sum.
+  auto& sum = found->second.gradient;
+  sum = sum.defined() ? sum + gradient.detach() : gradient.detach();
 }
 
 std::int64_t Passes::attend(const std::string& layer,

@@ -110,8 +110,8 @@ def attach(
     on_snapshot: called with what was measured: {"step": …, "kappa/sigma": {layer: value}, …}; in
         the process that writes.
     on_alarm: called with each Alarm of a step, before its update, in the process that writes; None
-        prints a line to stderr. An alarm is an event of the run too. That of the gradient's norm
-        needs scope.gradient_norm(). `kappascope train --help` says what each means.
+        prints a line to stderr. An alarm is an event of the run too. `kappascope train --help` says
+        what each means.
 
     A down-projection that was found and not measured in the first window is named on stderr and in an
     event, with the reason.
@@ -131,6 +131,13 @@ def attach(
             raise Error(
                 f"{os.fspath(run)} already holds a run: name another directory, or pass "
                 'existing="new-name" to write the next free name, or existing="resume" to go on in it'
+            )
+        if not (optimizer is None or callable(getattr(optimizer, "step", None))) or isinstance(
+            optimizer, type
+        ):
+            raise TypeError(
+                "optimizer must be one that has a step(), or None where scope.step() is called, got "
+                f"{optimizer!r}"
             )
         if step is not None and step < 0:
             raise ValueError(f"step must not be negative, got {step}")

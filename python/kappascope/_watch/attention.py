@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .compiled import is_compiled_call
-from .hooks import UncompiledHook
+from .hooks import UncompiledHook, is_transformed
 from .shards import plain
 from .._library import one_line
 
@@ -83,7 +83,7 @@ class Attentions(TorchFunctionMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         out = function(*args, **(kwargs or {}))
-        if torch.compiler.is_compiling() or not isinstance(out, Tensor):
+        if torch.compiler.is_compiling() or is_transformed() or not isinstance(out, Tensor):
             return out
         name = getattr(function, "__name__", "")
         watched: dict[str, Callable[..., None]] = {

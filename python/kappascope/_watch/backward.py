@@ -9,10 +9,13 @@ where a compiler hides these, or the model is called by its parts, the gradients
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from .replaced import Replaced
 
 _MOST_OUTPUTS = 8  # tensors of an output that are hooked
 _MOST_PARAMETERS = 32  # whose gradients are looked at
@@ -35,33 +38,63 @@ class Roots:
         some = trained[:: -(-len(trained) // _MOST_PARAMETERS) or 1]
         self._parameters = [weakref.ref(p) for p in some]
         self._before: list[Any] = []
+        self._thread = threading.get_ident()
+        self._kept = False  # gradients stood at the parameters after a pass
         self.next()
 
     def next(self) -> None:
+        self.forget()
+        self.called = False
+        """Whether an output that leads back to the model was seen since the last update."""
+        self.passed = False
+        """Whether a pass has ended since the last update, or since its gradients' norm was taken."""
+
+    def forget(self) -> None:
+        """The passes so far count for no update."""
         self.found: list[Tensor] = []
         self.unclear = False
         """Whether a pass may have reached the model of which no loss is known."""
-        self.called = False
-        """Whether an output was seen since the last update."""
+
+    def train_here(self) -> None:
+        """This thread trains the model: the gradients of its parameters may be looked at here alone,
+        as a pass writes them in the thread that called it."""
+        self._thread = threading.get_ident()
+
+    @property
+    def is_here(self) -> bool:
+        return self._thread == threading.get_ident()
 
     def see_output(self, output: Any) -> None:
         """Of the model. Where it is called by its parts, its gradients say what reached it."""
-        self.called = True
         for tensor in _tensors_in(output)[:_MOST_OUTPUTS]:
+            self.called = True
             tensor.register_hook(self._reach)  # type: ignore[no-untyped-call]
 
     def begin(self) -> None:
         self._reached = False
-        self._before = [] if self.called else self._gradients()
+        self._before = []
+        if not self.is_here:
+            return
+        gradients = self._gradients()
+        # zero_grad() without an update: what those passes gave was thrown away.
+        if self._kept and not any(gradients):
+            self._kept = False
+            self.forget()
+        if not self.called:
+            self._before = gradients
 
     def end(self, root: Tensor | None, alone: bool) -> None:
-        if self._before and self._gradients() != self._before:
-            self._reached = True
+        if self.is_here:
+            gradients = self._gradients()
+            if self._before and gradients != self._before:
+                self._reached = True
+            self._kept = any(gradients)
+            self.passed = True
         self._before = []
         if not alone or (self._reached and root is None):
             self.unclear = True
         elif self._reached and root is not None:
-            self.found.append(root.detach())
+            self.found.append(root.detach().clone())  # the loop may add to its own in place
 
     def _gradients(self) -> list[Any]:
         """Other numbers once a backward pass has added to them."""
@@ -76,35 +109,35 @@ def _tensors_in(output: Any) -> list[Tensor]:
         return [tensor for part in output.values() for tensor in _tensors_in(part)]
     if isinstance(output, tuple | list):
         return [tensor for part in output for tensor in _tensors_in(part)]
+    if is_dataclass(output):
+        return _tensors_in(vars(output))
     return []
 
 
 _lock = threading.Lock()
 _watching: "weakref.WeakSet[Roots]" = weakref.WeakSet()
-_original: Any = None
 _running = 0  # passes at this moment
 _begun = 0  # passes ever; of two at once it is not known which one reached what
 
 
 def watch(roots: Roots) -> None:
-    global _original
     with _lock:
         _watching.add(roots)
-        if torch.autograd.backward is not _watched:
-            _original, torch.autograd.backward = torch.autograd.backward, _watched
+        _backward.install()
 
 
 def unwatch(roots: Roots) -> None:
     with _lock:
         _watching.discard(roots)
-        if not _watching and torch.autograd.backward is _watched:
-            torch.autograd.backward = _original
+        if not _watching:
+            _backward.remove()
 
 
 def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options: Any) -> None:
     # Activation checkpointing calls it within the backward pass.
     if torch._C._current_graph_task_id() >= 0:
-        return _original(tensors, grad_tensors, *arguments, **options)
+        _backward.original(tensors, grad_tensors, *arguments, **options)
+        return
     global _running, _begun
     with _lock:
         watching = list(_watching)
@@ -115,7 +148,7 @@ def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options:
             roots.begin()
     root = None
     try:
-        result = _original(tensors, grad_tensors, *arguments, **options)
+        _backward.original(tensors, grad_tensors, *arguments, **options)
         root = _loss_in(tensors, grad_tensors)
     finally:
         with _lock:
@@ -123,7 +156,9 @@ def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options:
             _running -= 1
             for roots in watching:
                 roots.end(root, alone)
-    return result
+
+
+_backward = Replaced(torch.autograd, "backward", _watched)
 
 
 def _loss_in(tensors: Any, grad_tensors: Any) -> Tensor | None:

@@ -76,6 +76,11 @@ class LayerHook(Hook):
 _NO_HOOK = contextlib.nullcontext().__exit__
 
 
+def is_transformed() -> bool:
+    """Whether torch.func or torch.jit.trace passes tensors of its own through the model: no training."""
+    return torch.jit.is_tracing() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
 def has_hooks(optimizer: Any) -> bool:
     """Whether it is a torch.optim.Optimizer that was initialised as one."""
     return hasattr(optimizer, "_optimizer_step_pre_hooks")

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from . import compiled
 from .attention import Attentions
-from .hooks import LayerHook
+from .hooks import LayerHook, is_transformed
 from .layers import Layer, is_frozen
 from .._library import Error, one_line
 from .measured import Measured
@@ -109,7 +109,7 @@ class Passes:
         self._products.called(layer.name)
         if not compiled.is_compiled_call():
             self._uncompiled.add(index)
-        if not self.are_seen():
+        if not self.are_seen() or is_transformed():
             return
         if not (isinstance(output, Tensor) and inputs and isinstance(inputs[0], Tensor)):
             self.measured.refuse(layer.name, "it does not take and give one tensor each")
@@ -233,6 +233,8 @@ class Passes:
     def _backward(
         self, found: str, number: int, wanted: bool, count: int, part: Part, gradient: Tensor
     ) -> None:
+        if self.paused:  # a pass of somebody else through a graph that training keeps
+            return
         self.measured.backward(found)
         if not wanted:
             self._session.backward(number, None)

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from .experts import Bank, bank_of, holders, owners
 from .compiled import is_compiled_call
-from .hooks import Hook, UncompiledHook
+from .hooks import Hook, UncompiledHook, is_transformed
 from .shards import plain
 from .watched import Watched
 
@@ -214,7 +214,7 @@ class Products:
             self._held.pop(layer, None)
 
     def enter(self, *_: Any) -> None:
-        if self._depth == 0 and not (self._watch.banks and self._is_seen()):
+        if self._depth == 0 and (not (self._watch.banks and self._is_seen()) or is_transformed()):
             return
         # A mode around all of a compiled model would be traced.
         if self._depth == 0 and not self._watch.parts_graphs and is_compiled_call():

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .._optimizers import innermost
+from .replaced import Replaced
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -20,23 +21,19 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _watching: "weakref.WeakSet[Scope]" = weakref.WeakSet()
 _Scaler: Any = torch.amp.GradScaler  # type: ignore[attr-defined]
-_original: Any = _Scaler.step
 
 
 def watch(scope: "Scope") -> None:
-    global _original
     with _lock:
         _watching.add(scope)
-        if _Scaler.step is not _watched:
-            _original = _Scaler.step
-            _Scaler.step = _watched
+        _step.install()
 
 
 def unwatch(scope: "Scope") -> None:
     with _lock:
         _watching.discard(scope)
-        if not _watching and _Scaler.step is _watched:
-            _Scaler.step = _original
+        if not _watching:
+            _step.remove()
 
 
 def skips_itself(optimizer: Any) -> bool:
@@ -48,13 +45,16 @@ def skips_itself(optimizer: Any) -> bool:
 
 def _watched(scaler: Any, optimizer: Any, *arguments: Any, **options: Any) -> Any:
     if not scaler.is_enabled():
-        return _original(scaler, optimizer, *arguments, **options)
+        return _step.original(scaler, optimizer, *arguments, **options)
     inner = innermost(optimizer)
     with _lock:
         scopes = [scope for scope in _watching if scope.follows(inner)]
     for scope in scopes:
         scope.begin_scaled(scaler)
-    result = _original(scaler, optimizer, *arguments, **options)
+    result = _step.original(scaler, optimizer, *arguments, **options)
     for scope in scopes:
         scope.end_scaled()
     return result
+
+
+_step = Replaced(_Scaler, "step", _watched)

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
 import torch
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from . import backward, clipping, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
-from .hooks import Hook, UncompiledHook, close_at_exit, has_hooks, rate_of
+from .hooks import Hook, UncompiledHook, close_at_exit, has_hooks, is_transformed, rate_of
 from .later import Numbers
 from .layers import Layer, table_of
 from .._library import Error, one_line
@@ -95,6 +95,7 @@ class Scope:
         self._passes.listen(*session.needs())
         self._updated = False
         self._norm: Tensor | float | None = None
+        self._norm_told = False
         self._waiting: deque[Numbers] = deque()  # of steps that the session began
         self._thread = threading.get_ident()  # that trains
         backward.watch(self._update.roots)
@@ -132,7 +133,8 @@ class Scope:
         Needed only where torch.nn.utils.clip_grad_norm_() is not called on all of the model: that
         which it computes is found. A run with norms is warned of their spikes.
         """
-        self._norm = norm.detach() if isinstance(norm, Tensor) else float(norm)
+        self._norm = norm.detach().clone() if isinstance(norm, Tensor) else float(norm)
+        self._norm_told = True
 
     def record(self, name: str, value: float, layer: str = "") -> None:
         """A number of your own of the last step: it is called user/NAME.
@@ -184,6 +186,9 @@ class Scope:
         self._let_go()
         if self._meeting is not None:
             self._meeting.leave(self._where())
+        if not self._tried and state == "finished":
+            self._say("no step of the optimizer was seen, so the run is empty: attach() takes the optimizer whose "
+                "step() the loop calls", aloud=True)
         try:
             try:
                 self._complete(wait=True)
@@ -224,13 +229,17 @@ class Scope:
     # What PyTorch calls.
 
     def _see_inputs(self, model: nn.Module, inputs: Any, kwargs: dict[str, Any]) -> None:
-        if self._passes.are_seen() and torch._C._current_graph_task_id() < 0:
+        if (
+            self._passes.are_seen()
+            and torch._C._current_graph_task_id() < 0
+            and not is_transformed()
+        ):
             self._update.see_inputs(inputs, kwargs)
 
     def _see_output(
         self, model: nn.Module, inputs: Any, kwargs: dict[str, Any], output: Any
     ) -> None:
-        if not self._passes.paused:
+        if not self._passes.paused and not is_transformed():
             self._update.see_output(kwargs, output)
 
     def _before_update(
@@ -261,11 +270,17 @@ class Scope:
             return (given[0], watched, *given[2:]), named
         return given, {**named, "closure": watched}
 
-    def owns(self, gradients: list[Tensor]) -> bool:
-        """Whether they are all those of the model, and of nothing else."""
+    def see_norm(self, gradients: list[Tensor], norm: Tensor) -> None:
+        """Somebody took the norm of these: the update's, where they are all of the model and of
+        nothing else, and nobody has taken it since the last pass, before clipping say."""
+        roots = self._update.roots
+        if self._norm_told or not (self.is_open and roots.is_here and roots.passed):
+            return
         held = (p.grad for ref in self._parameters if (p := ref()) is not None)
         mine = {id(grad) for grad in held if grad is not None}
-        return self.is_open and len(mine) == len(gradients) and all(id(g) in mine for g in gradients)
+        if mine and len(mine) == len(gradients) and all(id(g) in mine for g in gradients):
+            roots.passed = False
+            self._norm = norm.detach().clone()
 
     def follows(self, optimizer: Any) -> bool:
         return self.is_open and self._optimizer() is optimizer
@@ -293,6 +308,7 @@ class Scope:
         )
         self._record_source(source)
         self._thread = threading.get_ident()
+        self._update.roots.train_here()
         numbers = Numbers(losses, self._norm)
         try:
             emitted = self._call("begin_step", rate, self._update.terms)
@@ -321,7 +337,7 @@ class Scope:
         self._call("fact", "loss", source)
         if source == "unknown":
             self._say(
-                "the loss is unknown: backward() was not called on one number; pass it to "
+                "the loss is unknown: no backward() on one number was seen to reach the model; pass it to "
                 "scope.loss(loss) before optimizer.step()",
                 aloud=True,
             )
@@ -333,7 +349,7 @@ class Scope:
     def _next(self) -> None:
         self._update.next()
         self._passes.next()
-        self._norm = None
+        self._norm, self._norm_told = None, False
 
     def latest(self) -> dict[str, Any]:
         """What the probes said last: {"step": …, "kappa/sigma": {layer: value}, …}."""
@@ -388,6 +404,16 @@ _open: "weakref.WeakSet[Scope]" = weakref.WeakSet()
 
 def open_scopes() -> list[Scope]:
     return list(_open)
+
+
+@contextmanager
+def none_watching() -> Iterator[None]:
+    """What this package itself passes through the models that this thread trains is not of training."""
+    with ExitStack() as paused:
+        for scope in open_scopes():
+            if scope._update.roots.is_here:
+                paused.enter_context(scope.pause())
+        yield
 
 
 def _let_go_in_child() -> None:

@@ -53,7 +53,7 @@ class Update:
         return bool(self._told or found or self._outputs)
 
     def add_loss(self, loss: Tensor | float, terms: int | None) -> None:
-        self._told.append(loss.detach() if isinstance(loss, Tensor) else torch.tensor(loss))
+        self._told.append(loss.detach().clone() if isinstance(loss, Tensor) else torch.tensor(loss))
         if terms is not None:
             self.terms = float(terms)
 
@@ -100,7 +100,7 @@ class Update:
         if not (isinstance(loss, Tensor) and loss.requires_grad):
             self.terms += terms
             return
-        value = loss.detach()
+        value = loss.detach().clone()
         shares = kwargs.get("num_items_in_batch") is not None
 
         def arrived(_: Tensor) -> None:

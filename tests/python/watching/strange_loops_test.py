@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that do more than train: the run holds what the updates descended, and training goes on."""
+
+import io
+import math
+import threading
+import unittest
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import kappascope
+import torch
+from kappascope._watch.backward import Roots
+from torch import Tensor, nn
+from training import Attached, Model, batches, loss_of
+
+
+class Strange(Attached):
+    def begin(self, **options: Any) -> None:
+        torch.manual_seed(5)
+        self.model = Model().eval()  # no dropout
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-2)
+        self.scope = kappascope.attach(
+            self.model, self.optimizer, self.run_dir(), **{"every": 100, "budget": 0, **options}
+        )
+
+    def loss(self, tokens: Tensor) -> Tensor:
+        return loss_of(self.model(tokens), tokens)
+
+    def update(self) -> None:
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def values(self, name: str) -> list[float]:
+        self.scope.close()
+        return [x for one in kappascope.read(self.run_dir()).series(name) for x in one.value.tolist()]
+
+    def test_a_pass_whose_gradients_were_thrown_away_is_of_no_update(self) -> None:
+        self.begin()
+        told = []
+        for tokens in batches(3):
+            (self.loss(tokens) * math.nan).backward()  # the batch that a guard leaves out
+            self.optimizer.zero_grad()
+            half, other = self.loss(tokens[:4]) / 2, self.loss(tokens[4:]) / 2
+            half.backward()
+            other.backward()
+            told.append((half + other).item())
+            self.update()
+        for one, expected in zip(self.values("loss/train"), told, strict=True):
+            self.assertAlmostEqual(one, expected, 5)
+
+    def test_a_loss_is_kept_as_it_was(self) -> None:
+        self.begin(every=2, window=1)
+        told, total = [], None
+        for tokens in batches(3):
+            loss = self.loss(tokens)
+            loss.backward()
+            told.append(loss.item())
+            total = loss.detach() if total is None else total.add_(loss.detach())
+            loss.detach().mul_(100)
+            self.update()
+        self.assertEqual(self.values("loss/train"), told)
+
+    def test_an_output_of_a_dataclass_leads_to_its_loss(self) -> None:
+        @dataclass
+        class Out:
+            logits: Tensor
+
+        class Wrapped(Model):
+            def forward(self, tokens: Tensor) -> Any:  # type: ignore[override]
+                return Out(super().forward(tokens))
+
+        model = Wrapped()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        told = []
+        with kappascope.attach(model, optimizer, self.run_dir(), every=100):
+            for tokens in batches(3):
+                loss = loss_of(model(tokens).logits, tokens)
+                loss.backward()
+                told.append(loss.item())
+                optimizer.step()
+                optimizer.zero_grad()
+        (found,) = kappascope.read(self.run_dir()).series("loss/train")
+        self.assertEqual(found.value.tolist(), told)
+
+    def test_the_gradients_are_looked_at_by_the_thread_that_trains_alone(self) -> None:
+        roots = Roots(Model())
+        looked = []
+        with patch.object(Roots, "_gradients", lambda _: looked.append(threading.get_ident()) or [None]):
+
+            def elsewhere() -> None:
+                roots.begin()
+                roots.end(None, True)
+
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+            self.assertEqual(looked, [])
+            elsewhere()
+        self.assertEqual(set(looked), {threading.get_ident()})
+
+    def test_somebody_may_wrap_backward_while_a_run_is_open(self) -> None:
+        before = torch.autograd.backward
+        self.begin()
+        inner = torch.autograd.backward
+        torch.autograd.backward = lambda *a, **k: inner(*a, **k)
+        try:
+            with self.scope.pause():
+                pass
+            for tokens in batches(2):
+                self.loss(tokens).backward()
+                self.update()
+            self.assertEqual(len(self.values("loss/train")), 2)
+        finally:
+            torch.autograd.backward = before
+
+    def test_two_losses_of_one_graph_have_one_gradient(self) -> None:
+        found = []
+        for parts in (1, 2):
+            self.begin(probes=["gradient_variance"], every=1, window=1)
+            for tokens in batches(1):
+                loss = self.loss(tokens)
+                for part in range(parts):
+                    (loss / parts).backward(retain_graph=part + 1 < parts)
+                self.update()
+            found.append(self.values("gradvar/measured"))
+            self.folder.cleanup()
+        self.assertTrue(found[0])
+        for one, two in zip(*found, strict=True):
+            self.assertAlmostEqual(two / one, 1, 4)
+
+    def test_what_this_package_passes_is_not_of_training(self) -> None:
+        rows = []
+        for asks in (False, True):
+            self.begin(probes=["features"], every=1, window=1)
+            for tokens in batches(1):
+                loss = self.loss(tokens)
+                loss.backward(retain_graph=True)
+                if asks:
+                    kappascope.spectrum(lambda: self.loss(tokens), self.model, top=1)
+                    with kappascope.hessian(loss, self.model) as matrix:
+                        matrix.diagonal(3)
+                self.update()
+            self.scope.close()
+            found = kappascope.read(self.run_dir()).series("kappa/sigma")
+            rows.append([one.rows[-1].item() for one in found])
+            self.folder.cleanup()
+        self.assertTrue(rows[0])
+        self.assertEqual(*rows)
+
+    def test_transforms_of_torch_pass_through_a_window(self) -> None:
+        self.begin(every=1, window=1)
+        for tokens in batches(2):
+            parameters = dict(self.model.named_parameters())
+
+            def one(named: dict[str, Tensor], row: Tensor) -> Tensor:
+                return loss_of(torch.func.functional_call(self.model, named, (row[None],)), row[None])
+
+            torch.func.vmap(torch.func.grad(one), (None, 0))(parameters, tokens)
+            torch.jit.trace(self.model, (tokens,), check_trace=False)
+            self.loss(tokens).backward()
+            self.update()
+        self.assertEqual(len(self.values("loss/train")), 2)
+
+    def test_what_is_no_optimizer_is_refused_and_one_that_is_not_stepped_said(self) -> None:
+        model = Model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+        for wrong in ([optimizer], torch.optim.SGD, "sgd", model.parameters()):
+            with self.assertRaisesRegex(TypeError, "has a step"):
+                kappascope.attach(model, wrong, self.run_dir())
+        said = io.StringIO()
+        with redirect_stderr(said):
+            kappascope.attach(model, optimizer, self.run_dir()).close()
+        self.assertIn("no step of the optimizer was seen", said.getvalue())
+
+    def test_a_critical_step_needs_one_number(self) -> None:
+        net = nn.Linear(3, 2)
+        before = [p.detach() + 0.1 for p in net.parameters()]
+        with self.assertRaisesRegex(kappascope.Error, "one number"):
+            kappascope.critical_step(lambda: net(torch.ones(4, 3)), net, before)
+
+
+if __name__ == "__main__":
+    unittest.main()
