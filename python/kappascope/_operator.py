@@ -127,6 +127,7 @@ class Curvature:
         self._params = params
         self._held = ExitStack()
         self._matrix: Any = None
+        self._closed = False
         source = self._held.enter_context(source_of(loss, batches, operator))
 
         def make() -> Any:
@@ -171,6 +172,8 @@ class Curvature:
         if tensor.dim() not in (1, 2) or len(tensor) != self.shape[1]:
             n = self.shape[1]
             raise ValueError(f"expected [{n}] or [{n}, k], got {list(tensor.shape)}")
+        if tensor.is_complex() or not tensor.numel():
+            raise ValueError(f"expected real numbers, got {tensor.dtype} {list(tensor.shape)}")
         columns = tensor.detach().to(self.device, self.dtype).reshape(len(tensor), -1).unbind(1)
         products = [self._call(functools.partial(self._matrix.apply, one)) for one in columns]
         found = torch.stack(products, 1).reshape(tensor.shape)
@@ -243,6 +246,7 @@ class Curvature:
 
     def close(self) -> None:
         """Lets go of the loss and its graph."""
+        self._closed = True
         self._matrix = None
         self._held.close()
 
@@ -264,6 +268,8 @@ class Curvature:
 
     def _call(self, function: Callable[[], _T]) -> _T:
         """What C++ throws becomes an Error; the model stays as it was."""
+        if self._closed:
+            raise Error(f"the {self.operator} was closed: it has let go of its loss")
         try:
             with none_watching(), unchanged(self._params, self._named):
                 return function()

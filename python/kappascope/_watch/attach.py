@@ -132,6 +132,8 @@ def attach(
                 f"{os.fspath(run)} already holds a run: name another directory, or pass "
                 'existing="new-name" to write the next free name, or existing="resume" to go on in it'
             )
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"model must be a torch.nn.Module, got {model!r}")
         if not (optimizer is None or callable(getattr(optimizer, "step", None))) or isinstance(
             optimizer, type
         ):

@@ -123,6 +123,9 @@ class Run:
         columns["status"] = list(statuses)
         return pandas.DataFrame(columns)
 
+    def __fspath__(self) -> str:
+        return self.directory
+
     def __repr__(self) -> str:
         return f"Run({self.directory!r})"
 
@@ -148,6 +151,8 @@ def report(
 ) -> str:
     """Writes the page about runs or folders of them; returns its name (report.html in the first)."""
     runs = [os.fspath(run)] if isinstance(run, str | os.PathLike) else [os.fspath(r) for r in run]
+    if not runs:
+        raise ValueError("name at least one run")
     page = os.path.join(runs[0], "report.html") if out is None else os.fspath(out)
     _warn(page, call("report", runs, page, False))
     return page

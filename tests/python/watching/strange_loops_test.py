@@ -175,6 +175,26 @@ class Strange(Attached):
             kappascope.attach(model, optimizer, self.run_dir()).close()
         self.assertIn("no step of the optimizer was seen", said.getvalue())
 
+    def test_what_was_read_is_a_run_and_what_was_closed_says_so(self) -> None:
+        self.begin(every=1, window=1)
+        self.loss(batches(1)[0]).backward()
+        self.update()
+        self.scope.close()
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(kappascope.report(run), kappascope.report(self.run_dir()))
+        self.assertEqual(str(kappascope.advise(run)), str(kappascope.advise(self.run_dir())))
+        with self.assertRaisesRegex(ValueError, "at least one run"):
+            kappascope.report([])
+        with self.assertRaisesRegex(TypeError, "torch.nn.Module"):
+            kappascope.attach(None, self.optimizer, self.run_dir("other"))  # type: ignore[arg-type]
+        net = nn.Linear(2, 1)
+        matrix = kappascope.hessian(lambda: net(torch.ones(3, 2)).pow(2).mean(), net)
+        with self.assertRaisesRegex(ValueError, "real numbers"):
+            matrix @ torch.ones(3, dtype=torch.complex64)
+        matrix.close()
+        with self.assertRaisesRegex(kappascope.Error, "hessian was closed"):
+            matrix @ torch.ones(3)
+
     def test_a_critical_step_needs_one_number(self) -> None:
         net = nn.Linear(3, 2)
         before = [p.detach() + 0.1 for p in net.parameters()]
