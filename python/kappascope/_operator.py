@@ -175,7 +175,7 @@ class Curvature:
         if tensor.is_complex() or not tensor.numel():
             raise ValueError(f"expected real numbers, got {tensor.dtype} {list(tensor.shape)}")
         columns = tensor.detach().to(self.device, self.dtype).reshape(len(tensor), -1).unbind(1)
-        products = [self._call(functools.partial(self._matrix.apply, one)) for one in columns]
+        products = [self._call(functools.partial(self._product, one)) for one in columns]
         found = torch.stack(products, 1).reshape(tensor.shape)
         return found if isinstance(v, Tensor) else found.cpu().numpy()
 
@@ -265,6 +265,10 @@ class Curvature:
             lambda: self._matrix.diagonal(max_products, seed)
         )
         return value, error, exact, products
+
+    def _product(self, column: Tensor) -> Tensor:
+        found: Tensor = self._matrix.apply(column)
+        return found
 
     def _call(self, function: Callable[[], _T]) -> _T:
         """What C++ throws becomes an Error; the model stays as it was."""
