@@ -4,6 +4,7 @@
 import contextlib
 import sys
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -86,9 +87,16 @@ def has_hooks(optimizer: Any) -> bool:
     return hasattr(optimizer, "_optimizer_step_pre_hooks")
 
 
-def rate_of(optimizer: torch.optim.Optimizer) -> float:
+def group_of(optimizer: torch.optim.Optimizer, modules: Iterable[torch.nn.Module]) -> int:
+    """Place of the first group that trains one of these; 0 where none does."""
+    mine = {id(p) for module in modules for p in module.parameters()}
+    groups = enumerate(optimizer.param_groups)
+    return next((i for i, group in groups if any(id(p) in mine for p in group["params"])), 0)
+
+
+def rate_of(optimizer: torch.optim.Optimizer, group: int) -> float:
     """NaN where there is none: some make their own (Adafactor of transformers)."""
-    rate = optimizer.param_groups[0].get("lr")
+    rate = optimizer.param_groups[group].get("lr")
     return float("nan") if rate is None else float(rate)
 
 

@@ -18,7 +18,15 @@ from torch import Tensor, nn
 from . import backward, clipping, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .ending import watch_ending
-from .hooks import Hook, UncompiledHook, close_at_exit, has_hooks, is_transformed, rate_of
+from .hooks import (
+    Hook,
+    UncompiledHook,
+    close_at_exit,
+    group_of,
+    has_hooks,
+    is_transformed,
+    rate_of,
+)
 from .later import Numbers
 from .layers import Layer, table_of
 from .._library import Error, one_line
@@ -86,6 +94,7 @@ class Scope:
         self._optimizer: Callable[[], Any] = lambda: None
         if not self._calls_step:
             self._optimizer = weakref.ref(optimizer)
+            self._group = group_of(optimizer, (layer.module for layer in self._layers))
             self._handles += [
                 optimizer.register_step_pre_hook(Hook(self, "_before_update")),
                 optimizer.register_step_post_hook(Hook(self, "_after_update")),
@@ -249,7 +258,7 @@ class Scope:
         closure = given[1] if len(given) > 1 else named.get("closure")
         if scalers.skips_itself(optimizer):
             return None
-        rate = rate_of(optimizer)
+        rate = rate_of(optimizer, self._group)
         if closure is None:
             self._end_step(rate)
             return None

@@ -195,6 +195,19 @@ class Strange(Attached):
         with self.assertRaisesRegex(kappascope.Error, "hessian was closed"):
             matrix @ torch.ones(3)
 
+    def test_the_learning_rate_is_that_of_the_watched_layers(self) -> None:
+        model = Model()
+        down = [layer.down_proj.weight for layer in model.layers]  # type: ignore[union-attr]
+        others = [p for p in model.parameters() if all(p is not one for one in down)]
+        groups = [{"params": others, "lr": 0.0}, {"params": down, "lr": 0.1}]
+        optimizer = torch.optim.SGD(groups)
+        with kappascope.attach(model, optimizer, self.run_dir(), every=100):
+            for tokens in batches(2):
+                loss_of(model(tokens), tokens).backward()
+                optimizer.step()
+        (rate,) = kappascope.read(self.run_dir()).series("learning_rate")
+        self.assertEqual(rate.value.tolist(), [0.1, 0.1])
+
     def test_a_critical_step_needs_one_number(self) -> None:
         net = nn.Linear(3, 2)
         before = [p.detach() + 0.1 for p in net.parameters()]
