@@ -62,6 +62,16 @@ TEST_CASE("passes beyond the rows that a step keeps are counted and not kept") {
   CHECK(seen == 2);
 }
 
+TEST_CASE("losses of one graph add up to one gradient, and change none of the caller's") {
+  Passes passes;
+  const auto number = passes.forward(pass("a", 4));
+  const auto first = torch::ones({4, 2});
+  passes.backward(number, first);
+  passes.backward(number, torch::full({4, 2}, 2.0));
+  CHECK(torch::equal(passes.take(LossReduction::kSum).at(0).gradient, torch::full({4, 2}, 3.0)));
+  CHECK(torch::equal(first, torch::ones({4, 2})));
+}
+
 TEST_CASE("a loss that is a sum leaves gradients as they are") {
   Passes passes;
   passes.backward(passes.forward(pass("a", 4)), torch::ones({4, 2}));
