@@ -185,7 +185,8 @@ void state_quotients(Stated& stated, const std::string& text, const std::string&
   count("the mean costs " + n + "× in " + layer, "NL", "mean costs");
   count("at " + n + "× κ\\(Σ\\) in " + layer, "NL", "bias leaves");
   count("in " + layer + ",[^;]*; that is " + n + "× κ\\(Σ\\+μμᵀ\\)", "LN", "bias changes");
-  count("changes κ\\(Σ\\+μμᵀ\\) most in " + layer + "(?: or (?:\\d+ others?|any other))?: to " + n + "× of it",
+  count("changes κ\\(Σ\\+μμᵀ\\) most in " + layer + "(?: or (?:\\d+ others?|any other))?: to " + n +
+            "× of it",
         "LN",
         "bias changes");
   count("the mean costs " + n + "× the steps in " + layer, "NL", "mean costs in steps");
@@ -194,8 +195,8 @@ void state_quotients(Stated& stated, const std::string& text, const std::string&
         "NL",
         "bias leaves in steps");
   count("in " + layer + ",[^;]*; that is " + n + "× those", "LN", "bias changes in steps");
-  count("changes the steps to learn 90 % most in " + layer + "(?: or (?:\\d+ others?|any other))?: to " + n +
-            "× of those",
+  count("changes the steps to learn 90 % most in " + layer +
+            "(?: or (?:\\d+ others?|any other))?: to " + n + "× of those",
         "LN",
         "bias changes in steps");
 }

@@ -80,7 +80,8 @@ int run_watch(const Arguments& arguments) {
       "From another machine, forward the port that was printed and open the same address there:\n"
       "  ssh -N -L 8123:127.0.0.1:8123 HOST      (with --port 8123 here)\n"
       "Or draw loss, the learning time of the slowest layer (kappa where none was measured) and\n"
-      "lambda_1 in the terminal with --terminal: a letter stands at the end of each arm's line, an\n"
+      "lambda_1 in the terminal with --terminal: a letter stands at the end of each arm's line, "
+      "an\n"
       "o where an estimate is not resolved.\n\n"
       "example: kappascope watch runs";
   usage.options.add_options()("help,h", "show this text")(
