@@ -169,7 +169,7 @@ std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
   for (const auto& [layer, kappa] : worst) layers.push_back(layer);
   std::ranges::stable_sort(layers,
                            [&](const auto& a, const auto& b) { return worst[a] > worst[b]; });
-  std::ranges::stable_partition(layers, [&](const std::string& layer) {
+  std::stable_partition(layers.begin(), layers.end(), [&](const std::string& layer) {
     return std::ranges::find(named, layer) != named.end();
   });
   layers.resize(kPicked);

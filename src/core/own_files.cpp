@@ -76,7 +76,7 @@ fs::path own_file(const fs::path& folder, const fs::path& inside) {
 }
 
 fs::path own_file_to_write(const fs::path& folder, const fs::path& inside) {
-  const auto path = own_file(folder, inside);
+  auto path = own_file(folder, inside);
   std::error_code none;
   const auto names = fs::hard_link_count(path, none);
   require_one_name(path, none ? 1 : names);
