@@ -115,32 +115,18 @@ def _tensors_in(output: Any) -> list[Tensor]:
 
 
 _lock = threading.Lock()
-_watching: "weakref.WeakSet[Roots]" = weakref.WeakSet()
 _running = 0  # passes at this moment
 _begun = 0  # passes ever; of two at once it is not known which one reached what
-
-
-def watch(roots: Roots) -> None:
-    with _lock:
-        _watching.add(roots)
-        _backward.install()
-
-
-def unwatch(roots: Roots) -> None:
-    with _lock:
-        _watching.discard(roots)
-        if not _watching:
-            _backward.remove()
 
 
 def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options: Any) -> None:
     # Activation checkpointing calls it within the backward pass.
     if torch._C._current_graph_task_id() >= 0:
-        _backward.original(tensors, grad_tensors, *arguments, **options)
+        backward.original(tensors, grad_tensors, *arguments, **options)
         return
     global _running, _begun
+    watching = backward.watchers()
     with _lock:
-        watching = list(_watching)
         _running += 1
         _begun += 1
         alone, number = _running == 1, _begun
@@ -148,7 +134,7 @@ def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options:
             roots.begin()
     root = None
     try:
-        _backward.original(tensors, grad_tensors, *arguments, **options)
+        backward.original(tensors, grad_tensors, *arguments, **options)
         root = _loss_in(tensors, grad_tensors)
     finally:
         with _lock:
@@ -158,7 +144,7 @@ def _watched(tensors: Any, grad_tensors: Any = None, *arguments: Any, **options:
                 roots.end(root, alone)
 
 
-_backward = Replaced(torch.autograd, "backward", _watched)
+backward: Replaced[Roots] = Replaced(torch.autograd, "backward", _watched)
 
 
 def _loss_in(tensors: Any, grad_tensors: Any) -> Tensor | None:

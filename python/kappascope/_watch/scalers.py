@@ -5,8 +5,6 @@ is no step.
 While a run is open, torch.amp.GradScaler.step is a function that tells the scopes of that optimiser.
 """
 
-import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,22 +16,7 @@ from .replaced import Replaced
 if TYPE_CHECKING:
     from .scope import Scope
 
-_lock = threading.Lock()
-_watching: "weakref.WeakSet[Scope]" = weakref.WeakSet()
 _Scaler: Any = torch.amp.GradScaler  # type: ignore[attr-defined]
-
-
-def watch(scope: "Scope") -> None:
-    with _lock:
-        _watching.add(scope)
-        _step.install()
-
-
-def unwatch(scope: "Scope") -> None:
-    with _lock:
-        _watching.discard(scope)
-        if not _watching:
-            _step.remove()
 
 
 def skips_itself(optimizer: Any) -> bool:
@@ -45,16 +28,15 @@ def skips_itself(optimizer: Any) -> bool:
 
 def _watched(scaler: Any, optimizer: Any, *arguments: Any, **options: Any) -> Any:
     if not scaler.is_enabled():
-        return _step.original(scaler, optimizer, *arguments, **options)
+        return step.original(scaler, optimizer, *arguments, **options)
     inner = innermost(optimizer)
-    with _lock:
-        scopes = [scope for scope in _watching if scope.follows(inner)]
+    scopes = [scope for scope in step.watchers() if scope.follows(inner)]
     for scope in scopes:
         scope.begin_scaled(scaler)
-    result = _step.original(scaler, optimizer, *arguments, **options)
+    result = step.original(scaler, optimizer, *arguments, **options)
     for scope in scopes:
         scope.end_scaled()
     return result
 
 
-_step = Replaced(_Scaler, "step", _watched)
+step: "Replaced[Scope]" = Replaced(_Scaler, "step", _watched)

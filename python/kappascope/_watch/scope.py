@@ -5,7 +5,6 @@ import atexit
 import functools
 import os
 import sys
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,8 +14,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from . import backward, clipping, scalers
+from . import clipping, scalers
 from .alarms import Alarm, alarms_of, print_alarm
+from .backward import backward
 from .ending import watch_ending
 from .hooks import (
     Hook,
@@ -61,7 +61,6 @@ class Scope:
         # answers for its curvature.
         model = watched.model
         self._model = weakref.ref(model)
-        self._parameters = [weakref.ref(p) for p in model.parameters()]
         self._session = session
         self._answers = watched.kept
         self._layers = watched.layers
@@ -103,13 +102,11 @@ class Scope:
             self._say(note)
         self._passes.listen(*session.needs())
         self._updated = False
-        self._norm: Tensor | float | None = None
-        self._norm_told = False
+        self._norm = clipping.GradientNorm(model, self._update.roots)
         self._waiting: deque[Numbers] = deque()  # of steps that the session began
-        self._thread = threading.get_ident()  # that trains
         backward.watch(self._update.roots)
-        scalers.watch(self)
-        clipping.watch(self)
+        scalers.step.watch(self)
+        clipping.total.watch(self._norm)
         watch_ending()
         _open.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
@@ -142,8 +139,7 @@ class Scope:
         Needed only where torch.nn.utils.clip_grad_norm_() is not called on all of the model: that
         which it computes is found. A run with norms is warned of their spikes.
         """
-        self._norm = norm.detach().clone() if isinstance(norm, Tensor) else float(norm)
-        self._norm_told = True
+        self._norm.tell(norm)
 
     def record(self, name: str, value: float, layer: str = "") -> None:
         """A number of your own of the last step: it is called user/NAME.
@@ -183,7 +179,7 @@ class Scope:
 
     def flush(self) -> None:
         """Writes what is pending; it is written once a second, and with every snapshot, anyway."""
-        if threading.get_ident() == self._thread:
+        if self._update.roots.is_here:
             self._complete(wait=True)
         self._call("flush")
 
@@ -196,8 +192,11 @@ class Scope:
         if self._meeting is not None:
             self._meeting.leave(self._where())
         if not self._tried and state == "finished":
-            self._say("no step of the optimizer was seen, so the run is empty: attach() takes the optimizer whose "
-                "step() the loop calls", aloud=True)
+            self._say(
+                "no step of the optimizer was seen, so the run is empty: attach() takes the optimizer "
+                "whose step() the loop calls",
+                aloud=True,
+            )
         try:
             try:
                 self._complete(wait=True)
@@ -217,8 +216,8 @@ class Scope:
         self._closed = True
         _open.discard(self)
         backward.unwatch(self._update.roots)
-        scalers.unwatch(self)
-        clipping.unwatch(self)
+        scalers.step.unwatch(self)
+        clipping.total.unwatch(self._norm)
         self._passes.want(False, False)
         for handle in (*self._handles, *self._passes.handles()):
             handle.remove()
@@ -279,18 +278,6 @@ class Scope:
             return (given[0], watched, *given[2:]), named
         return given, {**named, "closure": watched}
 
-    def see_norm(self, gradients: list[Tensor], norm: Tensor) -> None:
-        """Somebody took the norm of these: the update's, where they are all of the model and of
-        nothing else, and nobody has taken it since the last pass, before clipping say."""
-        roots = self._update.roots
-        if self._norm_told or not (self.is_open and roots.is_here and roots.passed):
-            return
-        held = (p.grad for ref in self._parameters if (p := ref()) is not None)
-        mine = {id(grad) for grad in held if grad is not None}
-        if mine and len(mine) == len(gradients) and all(id(g) in mine for g in gradients):
-            roots.passed = False
-            self._norm = norm.detach().clone()
-
     def follows(self, optimizer: Any) -> bool:
         return self.is_open and self._optimizer() is optimizer
 
@@ -316,9 +303,8 @@ class Scope:
             1.0 if self._scaler is None else float(self._scaler.get_scale())
         )
         self._record_source(source)
-        self._thread = threading.get_ident()
         self._update.roots.train_here()
-        numbers = Numbers(losses, self._norm)
+        numbers = Numbers(losses, self._norm.value)
         try:
             emitted = self._call("begin_step", rate, self._update.terms)
             self._waiting.append(numbers)
@@ -346,8 +332,8 @@ class Scope:
         self._call("fact", "loss", source)
         if source == "unknown":
             self._say(
-                "the loss is unknown: no backward() on one number was seen to reach the model; pass it to "
-                "scope.loss(loss) before optimizer.step()",
+                "the loss is unknown: no backward() on one number was seen to reach the model; pass "
+                "it to scope.loss(loss) before optimizer.step()",
                 aloud=True,
             )
 
@@ -358,7 +344,7 @@ class Scope:
     def _next(self) -> None:
         self._update.next()
         self._passes.next()
-        self._norm, self._norm_told = None, False
+        self._norm.next()
 
     def latest(self) -> dict[str, Any]:
         """What the probes said last: {"step": …, "kappa/sigma": {layer: value}, …}."""
