@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the learning rate too high? Only the loss itself and the preconditioned sharpness can say so.
+// Is the learning rate too high? Only the loss itself can say so, and the sharpness against the
+// optimiser's own limit.
 #include <algorithm>
 #include <cmath>
 #include <tuple>

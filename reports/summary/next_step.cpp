@@ -40,23 +40,16 @@ std::string in_short(const Request& request, const LayerNames& short_name) {
 
 /// Of arms with seeds the one to keep; empty where the seeds say nothing.
 std::string choice_of(const std::vector<Arm>& arms) {
-  bool any = false;
-  std::vector<std::string> better, worse;
-  for (std::size_t a = 1; a < arms.size(); ++a) {
-    const auto found = diagnose_loss(arms[a], arms[0]);
-    any |= found.has_value();
-    if (!found || found->side == Side::kUndecided) continue;
-    (found->side == Side::kBelow ? better : worse).push_back(arms[a].label);
-  }
-  if (!any) return "";
-  if (arms.size() == 2)
-    return !better.empty()  ? "keep " + better.front()
-           : !worse.empty() ? "keep " + arms[0].label
-                            : "nothing: the arms are not surely different";
-  // Which of many, the uncorrected differences do not say.
-  return better.empty() ? fmt::format("nothing: no arm is surely better than {}", arms[0].label)
-                        : fmt::format("choose among {} by `kappascope compare`",
-                                      counted(better.size(), "arm"));
+  std::vector<Side> sides;  // of the other arms' losses to the first's
+  for (std::size_t a = 1; a < arms.size(); ++a)
+    if (const auto found = diagnose_loss(arms[a], arms[0])) sides.push_back(found->side);
+  if (sides.empty()) return "";
+  const auto better = static_cast<std::size_t>(std::ranges::count(sides, Side::kBelow));
+  if (arms.size() == 2 && sides[0] != Side::kUndecided) return "keep " + arms[better].label;
+  if (arms.size() == 2) return "nothing: the arms are not surely different";
+  // Which of many, differences that are not corrected for their number do not say.
+  return better == 0 ? fmt::format("nothing: no arm is surely better than {}", arms[0].label)
+                     : fmt::format("choose among {} by kappascope compare", counted(better, "arm"));
 }
 
 /// An arm whose worst layer is badly conditioned: its place.

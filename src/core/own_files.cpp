@@ -7,7 +7,6 @@
 
 #include <cctype>
 #include <cerrno>
-#include <cstdint>
 #include <string>
 
 #include "core/require.h"
@@ -41,8 +40,8 @@ void require_type(const fs::path& path, fs::file_type wanted) {
           what_is(wanted));
 }
 
-void require_one_name(const fs::path& path, std::uintmax_t names) {
-  require(names == 1,
+void require_one_name(const fs::path& path, bool has_second) {
+  require(!has_second,
           "cannot write {}: it has a second name, which may be anywhere; remove it",
           path.string());
 }
@@ -77,10 +76,14 @@ fs::path own_file(const fs::path& folder, const fs::path& inside) {
 
 fs::path own_file_to_write(const fs::path& folder, const fs::path& inside) {
   auto path = own_file(folder, inside);
+  require_one_name(path, has_second_name(path));
+  return path;
+}
+
+bool has_second_name(const fs::path& path) {
   std::error_code none;
   const auto names = fs::hard_link_count(path, none);
-  require_one_name(path, none ? 1 : names);
-  return path;
+  return !none && names > 1;
 }
 
 fs::path own_folder(const fs::path& folder, const fs::path& inside) {
@@ -105,7 +108,7 @@ Descriptor open_own_file(const fs::path& folder, const fs::path& inside, int fla
   require(::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode),
           "cannot use {}: it is no regular file",
           path.string());
-  if ((flags & O_ACCMODE) != O_RDONLY) require_one_name(path, status.st_nlink);
+  if ((flags & O_ACCMODE) != O_RDONLY) require_one_name(path, status.st_nlink > 1);
   return file;
 }
 

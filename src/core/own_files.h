@@ -42,6 +42,9 @@ std::filesystem::path own_file(const std::filesystem::path& folder,
 std::filesystem::path own_file_to_write(const std::filesystem::path& folder,
                                         const std::filesystem::path& inside);
 
+/// Whether the file has another name, which may be anywhere; not where it cannot be asked for.
+bool has_second_name(const std::filesystem::path& path);
+
 /// The same as own_file() for a folder within.
 std::filesystem::path own_folder(const std::filesystem::path& folder,
                                  const std::filesystem::path& inside);

@@ -52,9 +52,7 @@ bool names_another(const fs::path& file) {
 /// journal or a log.
 void require_own_files(const fs::path& file, bool to_write) {
   const auto require_one_name = [&](const fs::path& written) {
-    std::error_code none;
-    const auto names = fs::hard_link_count(written, none);
-    require(none || names == 1,
+    require(!has_second_name(written),
             "cannot open {}: {} has a second name, which may be anywhere, and would be written to; "
             "copy the run to another folder",
             file.string(),

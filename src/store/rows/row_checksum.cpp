@@ -8,8 +8,12 @@
 #include <cstdint>
 #include <string>
 
+#include "kappascope/store/record.h"
+
 namespace kappascope::store {
 namespace {
+
+static_assert(kLongestName == 1'000);  // as kTotals has it
 
 class Crc {
  public:

@@ -28,10 +28,9 @@ std::string rows_text(std::int64_t count) {
 
 /// SELECT of what is written of totals, of those that are as they were written.
 std::string select_totals(const char* where) {
-  return fmt::format("SELECT name, layer, rows, sum FROM {} WHERE crc IS row_crc({}) AND {} AND {}",
+  return fmt::format("SELECT name, layer, rows, sum FROM {} WHERE ({}) IS NULL AND {}",
                      kTotals.name,
-                     kTotals.columns,
-                     kTotals.types,
+                     damage_of(kTotals, kFirstWithTotals),
                      where);
 }
 

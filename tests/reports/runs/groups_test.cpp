@@ -166,6 +166,15 @@ TEST_CASE("a difference has its interval by pairs of seeds, and says where it ma
              Contains("no sure difference to a") && Contains("not surely different"));
   CHECK_THAT(page(three(-0.19, -0.2, -0.21)), Contains(" lower than a") && Contains("keep b"));
   CHECK_THAT(page(three(0.19, 0.2, 0.21)), Contains(" higher than a") && Contains("keep a"));
+  // Of many arms the choice takes the corrected differences.
+  const auto of_three_arms = [&](double third) {
+    auto kinds = three(0.01, -0.01, 0.02);
+    for (int seed = 1; seed <= 3; ++seed)
+      kinds.push_back({"c", "", "1", seed, seed + third + 0.001 * seed});
+    return page(kinds);
+  };
+  CHECK_THAT(of_three_arms(-0.2), Contains("choose among 1 arm by kappascope compare"));
+  CHECK_THAT(of_three_arms(0.2), Contains("nothing: no arm is surely better than a"));
   // Losses of different problems are not compared.
   auto others = three(-0.19, -0.2, -0.21);
   std::vector<Arm> runs;
