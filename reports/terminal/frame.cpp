@@ -41,6 +41,9 @@ std::string value_of(const std::optional<store::StepValue>& point) {
 /// out.
 std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   std::vector<std::string> parts;
+  if (const auto n = arm.damaged.size(); n > 0)
+    parts.push_back(
+        fmt::format("{} stored {} damaged and left out", n, n == 1 ? "value is" : "values are"));
   const auto add = [&](const char* name, const std::optional<store::StepValue>& point) {
     if (point) parts.push_back(name + value_of(point));
   };

@@ -310,6 +310,23 @@ TEST_CASE("watch refuses what it cannot watch, and its help says how to use it o
   CHECK_THAT(clash.err, Contains("in use"));
 }
 
+TEST_CASE("a damaged value is told by the page and the terminal that leave it out") {
+  const Workplace work;
+  {
+    auto writer = store::RunWriter::create(work.path() / "runs/a", {{"label", "first"}});
+    for (int step = 0; step < 9; ++step) writer.write(row(step));
+    writer.set_state("finished");
+  }
+  REQUIRE(
+      std::system(("sqlite3 '" + work.path().string() +
+                   "/runs/a/run.sqlite' \"UPDATE scalars SET value = 2 * value WHERE step = 4\"")
+                      .c_str()) == 0);
+  CHECK_THAT(work.run("watch runs --terminal").out,
+             Contains("1 stored value is damaged and left out"));
+  const Serving serving({work.path() / "runs"});
+  CHECK_THAT(serving.get(serving.path()).body, Contains("1 stored value is damaged and left out"));
+}
+
 TEST_CASE("watch --terminal draws one picture where the output is no terminal") {
   const Workplace work;
   {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include "core/own_files.h"
 #include "core/require.h"
@@ -53,21 +54,25 @@ std::vector<std::string> class_folders(const fs::path& dir) {
   return names;
 }
 
-/// CelebA's list: "NAME 0", "NAME 1" or "NAME 2" for training, validation, test.
+/// CelebA's list: a line "NAME 0", "NAME 1" or "NAME 2" for an image of the training, validation or
+/// test part.
 std::map<std::string, int> read_partition(const fs::path& file) {
   require_regular(file);
   std::map<std::string, int> parts;
   std::ifstream in(file);
-  std::string name;
-  int part = 0;
-  bool known = true;
-  while (in >> name >> part) {
-    parts[name] = part;
-    known = known && part >= 0 && part <= 2;
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string name, part, more;
+    if (!(words >> name)) continue;
+    const bool one = words >> part && (part == "0" || part == "1" || part == "2") &&
+                     !(words >> more) && parts.emplace(name, part[0] - '0').second;
+    require(one,
+            "{} is damaged: each of its lines must be a file name and 0, 1 or 2, and each name "
+            "stand there once",
+            file.string());
   }
-  require(in.eof() && known && !parts.empty(),
-          "{} is damaged: each of its lines must be a file name and 0, 1 or 2",
-          file.string());
+  require(in.eof() && !parts.empty(), "{} is empty or cannot be read", file.string());
   return parts;
 }
 

@@ -224,6 +224,10 @@ TEST_CASE("a changed value is told by every command, which ends with 1, left out
     CHECK(done.status == 1);
     CHECK_THAT(done.err, Contains("run is damaged in 1 place"));
   }
+  // The state is not in the rows: what goes on is what would have gone on.
+  const auto resumed = work.run("train --resume run");
+  CHECK(resumed.status == 0);
+  CHECK_THAT(resumed.err, Contains("run is damaged in 1 place") && Contains("loss/test, step 19"));
 }
 
 TEST_CASE("rows that are gone are told by every command that reads their series") {

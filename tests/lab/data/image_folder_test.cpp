@@ -108,12 +108,20 @@ TEST_CASE("without a part of its own every tenth file is held out, or as CelebA'
   testing::write_bytes(folder.path() / "list_eval_partition.txt", "f10.png 0\n");
   CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("does not name") && Contains("f11.png"));
   // Nobody would miss an image of a part that there is not.
-  for (const auto* damaged :
-       {"", "f10.png", "f10.png zero\n", "f10.png 3\nf11.png 0\n", "f10.png -1\n"}) {
+  for (const auto* damaged : {"f10.png",
+                              "f10.png zero\n",
+                              "f10.png 3\nf11.png 0\n",
+                              "f10.png -1\n",
+                              "f10.png 0 f11.png 0\n",
+                              "f10.png 0\nf10.png 2\n"}) {
     CAPTURE(damaged);
     testing::write_bytes(folder.path() / "list_eval_partition.txt", damaged);
     CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("0, 1 or 2"));
   }
+  testing::write_bytes(folder.path() / "list_eval_partition.txt", list + "f2");
+  CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("0, 1 or 2"));
+  testing::write_bytes(folder.path() / "list_eval_partition.txt", "");
+  CHECK_THROWS_WITH(rows(data::Split::kTrain), Contains("is empty"));
   testing::write_bytes(folder.path() / "list_eval_partition.txt", list);
   for (int i = 0; i < 12; ++i) {
     if (i > 0) fs::remove(folder.path() / fmt::format("f{}.png", 10 + i));

@@ -149,6 +149,7 @@ train::TrainResult execute(TrainRequest& request,
   auto& settings = request.settings;
   const auto& label = settings.train.label;
   std::optional<train::Checkpoint> checkpoint;
+  if (request.resuming && (group == nullptr || group->leads())) warn_of_damage({request.dir});
   if (request.resuming) checkpoint = checkpoint_of(request.dir, group.get(), line);
   if (checkpoint) settings.train.init.clear();  // its weights are the run's, whatever they began as
   line.note(fmt::format("{}: reading {}", label, settings.train.data));
