@@ -221,6 +221,9 @@ class PythonSession final : public torch::CustomClassHolder {
   void attended(int64_t number) {
     if (session_) session_->passes()->attended(number);
   }
+  void discard_gradients() {
+    if (session_) session_->passes()->discard_gradients();
+  }
   /// Forgets the passes since the last step: no update came of them.
   void skip() { session().passes()->clear(); }
   /// Whether the processes of the group meet within the next step().
@@ -333,6 +336,7 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("attend", &Session::attend)
       .def("attend_logits", &Session::attend_logits)
       .def("attended", &Session::attended)
+      .def("discard_gradients", &Session::discard_gradients)
       .def("skip", &Session::skip)
       .def("meets", [](const c10::intrusive_ptr<Session>& self) { return self->meets(); })
       .def("leave_group", &Session::leave_group)

@@ -11,9 +11,8 @@ std::int64_t Passes::forward(Pass pass) {
   Seen seen;
   // A backward pass between two forward passes makes them two passes of gradient accumulation;
   // without one the layer is used twice in one (shared weights).
-  auto [found, is_first] = layers_.try_emplace(pass.layer);
-  auto& layer = found->second;
-  if (const auto last = passes_.find(layer.last); !is_first)
+  auto& layer = layers_[pass.layer];
+  if (const auto last = passes_.find(layer.last); last != passes_.end())
     seen.use = last->second.complete ? 0 : last->second.use + 1;
   seen.all = pass.features.numel() / pass.features.size(-1);
   auto& rows = layer.rows.emplace(seen.use, 0).first->second;
@@ -43,7 +42,7 @@ std::int64_t Passes::attend(const std::string& layer,
                             const tensor::Attention& input,
                             bool in_graph) {
   if (attention_passes_[layer] >= kAttentionPasses) return -1;
-  attentions_.push_back({{layer, tensor::sampled(input)}, !in_graph});
+  attentions_.push_back({{layer, tensor::sampled(input)}, in_graph, !in_graph});
   ++attention_passes_[layer];
   return first_attention_ + static_cast<std::int64_t>(attentions_.size()) - 1;
 }
@@ -56,9 +55,25 @@ void Passes::attended(std::int64_t number) {
 
 std::vector<AttentionView> Passes::attentions() const {
   std::vector<AttentionView> views;
-  for (const auto& [view, complete] : attentions_)
-    if (complete) views.push_back(view);
+  for (const auto& attended : attentions_)
+    if (attended.complete) views.push_back(attended.view);
   return views;
+}
+
+void Passes::discard_gradients() {
+  for (auto& [number, seen] : passes_) {
+    if (!seen.complete) continue;
+    seen.complete = false;
+    seen.gradient = at::Tensor();
+    auto& layer = layers_.at(seen.pass.layer);
+    if (layer.last == number) layer.last = -1;
+    if (seen.kept) layer.rows.at(seen.use) -= seen.all;
+  }
+  for (auto& attended : attentions_) {
+    if (!attended.in_graph || !attended.complete) continue;
+    attended.complete = false;
+    --attention_passes_.at(attended.view.name);
+  }
 }
 
 void Passes::clear() {

@@ -48,6 +48,9 @@ class Passes {
   static constexpr int kAttentionPasses = 2;
   /// Nothing passed since the last step.
   [[nodiscard]] bool empty() const { return passes_.empty() && attentions_.empty(); }
+  /// The gradients of the backward passes so far were thrown away: the passes count for nothing,
+  /// unless another backward pass comes by.
+  void discard_gradients();
   /// Forgets what passed since the last step.
   void clear();
   /// The loss of the step was multiplied by this before its backward passes.
@@ -75,7 +78,7 @@ class Passes {
   };
   struct Attended {
     AttentionView view;
-    bool complete = false;
+    bool in_graph = true, complete = false;
   };
   std::int64_t limit_;
   std::vector<Attended> attentions_;  // by their number less first_attention_

@@ -221,6 +221,35 @@ TEST_CASE("a pass takes as long among thousands of layers as among hundreds") {
   CHECK(seconds(8000) < 8 * seconds(250));
 }
 
+TEST_CASE("a pass whose gradients were thrown away counts for nothing, and makes room") {
+  Passes passes(/*rows=*/4);
+  const auto thrown = passes.forward(pass("a", 4));
+  passes.backward(thrown, torch::ones({4, 2}));
+  passes.discard_gradients();
+  const auto taken = pass("a", 5);
+  const auto first = passes.forward(taken), again = passes.forward(pass("a", 5));
+  passes.backward(first, torch::ones({5, 2}));
+  passes.backward(again, torch::ones({5, 2}));
+  auto views = passes.take(LossReduction::kMean);
+  REQUIRE(views.size() == 2);
+  CHECK(views[0].use == 0);
+  CHECK(views[1].use == 1);
+  CHECK(torch::equal(views[0].features, taken.features));
+  CHECK(views[0].rows_of_step == 5);
+  CHECK(torch::equal(views[0].gradient, torch::full({5, 2}, 5.0)));
+  // zero_grad() between a forward pass and its backward pass, and two losses of one graph.
+  const auto before = passes.forward(pass("a", 2));
+  passes.backward(before, torch::ones({2, 2}));
+  const auto after = passes.forward(pass("b", 3));
+  passes.discard_gradients();
+  passes.backward(after, torch::ones({3, 2}));
+  passes.backward(before, torch::full({2, 2}, 2.0));
+  views = passes.take(LossReduction::kSum);
+  REQUIRE(views.size() == 2);
+  CHECK(torch::equal(views[0].gradient, torch::full({2, 2}, 2.0)));
+  CHECK(torch::equal(views[1].gradient, torch::ones({3, 2})));
+}
+
 TEST_CASE("attention is kept of the first passes of a step that a backward pass came by") {
   Passes passes;
   const auto logits = [](double value) {

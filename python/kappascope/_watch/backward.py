@@ -10,12 +10,15 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from .replaced import Replaced
+
+if TYPE_CHECKING:
+    from .update import Update
 
 _MOST_OUTPUTS = 8  # tensors of an output that are hooked
 _MOST_PARAMETERS = 32  # whose gradients are looked at
@@ -24,7 +27,8 @@ _MOST_PARAMETERS = 32  # whose gradients are looked at
 class Roots:
     """The losses of one update: scalars that backward() was called on, and that reached the model."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, update: "Update | None" = None) -> None:
+        self._update = update
         self._reached = False
         roots = weakref.ref(self)  # an output that is kept keeps its hooks
 
@@ -39,21 +43,18 @@ class Roots:
         self._parameters = [weakref.ref(p) for p in some]
         self._before: list[Any] = []
         self._thread = threading.get_ident()
-        self._kept = False  # gradients stood at the parameters after a pass
+        self._kept = False  # gradients stand at the parameters, of passes since the last update
         self.next()
 
     def next(self) -> None:
-        self.forget()
+        self.found: list[Tensor] = []
+        self.unclear = False
+        """Whether a pass may have reached the model of which no loss is known."""
+        self._kept = False
         self.called = False
         """Whether an output that leads back to the model was seen since the last update."""
         self.passed = False
         """Whether a pass has ended since the last update, or since its gradients' norm was taken."""
-
-    def forget(self) -> None:
-        """The passes so far count for no update."""
-        self.found: list[Tensor] = []
-        self.unclear = False
-        """Whether a pass may have reached the model of which no loss is known."""
 
     def train_here(self) -> None:
         """This thread trains the model: the gradients of its parameters may be looked at here alone,
@@ -70,18 +71,22 @@ class Roots:
             self.called = True
             tensor.register_hook(self._reach)  # type: ignore[no-untyped-call]
 
+    def look(self) -> None:
+        """Whether zero_grad() threw away, without an update, what the passes gave so far: they count
+        for none."""
+        if self._kept and self.is_here and not any(self._gradients()):
+            self._kept, self.found, self.unclear = False, [], False
+            if self._update is not None:
+                self._update.discard()
+
     def begin(self) -> None:
         self._reached = False
         self._before = []
         if not self.is_here:
             return
-        gradients = self._gradients()
-        # zero_grad() without an update: what those passes gave was thrown away.
-        if self._kept and not any(gradients):
-            self._kept = False
-            self.forget()
+        self.look()
         if not self.called:
-            self._before = gradients
+            self._before = self._gradients()
 
     def end(self, root: Tensor | None, alone: bool) -> None:
         if self.is_here:
@@ -90,6 +95,8 @@ class Roots:
                 self._reached = True
             self._kept = any(gradients)
             self.passed = True
+            if self._update is not None:
+                self._update.end_pass()
         self._before = []
         if not alone or (self._reached and root is None):
             self.unclear = True

@@ -33,6 +33,13 @@ class GradientNorm:
         self.value = norm.detach().clone() if isinstance(norm, Tensor) else float(norm)
         self._is_told = True
 
+    def unscale(self, scaler: Any) -> bool:
+        """Where a norm was found, of gradients that the scaler had multiplied; whether it was."""
+        if self.value is None or self._is_told:
+            return False
+        self.value = self.value / float(scaler.get_scale())
+        return True
+
     def find(self, gradients: list[Tensor], norm: Tensor) -> None:
         """Somebody took the norm of these: the update's, where they are all of the model and of
         nothing else, and nobody has taken it since the last pass, before clipping say."""

@@ -55,6 +55,14 @@ class UncompiledHook(Hook):
         return None if torch.compiler.is_compiling() else self._unseen(*arguments, **options)
 
 
+class OwningHook(UncompiledHook):
+    """One by which a model keeps its scope, so that the loop need not."""
+
+    def __init__(self, scope: object, method: str) -> None:
+        super().__init__(scope, method)
+        self._owned = scope
+
+
 class LayerHook(Hook):
     """One on a layer: in a compiled graph nothing outside of windows, and operators within."""
 
@@ -107,4 +115,17 @@ def close_at_exit(scope: "weakref.ref[Scope]") -> None:
     try:
         watched.close(watch_ending().state())
     except Error as error:  # nobody is left to catch it
+        print(f"kappascope: {error}", file=sys.stderr)
+
+
+def close_deleted(scope: "Scope") -> None:
+    """Of a scope that is deleted with its model while it is open: nobody says how training ended."""
+    print(
+        f"kappascope: the model of {scope.run} is deleted and its run was not closed, which ends it as "
+        "interrupted: scope.close() ends it as finished",
+        file=sys.stderr,
+    )
+    try:
+        scope.close("interrupted")
+    except Error as error:
         print(f"kappascope: {error}", file=sys.stderr)

@@ -26,13 +26,24 @@ def skips_itself(optimizer: Any) -> bool:
     return isinstance(found, Tensor) and bool(found > 0)
 
 
+def _is_unscaled(scaler: Any, optimizer: Any) -> bool:
+    """Whether the loop called scaler.unscale_(optimizer); of torch 2.10 to 2.15, and taken for granted
+    where nothing says so."""
+    states = getattr(scaler, "_per_optimizer_states", None)
+    if states is None:
+        return True
+    state = states.get(id(optimizer))
+    return state is not None and getattr(state["stage"], "name", "") == "UNSCALED"
+
+
 def _watched(scaler: Any, optimizer: Any, *arguments: Any, **options: Any) -> Any:
     if not scaler.is_enabled():
         return step.original(scaler, optimizer, *arguments, **options)
     inner = innermost(optimizer)
     scopes = [scope for scope in step.watchers() if scope.follows(inner)]
+    unscaled = _is_unscaled(scaler, optimizer)
     for scope in scopes:
-        scope.begin_scaled(scaler)
+        scope.begin_scaled(scaler, unscaled)
     result = step.original(scaler, optimizer, *arguments, **options)
     for scope in scopes:
         scope.end_scaled()

@@ -20,8 +20,10 @@ from .backward import backward
 from .ending import watch_ending
 from .hooks import (
     Hook,
+    OwningHook,
     UncompiledHook,
     close_at_exit,
+    close_deleted,
     group_of,
     has_hooks,
     is_transformed,
@@ -37,7 +39,8 @@ from .watched import Watched
 
 
 class Scope:
-    """What attach() gives. Use it as a context, or call close() at the end.
+    """What attach() gives. Use it as a context, or call close() at the end. The model keeps it until
+    then.
 
     record() and flush() may be called from any thread, the rest from that which trains. In a
     process forked from this one a scope sees nothing and closes nothing. One that is left open
@@ -76,6 +79,7 @@ class Scope:
             model,
             routed=any(bank.experts for bank in self._banks)
             or any(".experts." in layer.name for layer in self._layers),
+            discard=session.discard_gradients,
         )
         self._said: set[str] = set()
         self._loss_source = ""
@@ -83,7 +87,7 @@ class Scope:
         self._passes = Passes(session, watched, self._update, scaler, gather, self._say)
         self._handles = [
             watched.called.register_forward_pre_hook(
-                UncompiledHook(self, "_see_inputs"), with_kwargs=True
+                OwningHook(self, "_see_inputs"), with_kwargs=True
             ),
             watched.called.register_forward_hook(
                 UncompiledHook(self, "_see_output"), with_kwargs=True
@@ -223,6 +227,10 @@ class Scope:
             handle.remove()
         atexit.unregister(self._at_exit)
 
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            close_deleted(self)
+
     def __enter__(self) -> "Scope":
         return self
 
@@ -242,6 +250,7 @@ class Scope:
             and torch._C._current_graph_task_id() < 0
             and not is_transformed()
         ):
+            self._update.roots.look()
             self._update.see_inputs(inputs, kwargs)
 
     def _see_output(
@@ -281,9 +290,18 @@ class Scope:
     def follows(self, optimizer: Any) -> bool:
         return self.is_open and self._optimizer() is optimizer
 
-    def begin_scaled(self, scaler: Any) -> None:
-        """A torch.amp.GradScaler is about to step the optimiser, or to skip that."""
+    def begin_scaled(self, scaler: Any, unscaled: bool) -> None:
+        """A torch.amp.GradScaler is about to step the optimiser, or to skip that.
+
+        unscaled: whether the loop has called its unscale_().
+        """
         self._updated = False
+        if not unscaled and self._norm.unscale(scaler):
+            self._say(
+                "gradients were clipped while they were multiplied by the scale of the GradScaler: "
+                "call scaler.unscale_(optimizer) before clip_grad_norm_()",
+                aloud=True,
+            )
         if self._scaler is None:  # attach() was not given it
             self._scaler = scaler
             self._passes.scale_by(scaler)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the model's passes before one update say of it: losses, terms, padding."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import fmean
 from typing import Any
 
@@ -18,7 +18,8 @@ _IGNORED_LABEL = -100
 class Update:
     """Collects it from the model's inputs and outputs, for one update after the other."""
 
-    def __init__(self, model: nn.Module, routed: bool) -> None:
+    def __init__(self, model: nn.Module, routed: bool, discard: Callable[[], None]) -> None:
+        """discard: called where the gradients of the passes so far were thrown away."""
         self._shifts = "CausalLM" in type(model).__name__  # the labels of the next tokens
         self._routed = routed  # a layer may see some of the tokens only
         # Of two sides each has a mask of its own.
@@ -31,7 +32,8 @@ class Update:
         self._shape: tuple[int, ...] = ()  # of its tokens
         self._decoder_mask: Tensor | None = None
         self._terms_of_pass = 0.0
-        self.roots = Roots(model)
+        self._discard_passes = discard
+        self.roots = Roots(model, self)
         self.next()
 
     def next(self) -> None:
@@ -40,7 +42,20 @@ class Update:
         self._shares = False  # of a sum over the update's passes, not a mean
         self.terms = 0.0
         """How many terms its loss is the mean over; 0: all rows."""
+        self._of_passed = 0.0, 0  # terms and outputs, when the last backward pass ended
         self.roots.next()
+
+    def end_pass(self) -> None:
+        """A backward pass ended."""
+        self._of_passed = self.terms, len(self._outputs)
+
+    def discard(self) -> None:
+        """The gradients that were there when it ended are gone, without an update."""
+        terms, outputs = self._of_passed
+        self.terms -= terms
+        del self._outputs[:outputs]
+        self._of_passed = 0.0, 0
+        self._discard_passes()
 
     @property
     def is_hidden(self) -> bool:

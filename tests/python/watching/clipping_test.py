@@ -90,6 +90,29 @@ class Clipping(Attached):
                 optimizer.zero_grad()
         self.assertEqual(len(kappascope.read(self.run_dir()).series("loss/train")[0].step), 2)
 
+    def test_one_of_scaled_gradients_is_divided_and_told(self) -> None:
+        norms = {}
+        for unscaled in (True, False):
+            torch.manual_seed(0)
+            model = Model()
+            optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+            scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)  # type: ignore[attr-defined]
+            name = f"unscaled {unscaled}"
+            with kappascope.attach(model, optimizer, self.run_dir(name), every=100) as scope:
+                for tokens in batches(3):
+                    scaler.scale(loss_of(model(tokens), tokens)).backward()
+                    if unscaled:
+                        scaler.unscale_(optimizer)
+                    clip_grad_norm_(model.parameters(), 1e6)  # which changes nothing
+                    scaler.step(optimizer)
+                    scaler.update()
+                    optimizer.zero_grad()
+                self.assertEqual("call scaler.unscale_(optimizer)" in scope.describe(), not unscaled)
+            norms[unscaled] = kappascope.read(self.run_dir(name)).series("gradient_norm")[0].value.tolist()
+        self.assertEqual(len(norms[True]), 3)
+        for mine, divided in zip(norms[True], norms[False], strict=True):
+            self.assertAlmostEqual(divided / mine, 1, places=6)
+
     def test_a_loop_that_does_not_clip_has_none_and_clipping_is_as_it_was_afterwards(self) -> None:
         _, found = self.norms_of(lambda model, scope: None)
         self.assertEqual(found, [])

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing of a watched training stays behind, and a step keeps no more for having more passes."""
 
+import contextlib
+import copy
 import gc
+import io
 import os
 import unittest
 import weakref
@@ -143,6 +146,27 @@ class Leaks(Attached):
                 self.check_gone(references)
                 state = kappascope.read(self.run_dir(loop.__name__)).facts["state"]
                 self.assertEqual(state, "interrupted")
+
+    def test_a_scope_that_nobody_keeps_lives_as_long_as_its_model(self) -> None:
+        trainer = Trainer(self.run_dir())
+        del trainer.scope
+        gc.collect()
+        for tokens in batches(3):
+            loss_of(trainer.model(tokens), tokens).backward()
+            trainer.optimizer.step()
+            trainer.optimizer.zero_grad()
+            gc.collect()
+        copied = copy.deepcopy(trainer.model)
+        references = of(trainer)
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            del trainer
+            self.check_gone(references)
+        self.assertIn(f"{self.run_dir()} is deleted and its run was not closed", said.getvalue())
+        run = kappascope.read(self.run_dir())
+        self.assertEqual(run.facts["state"], "interrupted")
+        self.assertEqual(run.series("loss/train")[0].step.tolist(), [0, 1, 2])
+        copied(batches(1)[0])
 
     def test_attaching_again_and_again_leaves_the_last_one(self) -> None:
         references = []

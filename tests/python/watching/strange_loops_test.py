@@ -18,12 +18,12 @@ from training import Attached, Model, batches, loss_of
 
 
 class Strange(Attached):
-    def begin(self, **options: Any) -> None:
+    def begin(self, name: str = "run", **options: Any) -> None:
         torch.manual_seed(5)
         self.model = Model().eval()  # no dropout
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-2)
         self.scope = kappascope.attach(
-            self.model, self.optimizer, self.run_dir(), **{"every": 100, "budget": 0, **options}
+            self.model, self.optimizer, self.run_dir(name), **{"every": 100, "budget": 0, **options}
         )
 
     def loss(self, tokens: Tensor) -> Tensor:
@@ -50,6 +50,26 @@ class Strange(Attached):
             self.update()
         for one, expected in zip(self.values("loss/train"), told, strict=True):
             self.assertAlmostEqual(one, expected, 5)
+
+    def test_a_window_has_no_rows_of_a_pass_whose_gradients_were_thrown_away(self) -> None:
+        rows = {}
+        for guarded in (False, True):
+            self.begin(f"guarded {guarded}", every=1, window=1, budget=0, rows=8)
+            for tokens in batches(3):
+                if guarded:
+                    (self.loss(tokens) * math.nan).backward()
+                    self.optimizer.zero_grad()
+                self.loss(tokens).backward()
+                self.update()
+            self.scope.close()
+            run = kappascope.read(self.scope.run)
+            rows[guarded] = [
+                (one.name, one.layer, repr((one.value.tolist(), one.rows.tolist())))
+                for name in ("kappa/sigma", "gradvar/measured", "learning/sigma")
+                for one in run.series(name)
+            ]
+        self.assertEqual(rows[True], rows[False])
+        self.assertGreater(len(rows[True]), 1)
 
     def test_a_loss_is_kept_as_it_was(self) -> None:
         self.begin(every=2, window=1)
