@@ -12,12 +12,6 @@ namespace {
 
 namespace id = store::id;
 
-store::Status status_of(const linalg::ExtremeEigenvalues& found, int i) {
-  return found.status == linalg::KrylovStatus::kConverged && !found.ranked(i)
-             ? store::Status(store::Status::kUncertified)
-             : stored_status(found.status);
-}
-
 /// The i-th eigenvalue with its interval; a number that is none keeps the status that says so.
 void add_eigenvalue(store::Snapshot& out,
                     const std::string& name,
@@ -30,6 +24,14 @@ void add_eigenvalue(store::Snapshot& out,
 }
 
 }  // namespace
+
+store::Status status_of(const linalg::ExtremeEigenvalues& found, Eigen::Index i) {
+  using linalg::KrylovStatus;
+  const bool converged = found.status == KrylovStatus::kConverged ||
+                         (found.status == KrylovStatus::kMaxProducts && found.converged(i));
+  if (!converged) return stored_status(found.status);
+  return found.ranked(i) ? store::Status::kConverged : store::Status::kUncertified;
+}
 
 void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top) {
   const auto count = static_cast<int>(found.eigenvalues.size());

@@ -11,6 +11,9 @@ namespace kappascope::probes {
 
 // What a Hessian window leaves in a snapshot; bounds hold the noise of products too.
 
+/// What value i alone is worth: it may be converged, and of its rank, where others are not.
+store::Status status_of(const linalg::ExtremeEigenvalues& found, Eigen::Index i);
+
 /// hessian/lambda_1.. and hessian/lambda_min_1.., `top` of each at most.
 void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top);
 /// A curvature along one direction of an operator whose eigenvalues were `found`: off by `noise`

@@ -3,7 +3,7 @@
 
     kappascope demo [--out FOLDER] [--steps N] [--budget SHARE] [--no-browser]      or: python -m kappascope.demo
 
-Two trainings of some fifteen seconds, one with a bias after the gate and one without, on the text of
+Two trainings of some twenty seconds, one with a bias after the gate and one without, on the text of
 Python's own help. Nothing is fetched.
 """
 
@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 import kappascope
 
-CONTEXT, BATCH, WIDTH, HIDDEN, LAYERS, HEADS = 64, 16, 96, 256, 3, 4
+CONTEXT, BATCH, WIDTH, HIDDEN, LAYERS, HEADS = 64, 32, 96, 256, 3, 4
 
 
 class Attention(nn.Module):
@@ -116,12 +116,12 @@ def train(text: Tensor, run: Path, label: str, bias: bool, steps: int, budget: f
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="kappascope demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("kappascope-demo"), help="folder for two runs and their page")
-    parser.add_argument("--steps", type=int, default=200, help="of each training")
+    parser.add_argument("--steps", type=int, default=300, help="of each training")
     parser.add_argument(
         "--budget",
         type=float,
-        default=0.15,  # of a training of seconds; the default of attach() is 0.01
-        help="share of the training time for the probes (default: 0.15; 0 sets no limit)",
+        default=0.2,  # of a training of seconds; the default of attach() is 0.01
+        help="share of the training time for the probes (default: 0.2; 0 sets no limit)",
     )
     parser.add_argument("--no-browser", action="store_true", help="only write the page")
     given = parser.parse_args(arguments)

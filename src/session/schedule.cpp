@@ -37,7 +37,8 @@ bool Schedule::opens_window(int64_t step) const {
 
 bool Budget::grants(const Progress& progress, double work, double least_seconds) const {
   if (share_ <= 0) return true;
-  if (presumed_ < 0 && spent_ == 0) return true;
+  if (presumed_ < 0 && spent_ == 0)
+    return progress.training_seconds >= std::min(progress.seconds_ahead, kBeforeFirst);
   const double needed = std::max(cost(work), least_seconds);
   if (needed > available(progress)) return false;
   double recent = 0;

@@ -90,6 +90,17 @@ TEST_CASE("what a first window of an unknown cost may take") {
   CHECK(fresh.grants(none, 1, /*least_seconds=*/100));
   fresh.charge(0.1);
   CHECK_FALSE(fresh.grants(none, 1, 100));
+  // Where the length of training is known it is not at the start.
+  const auto of = [](double training, double ahead) {
+    return Progress{
+        .step = 10, .training_seconds = training, .step_seconds = 0.1, .seconds_ahead = ahead};
+  };
+  const Budget unspent(0.01);
+  CHECK_FALSE(unspent.grants(of(9, 10)));
+  CHECK(unspent.grants(of(10, 10)));
+  CHECK_FALSE(unspent.grants(of(29, 1'000)));
+  CHECK(unspent.grants(of(30, 1'000)));
+  CHECK(unspent.grants(of(0, 0)));  // of unknown length
 }
 
 TEST_CASE("a first window whose cost is presumed waits until training has paid for it") {

@@ -110,6 +110,8 @@ struct ExtremeEigenvalues {
   /// products in full precision.
   bool packed_vectors = false;
 
+  /// Value i has its tolerance, whether or not all have.
+  [[nodiscard]] bool converged(Eigen::Index i) const { return residuals(i) <= tolerances(i); }
   /// Value i is certified to be the extreme one of its rank: an eigenvalue that was missed lies
   /// within the tolerance of one that was found. Another only lies near some eigenvalue.
   [[nodiscard]] bool certified(Eigen::Index i) const { return reach(i) <= tolerances(i); }

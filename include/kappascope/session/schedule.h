@@ -45,6 +45,8 @@ class Budget {
  public:
   /// What the first window of an unknown cost may take, in seconds.
   static constexpr double kFirstWindow = 2;
+  /// Seconds of training before it, where the length of training is known.
+  static constexpr double kBeforeFirst = 30;
   /// What windows of a known cost may always take together, in seconds: nobody notices it.
   static constexpr double kFree = 0.05;
   /// Over any kSpan steps windows take at most kBurst times the share of these steps' time, unless
@@ -56,7 +58,9 @@ class Budget {
   explicit Budget(double share, double presumed = -1) : share_(share), presumed_(presumed) {}
   /// Whether a window of so much work may open; the unit is the caller's. `least_seconds`: what it
   /// is known to need. Where nothing is known of the cost the first window is granted: it is
-  /// bounded by allowance(), and what it costs is what later decisions go by.
+  /// bounded by allowance(), and what it costs is what later decisions go by. Where the length of
+  /// training is known it waits for kBeforeFirst, or for half of a shorter training: it may be the
+  /// only one, and the first steps say little.
   [[nodiscard]] bool grants(const Progress& progress,
                             double work = 1,
                             double least_seconds = 0) const;

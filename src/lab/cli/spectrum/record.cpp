@@ -9,6 +9,7 @@
 
 #include "core/require.h"
 #include "probes/scalars.h"
+#include "probes/spectrum_rows.h"
 
 namespace kappascope::cli {
 namespace {
@@ -72,12 +73,7 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
       return;
     }
     const auto [lower, upper] = found.interval(i);
-    const bool uncertified = found.status == linalg::KrylovStatus::kConverged && !found.ranked(i);
-    out.interval(name,
-                 uncertified ? Status(Status::kUncertified) : status,
-                 found.eigenvalues[i],
-                 lower,
-                 upper);
+    out.interval(name, probes::status_of(found, i), found.eigenvalues[i], lower, upper);
   };
   using linalg::SpectrumEnd;
   end(part::kLambda, request.lanczos.which != SpectrumEnd::kSmallest, 0);
