@@ -12,15 +12,18 @@ namespace {
 
 namespace id = store::id;
 
-/// The i-th eigenvalue with its interval; a number that is none keeps the status that says so.
+/// The i-th eigenvalue with its interval; a number that is none keeps the status that says so. Of
+/// one whose iteration ended early an interval is stored only where it holds that of its rank.
 void add_eigenvalue(store::Snapshot& out,
                     const std::string& name,
                     const linalg::ExtremeEigenvalues& found,
                     int i) {
   const auto [lower, upper] = found.interval(i);
   add_scalar(out, name, "", found.eigenvalues[i], lower, upper);
-  if (out.scalars.back().status == store::Status::kOk)
-    out.scalars.back().status = status_of(found, i);
+  auto& stored = out.scalars.back();
+  if (stored.status == store::Status::kOk) stored.status = status_of(found, i);
+  if (stored.status == store::Status::kMaxProducts && !found.ranked(i))
+    stored.lower = stored.upper = std::nullopt;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "reports/diagnosis/questions.h"
 #include "reports/runs/groups.h"
@@ -12,6 +13,21 @@ namespace kappascope::reports {
 namespace {
 
 constexpr std::size_t kEnough = 100;  // losses: twice the window of find_spikes
+
+/// A λ1 that is resolved, or of which an iteration that ended early knows which side it is on.
+std::optional<Stability::Reading> reading_of(const store::StepValue& point, double limit) {
+  const auto& [step, lambda] = point;
+  if (!std::isfinite(lambda.value) || !(limit > 0)) return std::nullopt;
+  Stability::Reading out{step, lambda, limit};
+  if (is_resolved(lambda)) return out;
+  if (lambda.status != store::Status::kMaxProducts || !lambda.lower || !lambda.upper)
+    return std::nullopt;
+  const Side side = side_of(*lambda.lower, *lambda.upper, limit);
+  if (side == Side::kUndecided) return std::nullopt;
+  out.bound = side;
+  out.lambda.value = side == Side::kBelow ? *lambda.upper : *lambda.lower;
+  return out;
+}
 
 void decide(RateDiagnosis& out) {
   const auto& stability = out.stability;
@@ -119,10 +135,10 @@ Side Stability::side() const {
 
 Stability descent_stability_of(const Arm& run) {
   Stability out;
-  for (const auto& [step, scalar] : run.series(id::kHessianLambda.at(1))) {
-    const double rate = rate_at(run, step);
-    if (rate > 0 && is_resolved(scalar) && std::isfinite(scalar.value))
-      out.readings.push_back({step, scalar, 2 / rate});
+  for (const auto& point : run.series(id::kHessianLambda.at(1))) {
+    const double rate = rate_at(run, point.step);
+    if (auto reading = reading_of(point, rate > 0 ? 2 / rate : 0))
+      out.readings.push_back(std::move(*reading));
   }
   out.holds = !out.readings.empty() && run.fact("optimizer") == "sgd";
   return out;
@@ -131,11 +147,10 @@ Stability descent_stability_of(const Arm& run) {
 Stability stability_of(const Arm& run) {
   Stability out{.own = true, .holds = true};
   const auto& limits = run.series(id::kStabilityLimit);
-  for (const auto& [step, scalar] : run.series(id::kPreconditionedLambda)) {
-    const auto limit = limits.number_at(step);
-    if (!limit || !(limit->scalar.value > 0)) continue;
-    if (is_resolved(scalar) && std::isfinite(scalar.value))
-      out.readings.push_back({step, scalar, limit->scalar.value});
+  for (const auto& point : run.series(id::kPreconditionedLambda)) {
+    const auto limit = limits.number_at(point.step);
+    if (auto reading = reading_of(point, limit ? limit->scalar.value : 0))
+      out.readings.push_back(std::move(*reading));
   }
   return out.readings.empty() ? descent_stability_of(run) : out;
 }

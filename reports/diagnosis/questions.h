@@ -49,11 +49,14 @@ struct Stability {
     std::int64_t step = 0;
     store::Scalar lambda{};
     double limit = 0;
+    /// Where λ1 is not resolved, and its interval lies on one side of the limit all the same: that
+    /// side. The value of `lambda` is the end of its interval that is nearest to the limit.
+    std::optional<Side> bound{};
 
     [[nodiscard]] double share() const { return lambda.value / limit; }
-    [[nodiscard]] Side side() const { return side_of(lambda, limit); }
+    [[nodiscard]] Side side() const { return bound ? *bound : side_of(lambda, limit); }
   };
-  /// By step, where λ1 is resolved and has a limit.
+  /// By step, where λ1 has a limit and is resolved, or its interval decides.
   std::vector<Reading> readings{};
   /// λ1 is that of P^(-1/2) H P^(-1/2), and the limit the optimiser's. Else those of plain gradient
   /// descent: λ1 of the Hessian, and 2/rate.

@@ -63,7 +63,9 @@ std::string step_in_words(std::int64_t step) {
 }  // namespace
 
 Compared in_words(const Stability::Reading& reading) {
-  return as_share(reading.lambda.value, reading.limit);
+  auto out = as_share(reading.lambda.value, reading.limit);
+  if (reading.bound) out.a = (reading.bound == Side::kBelow ? "at most " : "at least ") + out.a;
+  return out;
 }
 
 std::string in_words(const Absorbed& absorbed) {

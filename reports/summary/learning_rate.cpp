@@ -42,8 +42,9 @@ Reading reading_of(std::size_t a, const RateDiagnosis& signs) {
   if (const auto& stability = signs.stability; !stability.readings.empty()) {
     const auto& most = stability.most();
     const auto told = in_words(most);
-    reading.interval = fmt::format("{} = {}, {} of {} = {} at step {}{}",
+    reading.interval = fmt::format("{} {}{}, {} of {} = {} at step {}{}",
                                    stability.name(),
+                                   most.bound ? "" : "= ",
                                    told.a,
                                    told.relation,
                                    stability.holds ? "its limit" : "2/rate",

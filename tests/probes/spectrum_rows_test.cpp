@@ -39,4 +39,10 @@ TEST_CASE("an eigenvalue may be converged, and of its rank, where others are not
   CHECK(is_resolved(out.scalars[0]));
   CHECK(*out.scalars[0].upper == 4.01);
   CHECK_FALSE(is_resolved(out.scalars[2]));
+  CHECK_FALSE(out.scalars[2].upper);  // where the third eigenvalue lies is not known
+  found.residuals(0) = 0.5;
+  store::Snapshot early;
+  probes::add_preconditioned(early, found);
+  CHECK_FALSE(is_resolved(early.scalars[0]));
+  CHECK(*early.scalars[0].lower == 3.5);
 }

@@ -125,6 +125,25 @@ TEST_CASE("the rate is judged over the whole training and by the error bars", "[
   CHECK(seen.size() == 3);
 }
 
+TEST_CASE("a sharpness that is not resolved decides where its interval lies on one side",
+          "[diagnosis]") {
+  const auto of = [](double lower, double upper, const char* status = "max_products") {
+    auto sharpness = sample::plain("hessian/preconditioned", "", (lower + upper) / 2);
+    sharpness.lower = lower, sharpness.upper = upper,
+    sharpness.status = store::Status::parse(status);
+    return answer_of(Question::kLearningRate,
+                     {.scalars = {sharpness, sample::plain("hessian/stability_limit", "", 100)},
+                      .losses = std::vector<double>(10, 1)});
+  };
+  CHECK(of(-60, 63).verdict == Verdict::kFine);
+  CHECK(*of(-60, 63).value == 63);  // all that is known
+  CHECK(of(101, 190).verdict == Verdict::kAtLimit);
+  CHECK(*of(101, 190).value == 101);
+  CHECK(of(50, 150).verdict == Verdict::kUndecided);
+  CHECK(of(-60, 63, "uncertified").verdict == Verdict::kUndecided);
+  CHECK(of(-60, 63, "inconsistent").verdict == Verdict::kUndecided);
+}
+
 TEST_CASE("2/rate is the limit of plain gradient descent alone; spikes tell of any",
           "[diagnosis]") {
   const auto of = [](const char* optimizer, double lambda, double height) {
