@@ -48,6 +48,8 @@ class Scope:
     interrupted (Ctrl-C).
     """
 
+    _closed = True  # until it is made
+
     def __init__(
         self,
         session: Any,
@@ -74,7 +76,6 @@ class Scope:
         self._on_alarm = on_alarm or print_alarm
         self._meeting = meeting
         self._tried = 0  # updates, also those that a scaler skipped
-        self._closed = False
         self._update = Update(
             model,
             routed=any(bank.experts for bank in self._banks)
@@ -112,6 +113,7 @@ class Scope:
         scalers.step.watch(self)
         clipping.total.watch(self._norm)
         watch_ending()
+        self._closed = False
         _open.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
         atexit.register(self._at_exit)
@@ -228,7 +230,7 @@ class Scope:
         atexit.unregister(self._at_exit)
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not self._closed:
             close_deleted(self)
 
     def __enter__(self) -> "Scope":
