@@ -17,9 +17,10 @@ namespace {
 
 std::string bound_of(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "No error bound was recorded.";
-  return fmt::format("Residual bound: {} to {}{}.",
-                     words(*scalar.lower),
-                     words(*scalar.upper),
+  const auto lower = words(*scalar.lower), upper = words(*scalar.upper);
+  const double error = std::max(scalar.value - *scalar.lower, *scalar.upper - scalar.value);
+  return fmt::format("Residual bound: {}{}.",
+                     lower == upper ? "± " + words(error) : lower + " to " + upper,
                      is_resolved(scalar) ? "" : ", not converged (" + status_text(scalar) + ")");
 }
 
@@ -63,63 +64,71 @@ void add_share_of_trace(const Arm& arm, Finding& finding) {
                                    bounds.empty() ? "" : ", " + bounds);
 }
 
-}  // namespace
-
-/// "; at most it was 120 % of it (4 of 3.33, step 10)", where that was at an earlier step.
-std::string most_of(const Stability& stability, std::int64_t last) {
-  if (stability.readings.empty() || stability.most().step == last) return "";
-  const auto& most = stability.most();
-  const auto told = in_words(most);
-  return fmt::format(
-      "; at most it was {} of it ({} of {}, step {})", told.relation, told.a, told.b, most.step);
+/// "12 % of the limit (4 of 33, step 10)"
+std::string share_of(const Stability::Reading& reading, const std::string& limit) {
+  const auto told = in_words(reading);
+  return fmt::format("{}{} ({} of {}, step {})",
+                     told.relation,
+                     limit.empty() ? "" : " of " + limit,
+                     told.a,
+                     told.b,
+                     reading.step);
 }
+
+/// The sharpness against its limit, where it came nearest to it, and at its last measurement.
+Finding against_limit(const Arm& arm, const Stability& stability, const std::string& limit) {
+  const auto& most = stability.most();
+  const auto& newest = stability.readings.back();
+  Finding out{"sharpness", "", bound_of(most.lambda)};
+  out.text =
+      fmt::format("{}: the {} reached {}", arm.label, stability.name(), share_of(most, limit));
+  if (newest.step != most.step) out.text += "; it was last at " + share_of(newest, "");
+  out.text += ".";
+  out.certainty += " " + coverage_of(arm, stability);
+  return out;
+}
+
+/// λ1 of the Hessian against the limit of plain gradient descent, where that is the nearest there
+/// is.
+Finding against_descent(const Arm& arm, const store::StepValue& last) {
+  const auto descent = descent_stability_of(arm);
+  if (!descent.readings.empty()) {
+    auto out = against_limit(arm, descent, "2/learning rate");
+    const auto above = std::ranges::find(descent.readings, Side::kAbove, &Stability::Reading::side);
+    if (above != descent.readings.end()) {
+      out.text += fmt::format(" It stood above that limit at step {} first.", above->step);
+      out.certainty += " The limit is that of plain gradient descent; Adam has another.";
+    }
+    return out;
+  }
+  Finding out{"sharpness", "", bound_of(last.scalar), !is_resolved(last.scalar)};
+  out.warning |= is_unknown(last.scalar);
+  out.text = is_unknown(last.scalar)
+                 ? fmt::format(
+                       "{}: the sharpness λ1 at step {} is not resolved: its error is as large as "
+                       "itself.",
+                       arm.label,
+                       last.step)
+                 : fmt::format("{}: the sharpness λ1 at step {} is {}.",
+                               arm.label,
+                               last.step,
+                               words(last.scalar.value));
+  return out;
+}
+
+}  // namespace
 
 void find_curvature(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm* run : runs_of(arms)) {
     const Arm& arm = *run;
     const auto last = arm.last(id::kHessianLambda.at(1));
     if (!last) continue;
-    const double rate = rate_at(arm, last->step);
-    Finding finding{"sharpness", "", bound_of(last->scalar), !is_resolved(last->scalar)};
-    if (is_unknown(last->scalar)) {
-      finding.text = fmt::format(
-          "{}: the sharpest curvature at step {} is not resolved: its error "
-          "is as large as itself.",
-          arm.label,
-          last->step);
-      finding.warning = true;
-      out.push_back(std::move(finding));
-      continue;
-    }
-    const auto descent = descent_stability_of(arm);
-    const auto told = as_share(last->scalar.value, rate > 0 ? 2 / rate : 0);
-    finding.text = fmt::format(
-        "{}: the sharpest curvature is λ1 = {} at step {}", arm.label, told.a, last->step);
-    if (rate > 0) {
+    const auto own = stability_of(arm);
+    Finding finding = own.own ? against_limit(arm, own, "the optimiser's stability limit")
+                              : against_descent(arm, *last);
+    if (own.own && is_resolved(last->scalar)) {
       finding.text += fmt::format(
-          ", {} of 2/learning rate = {}{}", told.relation, told.b, most_of(descent, last->step));
-      const auto first =
-          std::ranges::find(descent.readings, Side::kAbove, &Stability::Reading::side);
-      if (first != descent.readings.end()) {
-        finding.text += fmt::format("; it stood above that limit at step {} first", first->step);
-        finding.certainty += " The limit is that of plain gradient descent; Adam has another.";
-      }
-    }
-    finding.text += ".";
-    if (const auto own = stability_of(arm); own.own) {
-      const auto& newest = own.readings.back();
-      const auto seen = in_words(newest);
-      finding.text += fmt::format(
-          " The preconditioned sharpness is {} at step {}, {} of the optimiser's stability limit "
-          "{}{}.",
-          seen.a,
-          newest.step,
-          seen.relation,
-          seen.b,
-          most_of(own, newest.step));
-      finding.certainty += " " + coverage_of(arm, own);
-    } else if (const auto coverage = coverage_of(arm, descent); !coverage.empty()) {
-      finding.certainty += " " + coverage;
+          " λ1 of the Hessian is {} at step {}.", words(last->scalar.value), last->step);
     }
     finding.warning |= diagnose_rate(arm).verdict == Verdict::kAtLimit;
     add_share_of_trace(arm, finding);

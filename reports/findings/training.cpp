@@ -109,7 +109,9 @@ void missing_windows_of(const Arm& arm, Findings& out) {
                                arm.label,
                                what,
                                first->step,
-                               later > 0 ? fmt::format(" and {} times later", later) : ""),
+                               later == 0   ? ""
+                               : later == 1 ? " and once later"
+                                            : fmt::format(" and {} times later", later)),
                    first->event.message,
                    true});
   }

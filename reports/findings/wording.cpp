@@ -119,11 +119,12 @@ std::string coverage_of(const Arm& arm, const Stability& stability) {
     next = reading.step + 1;
   }
   close(arm.last_step);
-  std::string text = fmt::format("Measured at {} of {} steps ({} to {}), {}",
+  const auto first = step_in_words(readings.front().step),
+             last = step_in_words(readings.back().step);
+  std::string text = fmt::format("Measured at {} of {} steps ({}), {}",
                                  step_in_words(static_cast<std::int64_t>(readings.size())),
                                  step_in_words(arm.last_step + 1),
-                                 step_in_words(readings.front().step),
-                                 step_in_words(readings.back().step),
+                                 first == last ? first : first + " to " + last,
                                  schedule_of(arm));
   if (end >= begin) {
     text += fmt::format("; not from step {} to {}, the longest stretch without",

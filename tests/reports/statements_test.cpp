@@ -134,11 +134,9 @@ void check_relations(const std::string& text, int& checked) {
            " (?:lower|higher)",
        "abup"},
       {"λ1 = " + n + "(?: at step \\d+)?, " + p + " of [^=]*= " + n, "aupb"},
-      {"preconditioned sharpness is " + n + " at step \\d+, " + p +
-           " of (?:the optimiser's stability|its) limit " + n,
-       "aupb"},
       {"preconditioned sharpness = " + n + ", " + p + " of [^=]*= " + n, "aupb"},
-      {"at most it was " + p + " of it \\(" + n + " of " + n, "upab"},
+      {"reached " + p + " of [^(]*\\((?:at most |at least )?" + n + " of " + n, "upab"},
+      {"it was last at " + p + " \\((?:at most |at least )?" + n + " of " + n, "upab"},
       {"sharpness λ1 is " + n + " at step \\d+, " + p + " of its limit " + n, "aupb"}};
   for (const auto& [pattern, order] : forms) {
     const std::regex expression(pattern);
