@@ -77,8 +77,9 @@ class Line {
     if (failed_) std::rethrow_exception(failed_);
   }
   [[nodiscard]] int evaluations() const { return evaluations_; }
-  /// Where every process must agree, so that all go on or none does.
-  [[nodiscard]] bool has_length() const { return mean_of(back_.abs().max().item<double>()) > 0; }
+  /// The largest displacement, NaN where one is none: every process must agree, so that all go on
+  /// or none does.
+  [[nodiscard]] double length() const { return mean_of(back_.abs().max().item<double>()); }
 
  private:
   [[nodiscard]] double mean_of(double value) const {
@@ -155,7 +156,9 @@ CriticalStep critical_step(const LossFunction& loss,
           "growth above 1");
   const torch::NoGradGuard no_grad;
   Line line(loss, parameters, before, options.group);
-  require(line.has_length(), "the parameters are as they were before: there is no step");
+  const double length = line.length();
+  require(length != 0, "the parameters are as they were before: there is no step");
+  require(std::isfinite(length), "the parameters are not finite, before the step or after it");
   CriticalStep found;
   const double first = line.at(0), again = line.at(0);
   line.rethrow();

@@ -129,6 +129,8 @@ TEST_CASE("what cannot be searched is refused") {
   };
   const auto loss = [&] { return problem.loss(); };
   CHECK_THROWS_WITH(search(loss, {problem.x.detach()}), Catch::Contains("there is no step"));
+  CHECK_THROWS_WITH(search(loss, {torch::full_like(problem.x.detach(), NAN)}),
+                    Catch::Contains("not finite"));
   CHECK_THROWS_WITH(search(loss, {}), Catch::Contains("1 parameters"));
   CHECK_THROWS_WITH(search(loss, {torch::zeros({3})}), Catch::Contains("another shape"));
   int calls = 0;

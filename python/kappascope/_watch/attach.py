@@ -18,7 +18,8 @@ from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
 from .hooks import has_hooks
-from .scope import Scope, open_scopes
+from .open_scopes import open_scopes
+from .scope import Scope
 from .together import Meeting, all_agree
 from .watched import Watched
 

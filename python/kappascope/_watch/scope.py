@@ -3,18 +3,17 @@
 
 import atexit
 import functools
-import os
 import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from . import clipping, scalers
+from . import clipping, open_scopes, scalers
 from .alarms import Alarm, alarms_of, print_alarm
 from .backward import backward
 from .ending import watch_ending
@@ -114,7 +113,7 @@ class Scope:
         clipping.total.watch(self._norm)
         watch_ending()
         self._closed = False
-        _open.add(self)
+        open_scopes.add(self)
         self._at_exit = functools.partial(close_at_exit, weakref.ref(self))
         atexit.register(self._at_exit)
 
@@ -185,7 +184,7 @@ class Scope:
 
     def flush(self) -> None:
         """Writes what is pending; it is written once a second, and with every snapshot, anyway."""
-        if self._update.roots.is_here:
+        if self.trains_here:
             self._complete(wait=True)
         self._call("flush")
 
@@ -194,7 +193,7 @@ class Scope:
         nothing; run, layers, latest() and describe() still answer."""
         if self._closed:
             return
-        self._let_go()
+        self.let_go()
         if self._meeting is not None:
             self._meeting.leave(self._where())
         if not self._tried and state == "finished":
@@ -214,13 +213,18 @@ class Scope:
             self._on_snapshot, self._on_alarm = None, print_alarm
             self._update.next()
 
+    @property
+    def trains_here(self) -> bool:
+        """Whether this thread trains the model."""
+        return self._update.roots.is_here
+
     def watches(self, model: nn.Module) -> bool:
         return self.is_open and self._model() is model
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """From here on nothing is seen."""
         self._closed = True
-        _open.discard(self)
+        open_scopes.discard(self)
         backward.unwatch(self._update.roots)
         scalers.step.unwatch(self)
         clipping.total.unwatch(self._norm)
@@ -412,29 +416,3 @@ class Scope:
             return getattr(self._session, method)(*arguments)
         except RuntimeError as error:
             raise Error(one_line(error)) from None
-
-
-_open: "weakref.WeakSet[Scope]" = weakref.WeakSet()
-
-
-def open_scopes() -> list[Scope]:
-    return list(_open)
-
-
-@contextmanager
-def none_watching() -> Iterator[None]:
-    """What this package itself passes through the models that this thread trains is not of training."""
-    with ExitStack() as paused:
-        for scope in open_scopes():
-            if scope._update.roots.is_here:
-                paused.enter_context(scope.pause())
-        yield
-
-
-def _let_go_in_child() -> None:
-    """The run is the parent's: a worker's end must not end it."""
-    for scope in list(_open):
-        scope._let_go()
-
-
-os.register_at_fork(after_in_child=_let_go_in_child)

@@ -27,7 +27,7 @@ double quantile(const ShapeFacts& facts, const RowTails& tails, double confidenc
 
 /// The interval within [least, most], and the status by its width.
 SpectralEstimate estimate(double value, double lower, double upper, double least, double most) {
-  SpectralEstimate found{value, std::max(lower, least), std::min(upper, most)};
+  SpectralEstimate found{value, std::clamp(lower, least, most), std::clamp(upper, least, most)};
   found.resolution = resolution_of(std::max(value / found.lower, found.upper / value));
   return found;
 }
@@ -156,6 +156,10 @@ void set_shape(const Moments& moments,
   const auto status = varies ? Resolution::kNotResolvable : Resolution::kDegenerate;
   result.effective_rank = result.stable_rank = {.lower = 1, .upper = d, .resolution = status};
   result.isotropy = {.lower = 1 / d, .upper = 1, .resolution = status};
+  if (varies && d == 1) {
+    result.effective_rank = result.stable_rank = result.isotropy = {1, 1, 1, Resolution::kResolved};
+    return;
+  }
   const Rounding rounding = rounding_along(moments, Eigen::VectorXd::Ones(moments.mean.size()));
   if (!varies || !(facts.n_effective > kFewestEffective) ||
       rounding.rows + rounding.sums > kRounding * facts.trace)

@@ -144,6 +144,19 @@ TEST_CASE("the isotropy is that of U-statistics over all quadruples of rows") {
   CHECK(kappa(rows, {}).isotropy.value == Approx(trace_squared / of_square / 3).epsilon(1e-5));
 }
 
+TEST_CASE("the spectrum of one feature has one shape") {
+  for (const auto seed : {1, 2, 3}) {
+    const Conditioning found = kappa(moments_of(gaussian_matrix(50, 1, seed)), {});
+    for (const SpectralEstimate* shape :
+         {&found.effective_rank, &found.stable_rank, &found.isotropy}) {
+      CHECK(shape->resolution == Resolution::kResolved);
+      CHECK(shape->value == 1);
+      CHECK(shape->lower == 1);
+      CHECK(shape->upper == 1);
+    }
+  }
+}
+
 TEST_CASE("rows that say nothing of a spectrum leave it open") {
   const Moments few = moments_of(gaussian_matrix(4, 6, 1));
   const Conditioning found = kappa(few, {});
