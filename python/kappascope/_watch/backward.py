@@ -42,6 +42,7 @@ class Roots:
         some = trained[:: -(-len(trained) // _MOST_PARAMETERS) or 1]
         self._parameters = [weakref.ref(p) for p in some]
         self._before: list[Any] = []
+        self._after: list[Any] = []  # the last pass
         self._thread = threading.get_ident()
         self._kept = False  # gradients stand at the parameters, of passes since the last update
         self.next()
@@ -74,7 +75,10 @@ class Roots:
     def look(self) -> None:
         """Whether zero_grad() threw away, without an update, what the passes gave so far: they count
         for none."""
-        if self._kept and self.is_here and not any(self._gradients()):
+        if not (self._kept and self.is_here):
+            return
+        now = self._gradients()
+        if not any(now) or (now != self._after and self._are_zero()):
             self._kept, self.found, self.unclear = False, [], False
             if self._update is not None:
                 self._update.discard()
@@ -93,7 +97,7 @@ class Roots:
             gradients = self._gradients()
             if self._before and gradients != self._before:
                 self._reached = True
-            self._kept = any(gradients)
+            self._kept, self._after = any(gradients), gradients
             self.passed = True
             if self._update is not None:
                 self._update.end_pass()
@@ -102,6 +106,11 @@ class Roots:
             self.unclear = True
         elif self._reached and root is not None:
             self.found.append(root.detach().clone())  # the loop may add to its own in place
+
+    def _are_zero(self) -> bool:
+        """As zero_grad(set_to_none=False) leaves them."""
+        held = [p.grad for ref in self._parameters if (p := ref()) is not None]
+        return not any(bool(grad.any()) for grad in held if grad is not None)
 
     def _gradients(self) -> list[Any]:
         """Other numbers once a backward pass has added to them."""
