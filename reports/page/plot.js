@@ -49,9 +49,41 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
       const place = y.place(one.y);
       if (!(place >= y.to && place <= y.from)) continue;
       out += line(x.from, place, x.to, place, 'stroke="' + soft + '" stroke-dasharray="9 9"');
-      if (one.label) out += label(one.label, x.to, place - 4, 'text-anchor="end" font-size="11" fill="' + soft + '"');
     }
     return out;
+  }
+
+  // Whether data passes through a box.
+  function isCrossed(figure, { x, y, p }, [left, right, top, bottom]) {
+    const isIn = (px, py) => px >= left && px <= right && py >= top && py <= bottom;
+    return figure.series.some((series) => {
+      if (series.panel !== p || series.until || series.shade || view.hidden.has(series.arm)) return false;
+      let [qx, qy] = [NaN, NaN];
+      return series.x.some((v, i) => {
+        const [px, py, from, to] = [x.place(v), y.place(series.y[i]), qx, qy];
+        [qx, qy] = [px, py];
+        if (isIn(px, py)) return true;
+        const [begin, end] = [Math.max(from, left), Math.min(px, right)];
+        if (series.points || !(begin < end)) return false;
+        return [0, 0.25, 0.5, 0.75, 1].some((share) => {
+          const across = begin + share * (end - begin);
+          return isIn(across, to + ((py - to) * (across - from)) / (px - from));
+        });
+      });
+    });
+  }
+
+  // At the right end above its line, or where nothing passes; over the data where it passes everywhere.
+  function lineLabel(figure, frame, { label: text, y: v }, soft, card) {
+    const { x, y } = frame, place = y.place(v);
+    if (!text || !(place >= y.to && place <= y.from)) return "";
+    const width = 6.5 * text.length, height = 11;
+    const places = [place - 4, place + 4 + height].filter((low) => low - height > y.to - height && low < y.from)
+      .flatMap((low) => [["end", x.to - width, x.to, low], ["start", x.from + 6, x.from + 6 + width, low]]);
+    const [anchor, left, right, low] = places.find(([, left, right, low]) => !isCrossed(figure, frame, [left - 6, right + 6, low - height - 3, low + 3])) ||
+      ["end", x.to - width, x.to, place - 4];
+    return label(text, anchor === "end" ? right : left, low, 'text-anchor="' + anchor + '" font-size="11" fill="' + soft +
+      '" stroke="' + card + '" stroke-width="3" paint-order="stroke"');
   }
 
   const mixed = (from, to, share) => "#" + [1, 3, 5].map((i) => {
@@ -153,12 +185,14 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
       return '<svg x="' + box[0] + '" y="' + box[1] + '" width="' + box[2] + '" height="' + box[3] + '" viewBox="' + box.join(" ") + '">' + drawn +
         (f === 0 ? marksOf(figure, frame, card) : "") + "</svg>";
     }).join("");
+    const labels = layout.frames.map((frame) => figure.lines.filter((one) => one.panel === frame.p)
+      .map((one) => lineLabel(figure, frame, one, soft, card)).join("")).join("");
     const areas = layout.frames.map(({ x, y }, f) => '<rect class="area" data-frame="' + f + '" x="' + at(x.from) + '" y="' + at(y.to) + '" width="' + at(x.to - x.from) +
       '" height="' + at(y.from - y.to) + '" fill="transparent"/>').join("");
     return '<svg xmlns="http://www.w3.org/2000/svg" class="drawing" aria-hidden="true" width="' + layout.width + '" height="' + layout.height +
       '" viewBox="0 0 ' + layout.width + " " + layout.height + '" fill="' + ink + '" stroke-linejoin="round" font-size="12.5">' +
       '<rect width="100%" height="100%" fill="' + card + '"/>' +
-      layout.frames.map((frame) => frameOf(figure, frame, layout, ink, soft, grid)).join("") + data + '<path class="cursor" stroke="' + soft + '" d=""/>' + areas + "</svg>";
+      layout.frames.map((frame) => frameOf(figure, frame, layout, ink, soft, grid)).join("") + data + labels + '<path class="cursor" stroke="' + soft + '" d=""/>' + areas + "</svg>";
   }
 
   // The series and the number of the point at a place, or a mark.

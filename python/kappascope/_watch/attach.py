@@ -84,8 +84,8 @@ def attach(
     budget: share of the training time that all probes may take together, and at most twice that of
         any 200 steps: a first window waits until training has paid for it, and where a window of all
         layers would take more, layers take turns. (A single layer and a Hessian are measured in one
-        piece, at most one in 200 steps then.) 0: no limit, and what is measured depends on step
-        numbers alone.
+        piece, at most one in 200 steps then; where `steps` is given, the first Hessian waits for 30 s
+        of training, or half of it.) 0: no limit, and what is measured depends on step numbers alone.
     rows: of features that a step keeps of each layer, in whole passes of gradient accumulation: the
         first is always kept, and a later one while there are fewer, so that memory does not grow
         with the number of passes. 0 keeps all. Rows of a shuffled batch are a sample of it; for
