@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 import kappascope
 
-CONTEXT, BATCH, WIDTH, HIDDEN, LAYERS, HEADS = 64, 32, 96, 256, 3, 4
+CONTEXT, BATCH, WIDTH, HIDDEN, LAYERS, HEADS = 64, 16, 96, 256, 3, 4
 
 
 class Attention(nn.Module):
@@ -120,8 +120,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--budget",
         type=float,
-        default=0.2,  # of a training of seconds; the default of attach() is 0.01
-        help="share of the training time for the probes (default: 0.2; 0 sets no limit)",
+        default=0.25,  # of a training of seconds; the default of attach() is 0.01
+        help="share of the training time for the probes (default: 0.25; 0 sets no limit)",
     )
     parser.add_argument("--no-browser", action="store_true", help="only write the page")
     given = parser.parse_args(arguments)
