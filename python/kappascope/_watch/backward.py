@@ -108,9 +108,10 @@ class Roots:
             self.found.append(root.detach().clone())  # the loop may add to its own in place
 
     def _are_zero(self) -> bool:
-        """As zero_grad(set_to_none=False) leaves them."""
+        """As zero_grad(set_to_none=False) leaves them. Of shards that takes all processes, which do not
+        meet here: they are taken for gradients."""
         held = [p.grad for ref in self._parameters if (p := ref()) is not None]
-        return not any(bool(grad.any()) for grad in held if grad is not None)
+        return not any(hasattr(g, "device_mesh") or bool(g.any()) for g in held if g is not None)
 
     def _gradients(self) -> list[Any]:
         """Other numbers once a backward pass has added to them."""

@@ -56,6 +56,24 @@ class Strange(Attached):
             for one, expected in zip(found, told, strict=True):
                 self.assertAlmostEqual(one, expected, 5)
 
+    def test_gradients_that_are_shards_are_not_asked_for_their_values(self) -> None:
+        class Shard(Tensor):
+            device_mesh = None
+
+            def any(self) -> Any:  # type: ignore[override]
+                raise AssertionError("this waits for the other processes")
+
+        model = nn.Linear(2, 2)
+        roots = Roots(model)
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p).as_subclass(Shard)
+        roots.end(torch.zeros(()), True)
+        for p in model.parameters():
+            p.grad.zero_()  # type: ignore[union-attr]
+        roots.unclear = True
+        roots.look()
+        self.assertTrue(roots.unclear)  # nothing was discarded
+
     def test_a_window_has_no_rows_of_a_pass_whose_gradients_were_thrown_away(self) -> None:
         rows = {}
         for guarded in (False, True):
