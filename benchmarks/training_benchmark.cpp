@@ -14,7 +14,7 @@
 #include "core/temporary_folder.h"
 #include "kappascope/probes/attach.h"
 #include "models.h"
-#include "probes/feature_moments.h"
+#include "probes/layer_probes.h"
 
 using namespace kappascope;
 namespace fs = std::filesystem;
@@ -37,7 +37,7 @@ class Training {
     if (mode == "every_step") {
       constexpr int64_t kNever = 1'000'000;
       std::vector<session::ScheduledProbe> probes;
-      probes.push_back({std::make_unique<probes::FeatureMoments>(), {kNever, kNever}});
+      probes.push_back({probes::make_layer_probe("features"), {kNever, kNever}});
       session_ = std::make_unique<probes::TappedSession>(
           *problem_.model, store::RunWriter::create(dir, {}), std::move(probes));
     } else {

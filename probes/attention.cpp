@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/attention.h"
+#include "kappascope/tensor/attention.h"
 
 #include <torch/types.h>
 
 #include <cmath>
+#include <memory>
 
 #include "core/require.h"
 #include "kappascope/core/statistics.h"
+#include "probes/layer_probes.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
 
@@ -32,72 +34,68 @@ void add_mean(store::Snapshot& out,
   out.scalars.back().n = n;
 }
 
-}  // namespace
+struct AttendedLayer {
+  at::Tensor largest{};  // [heads]
+  at::Tensor entropy{};  // [sequences, heads]
 
-void Attention::Layer::add(const at::Tensor& more_largest, const at::Tensor& more_entropy) {
-  if (largest.defined()) {
-    require(largest.numel() == more_largest.numel(),
+  explicit AttendedLayer(const tensor::AttentionSummary& found)
+      : largest(found.largest.cpu()), entropy(found.entropy.cpu()) {}
+  explicit AttendedLayer(const tensor::State& state)
+      : largest(state.tensor("largest", torch::kDouble, {-1})),
+        entropy(state.tensor("entropy", torch::kDouble, {-1, largest.numel()})) {}
+
+  [[nodiscard]] tensor::State state() const {
+    tensor::State out;
+    out.set("largest", largest);
+    out.set("entropy", entropy);
+    return out;
+  }
+
+  void merge(const AttendedLayer& other) {
+    require(largest.numel() == other.largest.numel(),
             "an attention layer of {} heads has {} in a later pass",
             largest.numel(),
-            more_largest.numel());
+            other.largest.numel());
+    largest = larger(largest, other.largest);
+    entropy = torch::cat({entropy, other.entropy});
   }
-  largest = larger(largest, more_largest);
-  entropy = entropy.defined() ? torch::cat({entropy, more_entropy}) : more_entropy;
-}
 
-void Attention::observe(const session::StepView& view) {
-  if (view.attentions == nullptr) return;
-  for (const auto& attention : *view.attentions)
-    observe_layer(layers_, failures_, attention.name, [&] {
-      const auto found = tensor::summarise(attention.input);
-      layers_[attention.name].add(found.largest.cpu(), found.entropy.cpu());
-    });
-}
+  void write(const std::string& name, store::Snapshot& out) const {
+    add_scalar(out, id::kLargestLogit, name, largest.max().item<double>());
+    add_mean(out, id::kAttentionEntropy, name, entropy.nanmean(1));
+    const auto by_head = entropy.nanmean(0);
+    add_scalar(out,
+               id::kLowestEntropy,
+               name,
+               by_head.index({by_head.isfinite()}).numel() > 0
+                   ? by_head.nan_to_num(1).min().item<double>()
+                   : std::nan(""));
+  }
+};
 
-void Attention::emit(store::Snapshot& out) {
-  emit_layers(layers_, failures_, name(), out, write);
-}
+/// Largest logits and entropies of the attention layers that the front end sees, from a sample of
+/// their sequences and queries (tensor/attention.h): attention/* per layer. The largest of the
+/// sample is a lower bound of the largest of all; entropies have 95 % over sequences. A layer
+/// whose logits are NaN says so. Cost: a product of 64 queries with all keys, for four sequences.
+class Attention final : public LayerWindows<AttendedLayer> {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "attention"; }
+  [[nodiscard]] session::Needs needs() const override { return {.attention = true}; }
+  void observe(const session::StepView& view) override {
+    if (view.attentions == nullptr) return;
+    for (const auto& attention : *view.attentions)
+      attempt(attention.name, [&] {
+        const AttendedLayer pass(tensor::summarise(attention.input));
+        const auto [layer, first] = layers().try_emplace(attention.name, pass);
+        if (!first) layer->second.merge(pass);
+      });
+  }
+};
 
-void Attention::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
-  add_scalar(out, id::kLargestLogit, name, layer.largest.max().item<double>());
-  add_mean(out, id::kAttentionEntropy, name, layer.entropy.nanmean(1));
-  const auto by_head = layer.entropy.nanmean(0);
-  add_scalar(out,
-             id::kLowestEntropy,
-             name,
-             by_head.index({by_head.isfinite()}).numel() > 0
-                 ? by_head.nan_to_num(1).min().item<double>()
-                 : std::nan(""));
-}
+}  // namespace
 
-void Attention::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
-  share_layers(group, layers_, failures_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
-    sum.add(layer.largest, layer.entropy);
-  });
-  emit(out);
-}
-
-tensor::State Attention::state_of(const Layer& layer) {
-  tensor::State out;
-  out.set("largest", layer.largest);
-  out.set("entropy", layer.entropy);
-  return out;
-}
-
-Attention::Layer Attention::layer_of(const tensor::State& state) {
-  Layer layer;
-  layer.largest = state.tensor("largest", torch::kDouble, {-1});
-  layer.entropy = state.tensor("entropy", torch::kDouble, {-1, layer.largest.numel()});
-  return layer;
-}
-
-tensor::State Attention::state() const {
-  return layer_states(layers_, state_of);
-}
-
-void Attention::load(const tensor::State& state) {
-  failures_ = {};
-  load_layers(state, layers_, layer_of);
+std::unique_ptr<session::Probe> make_attention(const ProbeOptions& /*options*/) {
+  return std::make_unique<Attention>();
 }
 
 }  // namespace kappascope::probes

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/intercept.h"
-
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "kappascope/core/statistics.h"
+#include "probes/layer_probes.h"
 #include "probes/layer_windows.h"
 #include "probes/scalars.h"
 #include "tensor/convert.h"
@@ -31,134 +31,138 @@ void add(store::Snapshot& out,
   }
 }
 
-}  // namespace
+struct InterceptLayer {
+  int64_t rows = 0;
+  int64_t groups = 0;          // sequences, or rows where rows are independent
+  at::Tensor sum{};            // [d_ff] double: Σ(φ-s)
+  at::Tensor shift{}, bias{};  // [d_ff] double
+  // The gradients of both quantities with respect to μ lie in the span of b and μ, so the error
+  // of μ is needed along these two only: over groups, Σ q and Σ q qᵀ with q the group's sum of
+  // ((φ-s)·b, (φ-s)·s).
+  at::Tensor projected{}, cross{};  // [2], [2, 2] double
+  at::Tensor spread{};              // [2, 2] of that sum over several processes
 
-void Intercept::observe(const session::StepView& view) {
-  const torch::NoGradGuard no_grad;
-  for (const auto& seen : *view.layers) {
-    if (seen.bias.defined()) observe_layer(layers_, failures_, seen.name, [&] { add_pass(seen); });
+  InterceptLayer() = default;
+  explicit InterceptLayer(const tensor::State& state)
+      : rows(state.integer("rows")),
+        groups(state.integer("groups")),
+        sum(state.tensor("sum", torch::kDouble, {-1}).clone()),
+        shift(state.tensor("shift", torch::kDouble, {sum.size(0)})),
+        bias(state.tensor("bias", torch::kDouble, {sum.size(0)})),
+        projected(state.tensor("projected", torch::kDouble, {2}).clone()),
+        cross(state.tensor("cross", torch::kDouble, {2, 2}).clone()) {}
+
+  [[nodiscard]] tensor::State state() const {
+    tensor::State out;
+    out.set("rows", rows);
+    out.set("groups", groups);
+    out.set("sum", sum);
+    out.set("shift", shift);
+    out.set("bias", bias);
+    out.set("projected", projected);
+    out.set("cross", cross);
+    return out;
   }
-}
 
-void Intercept::add_pass(const session::LayerView& seen) {
-  const auto phi = seen.features.to(torch::kDouble);
-  const auto mask = seen.mask.defined()
-                        ? seen.mask
-                        : torch::ones({phi.size(0)}, phi.options().dtype(torch::kBool));
-  const auto rows = mask.sum().item<int64_t>();
-  if (rows == 0) return;
-  auto& layer = layers_[seen.name];
-  layer.bias = seen.bias.to(torch::kDouble).clone();
-  if (!layer.sum.defined()) {
-    layer.shift = phi.index({mask}).mean(0);
-    layer.sum = torch::zeros_like(layer.shift);
-    layer.projected = torch::zeros({2}, layer.shift.options());
-    layer.cross = torch::zeros({2, 2}, layer.shift.options());
+  // Of the sum over groups, from the spread of theirs.
+  [[nodiscard]] at::Tensor spread_of_sum() const {
+    if (spread.defined()) return spread;
+    const auto n = static_cast<double>(groups);
+    return (cross - projected.outer(projected) / n) * (n / (n - 1));
   }
-  for (auto* read : {&layer.shift, &layer.sum, &layer.projected, &layer.cross})
-    *read = read->to(phi.device());  // those of a state that was read lie on the host
-  const auto centred = (phi - layer.shift).masked_fill(~mask.unsqueeze(1), 0);
-  layer.rows += rows;
-  layer.sum.add_(centred.sum(0));
-  const auto q = centred.matmul(torch::stack({layer.bias, layer.shift}, 1))
-                     .view({-1, seen.rows_per_group, 2})
-                     .sum(1);
-  layer.groups += mask.view({-1, seen.rows_per_group}).any(1).sum().item<int64_t>();
-  layer.projected.add_(q.sum(0));
-  layer.cross.add_(q.t().matmul(q));
-}
 
-// Of the sum over groups, from the spread of theirs.
-at::Tensor Intercept::spread_of(const Layer& layer) {
-  if (layer.spread.defined()) return layer.spread;
-  const auto groups = static_cast<double>(layer.groups);
-  return (layer.cross - layer.projected.outer(layer.projected) / groups) * (groups / (groups - 1));
-}
+  void merge(const InterceptLayer& other) {
+    // About the shift of this sum; the spread is that of each process about its own mean.
+    const auto here = [&](const at::Tensor& values) { return values.to(sum.device()); };
+    spread = spread_of_sum() + here(other.spread_of_sum());
+    sum += here(other.sum) + static_cast<double>(other.rows) * (here(other.shift) - shift);
+    rows += other.rows;
+    groups += other.groups;
+  }
 
-void Intercept::emit(store::Snapshot& out) {
-  emit_layers(layers_, failures_, name(), out, write);
-}
-
-void Intercept::write(const std::string& name, const Layer& layer, store::Snapshot& out) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  const auto n = static_cast<double>(layer.rows);
-  const Eigen::VectorXd mu = tensor::to_vector(layer.shift) + tensor::to_vector(layer.sum) / n;
-  const Eigen::VectorXd b = tensor::to_vector(layer.bias);
-  // Covariance of (b·μ̂, μ·μ̂).
-  const Eigen::Matrix2d spread = tensor::to_matrix(spread_of(layer)) / (n * n);
-  const double mu_norm = mu.norm(), b_norm = b.norm(), rest = (mu + b).norm();
-  const double cosine = mu_norm > 0 && b_norm > 0 ? -b.dot(mu) / (b_norm * mu_norm) : kNaN;
-  const double residual = mu_norm > 0 ? rest / mu_norm : kNaN;
-  // A gradient αb + βμ with respect to μ.
-  const auto error_of = [&](double alpha, double beta) {
-    const Eigen::Vector2d gradient(alpha, beta);
-    return std::sqrt(std::max(0.0, gradient.dot(spread * gradient)));
-  };
-  const double slope = rest > 0 ? 1 / (rest * mu_norm) : 0;
-  add(out,
-      id::kBiasCos,
-      name,
-      cosine,
-      error_of(-1 / (b_norm * mu_norm), -cosine / (mu_norm * mu_norm)));
-  add(out,
-      id::kBiasResidual,
-      name,
-      residual,
-      error_of(slope, slope - residual / (mu_norm * mu_norm)));
-  add_scalar(out, id::kBiasNorm, name, b_norm);
-  if (!std::isfinite(mu_norm)) {
-    // A NaN feature, not an undefined ratio.
-    for (auto* scalar = &out.scalars.back() - 2; scalar != &out.scalars.back(); ++scalar) {
-      scalar->status = store::Status::kNonFinite;
+  void write(const std::string& name, store::Snapshot& out) const {
+    constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+    const auto n = static_cast<double>(rows);
+    const Eigen::VectorXd mu = tensor::to_vector(shift) + tensor::to_vector(sum) / n;
+    const Eigen::VectorXd b = tensor::to_vector(bias);
+    // Covariance of (b·μ̂, μ·μ̂).
+    const Eigen::Matrix2d covariance = tensor::to_matrix(spread_of_sum()) / (n * n);
+    const double mu_norm = mu.norm(), b_norm = b.norm(), rest = (mu + b).norm();
+    const double cosine = mu_norm > 0 && b_norm > 0 ? -b.dot(mu) / (b_norm * mu_norm) : kNaN;
+    const double residual = mu_norm > 0 ? rest / mu_norm : kNaN;
+    // A gradient αb + βμ with respect to μ.
+    const auto error_of = [&](double alpha, double beta) {
+      const Eigen::Vector2d gradient(alpha, beta);
+      return std::sqrt(std::max(0.0, gradient.dot(covariance * gradient)));
+    };
+    const double slope = rest > 0 ? 1 / (rest * mu_norm) : 0;
+    add(out,
+        id::kBiasCos,
+        name,
+        cosine,
+        error_of(-1 / (b_norm * mu_norm), -cosine / (mu_norm * mu_norm)));
+    add(out,
+        id::kBiasResidual,
+        name,
+        residual,
+        error_of(slope, slope - residual / (mu_norm * mu_norm)));
+    add_scalar(out, id::kBiasNorm, name, b_norm);
+    if (!std::isfinite(mu_norm)) {
+      // A NaN feature, not an undefined ratio.
+      for (auto* scalar = &out.scalars.back() - 2; scalar != &out.scalars.back(); ++scalar) {
+        scalar->status = store::Status::kNonFinite;
+      }
     }
   }
-}
+};
 
-void Intercept::emit_with(tensor::Group& group, double /*seconds*/, store::Snapshot& out) {
-  share_layers(group, layers_, failures_, state_of, layer_of, [](Layer& sum, const Layer& layer) {
-    // About the shift of the sum; the spread is that of each process about its own mean.
-    const auto to_sum = [&](const at::Tensor& values) { return values.to(sum.sum.device()); };
-    sum.spread = spread_of(sum) + to_sum(spread_of(layer));
-    sum.sum +=
-        to_sum(layer.sum) + static_cast<double>(layer.rows) * (to_sum(layer.shift) - sum.shift);
-    sum.rows += layer.rows;
-    sum.groups += layer.groups;
-  });
-  emit(out);
-}
+/// Intercept absorption: how far training has used the post-gating bias b to cancel the mean μ of
+/// the features. Writes per layer with a bias: bias/cos = cos(b, -μ), bias/residual = ‖μ+b‖/‖μ‖
+/// (1 when b = 0, 0 when b = -μ), bias/norm = ‖b‖. NaN, with status "undefined", where b or μ is
+/// zero. The 95 % interval carries the sampling error of μ, to first order; tokens of one sequence
+/// count as dependent. Cost: two sums over the features a step.
+class Intercept final : public LayerWindows<InterceptLayer> {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "intercept"; }
+  [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
+  [[nodiscard]] double presumed_cost() const override { return 0; }
 
-tensor::State Intercept::state_of(const Layer& layer) {
-  tensor::State out;
-  out.set("rows", layer.rows);
-  out.set("groups", layer.groups);
-  out.set("sum", layer.sum);
-  out.set("shift", layer.shift);
-  out.set("bias", layer.bias);
-  out.set("projected", layer.projected);
-  out.set("cross", layer.cross);
-  return out;
-}
+ private:
+  void add_pass(int64_t /*step*/, const session::LayerView& seen) override {
+    if (!seen.bias.defined()) return;
+    const torch::NoGradGuard no_grad;
+    const auto phi = seen.features.to(torch::kDouble);
+    const auto mask = seen.mask.defined()
+                          ? seen.mask
+                          : torch::ones({phi.size(0)}, phi.options().dtype(torch::kBool));
+    const auto rows = mask.sum().item<int64_t>();
+    if (rows == 0) return;
+    auto& layer = layers().try_emplace(seen.name).first->second;
+    layer.bias = seen.bias.to(torch::kDouble).clone();
+    if (!layer.sum.defined()) {
+      layer.shift = phi.index({mask}).mean(0);
+      layer.sum = torch::zeros_like(layer.shift);
+      layer.projected = torch::zeros({2}, layer.shift.options());
+      layer.cross = torch::zeros({2, 2}, layer.shift.options());
+    }
+    for (auto* read : {&layer.shift, &layer.sum, &layer.projected, &layer.cross})
+      *read = read->to(phi.device());  // those of a state that was read lie on the host
+    const auto centred = (phi - layer.shift).masked_fill(~mask.unsqueeze(1), 0);
+    layer.rows += rows;
+    layer.sum.add_(centred.sum(0));
+    const auto q = centred.matmul(torch::stack({layer.bias, layer.shift}, 1))
+                       .view({-1, seen.rows_per_group, 2})
+                       .sum(1);
+    layer.groups += mask.view({-1, seen.rows_per_group}).any(1).sum().item<int64_t>();
+    layer.projected.add_(q.sum(0));
+    layer.cross.add_(q.t().matmul(q));
+  }
+};
 
-Intercept::Layer Intercept::layer_of(const tensor::State& inner) {
-  Layer layer;
-  layer.rows = inner.integer("rows");
-  layer.groups = inner.integer("groups");
-  layer.sum = inner.tensor("sum", torch::kDouble, {-1}).clone();
-  const auto width = layer.sum.size(0);
-  layer.shift = inner.tensor("shift", torch::kDouble, {width});
-  layer.bias = inner.tensor("bias", torch::kDouble, {width});
-  layer.projected = inner.tensor("projected", torch::kDouble, {2}).clone();
-  layer.cross = inner.tensor("cross", torch::kDouble, {2, 2}).clone();
-  return layer;
-}
+}  // namespace
 
-tensor::State Intercept::state() const {
-  return layer_states(layers_, state_of);
-}
-
-void Intercept::load(const tensor::State& state) {
-  failures_ = {};
-  load_layers(state, layers_, layer_of);
+std::unique_ptr<session::Probe> make_intercept(const ProbeOptions& /*options*/) {
+  return std::make_unique<Intercept>();
 }
 
 }  // namespace kappascope::probes

@@ -6,13 +6,6 @@
 
 #include "core/require.h"
 #include "kappascope/store/schema/layer_probes.h"
-#include "probes/attention.h"
-#include "probes/feature_moments.h"
-#include "probes/gradient_variance.h"
-#include "probes/intercept.h"
-#include "probes/learning_time.h"
-#include "probes/magnitudes.h"
-#include "probes/weights.h"
 
 namespace kappascope::probes {
 namespace {
@@ -22,25 +15,13 @@ struct Maker {
   std::unique_ptr<session::Probe> (*make)(const ProbeOptions& options);
 };
 
-template <typename Probe>
-std::unique_ptr<session::Probe> make(const ProbeOptions& /*options*/) {
-  return std::make_unique<Probe>();
-}
-
-template <>
-std::unique_ptr<session::Probe> make<FeatureMoments>(const ProbeOptions& options) {
-  linalg::MomentOptions moments;
-  moments.sample_rows = options.sample_rows;
-  return std::make_unique<FeatureMoments>(moments, options.outputs);
-}
-
-constexpr std::array<Maker, 7> kMakers = {{{"learning", make<LearningTime>},
-                                           {"magnitudes", make<Magnitudes>},
-                                           {"weights", make<Weights>},
-                                           {"attention", make<Attention>},
-                                           {"features", make<FeatureMoments>},
-                                           {"intercept", make<Intercept>},
-                                           {"gradient_variance", make<GradientVarianceProbe>}}};
+constexpr std::array<Maker, 7> kMakers = {{{"learning", make_learning_time},
+                                           {"magnitudes", make_magnitudes},
+                                           {"weights", make_weights},
+                                           {"attention", make_attention},
+                                           {"features", make_feature_moments},
+                                           {"intercept", make_intercept},
+                                           {"gradient_variance", make_gradient_variance}}};
 
 }  // namespace
 

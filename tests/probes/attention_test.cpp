@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/attention.h"
-
 #include <torch/types.h>
 
 #include <cmath>
@@ -39,11 +37,11 @@ at::Tensor logits_of(double seed, int64_t sequences) {
 }  // namespace
 
 TEST_CASE("the probe writes the largest logit and the entropies of a window's passes") {
-  probes::Attention probe;
+  const auto probe = probes::make_layer_probe("attention");
   const auto a = logits_of(0, 3), b = logits_of(1, 3) * 20;
-  observe(probe, {view_of("attn", a)});
-  observe(probe, {view_of("attn", b)});
-  const auto out = emitted(probe);
+  observe(*probe, {view_of("attn", a)});
+  observe(*probe, {view_of("attn", b)});
+  const auto out = emitted(*probe);
   CHECK(value(out, "attention/largest_logit") == torch::maximum(a.max(), b.max()).item<double>());
   const auto entropy = torch::cat(
       {tensor::summarise({.logits = a}).entropy, tensor::summarise({.logits = b}).entropy});
@@ -53,7 +51,7 @@ TEST_CASE("the probe writes the largest logit and the entropies of a window's pa
   CHECK(*row->lower < row->value);
   CHECK(*row->upper > row->value);
   CHECK(value(out, "attention/lowest_entropy") == Approx(entropy.mean(0).min().item<double>()));
-  CHECK(emitted(probe).scalars.empty());
+  CHECK(emitted(*probe).scalars.empty());
 }
 
 TEST_CASE("entropies cover the mean of the sequences in 95 % of draws") {
@@ -65,9 +63,9 @@ TEST_CASE("entropies cover the mean of the sequences in 95 % of draws") {
   const double truth = tensor::summarise({.logits = draw(20000)}).entropy.mean().item<double>();
   int hits = 0;
   for (int i = 0; i < 200; ++i) {
-    probes::Attention probe;
-    observe(probe, {view_of("attn", draw(8))});
-    const auto out = emitted(probe);
+    const auto probe = probes::make_layer_probe("attention");
+    observe(*probe, {view_of("attn", draw(8))});
+    const auto out = emitted(*probe);
     const auto* row = testing::find(out, "attention/entropy");
     hits += *row->lower <= truth && truth <= *row->upper ? 1 : 0;
   }
@@ -76,36 +74,37 @@ TEST_CASE("entropies cover the mean of the sequences in 95 % of draws") {
 }
 
 TEST_CASE("one sequence has no interval, and logits that are NaN say so") {
-  probes::Attention probe;
-  observe(probe, {view_of("attn", logits_of(0, 1))});
-  CHECK_FALSE(testing::find(emitted(probe), "attention/entropy")->lower);
-  observe(probe, {view_of("attn", logits_of(0, 2) * std::nan(""))});
-  const auto out = emitted(probe);
+  const auto probe = probes::make_layer_probe("attention");
+  observe(*probe, {view_of("attn", logits_of(0, 1))});
+  CHECK_FALSE(testing::find(emitted(*probe), "attention/entropy")->lower);
+  observe(*probe, {view_of("attn", logits_of(0, 2) * std::nan(""))});
+  const auto out = emitted(*probe);
   CHECK(testing::find(out, "attention/largest_logit")->status == "non_finite");
   CHECK(testing::find(out, "attention/entropy")->status == "non_finite");
 }
 
 TEST_CASE("a layer whose heads change is left out with the reason") {
-  probes::Attention probe;
-  observe(probe, {view_of("attn", logits_of(0, 2)), view_of("other", logits_of(0, 2))});
-  observe(probe, {view_of("attn", logits_of(0, 2).slice(1, 0, 1))});
-  const auto out = emitted(probe);
+  const auto probe = probes::make_layer_probe("attention");
+  observe(*probe, {view_of("attn", logits_of(0, 2)), view_of("other", logits_of(0, 2))});
+  observe(*probe, {view_of("attn", logits_of(0, 2).slice(1, 0, 1))});
+  const auto out = emitted(*probe);
   CHECK(out.scalars.size() == 3);
   REQUIRE(out.events.size() == 1);
   CHECK(out.events[0].message.find("2 heads has 1") != std::string::npos);
 }
 
 TEST_CASE("a restored probe of attention gives the same bits") {
-  probes::Attention whole, second;
+  const auto whole = probes::make_layer_probe("attention");
+  const auto second = probes::make_layer_probe("attention");
   {
-    probes::Attention first;
-    observe(whole, {view_of("attn", logits_of(0, 2))});
-    observe(first, {view_of("attn", logits_of(0, 2))});
-    second.load(first.state());
+    const auto first = probes::make_layer_probe("attention");
+    observe(*whole, {view_of("attn", logits_of(0, 2))});
+    observe(*first, {view_of("attn", logits_of(0, 2))});
+    second->load(first->state());
   }
-  observe(whole, {view_of("attn", logits_of(2, 2))});
-  observe(second, {view_of("attn", logits_of(2, 2))});
-  const auto a = emitted(whole), b = emitted(second);
+  observe(*whole, {view_of("attn", logits_of(2, 2))});
+  observe(*second, {view_of("attn", logits_of(2, 2))});
+  const auto a = emitted(*whole), b = emitted(*second);
   REQUIRE(a.scalars.size() == 3);
   for (std::size_t i = 0; i < a.scalars.size(); ++i)
     CHECK(a.scalars[i].value == b.scalars[i].value);
@@ -114,13 +113,13 @@ TEST_CASE("a restored probe of attention gives the same bits") {
 TEST_CASE("the sequences of several processes come together") {
   std::vector<store::Snapshot> outs(2);
   testing::in_threads(2, [&](const std::shared_ptr<tensor::Group>& group) {
-    probes::Attention probe;
-    observe(probe, {view_of("attn", logits_of(group->rank(), 2))});
-    probe.emit_with(*group, 1, outs[static_cast<std::size_t>(group->rank())]);
+    const auto probe = probes::make_layer_probe("attention");
+    observe(*probe, {view_of("attn", logits_of(group->rank(), 2))});
+    probe->emit_with(*group, 1, outs[static_cast<std::size_t>(group->rank())]);
   });
-  probes::Attention alone;
-  observe(alone, {view_of("attn", logits_of(0, 2)), view_of("attn", logits_of(1, 2))});
-  const auto wanted = emitted(alone);
+  const auto alone = probes::make_layer_probe("attention");
+  observe(*alone, {view_of("attn", logits_of(0, 2)), view_of("attn", logits_of(1, 2))});
+  const auto wanted = emitted(*alone);
   REQUIRE(outs[0].scalars.size() + outs[1].scalars.size() == 3);
   const auto& found = outs[0].scalars.empty() ? outs[1] : outs[0];
   for (std::size_t i = 0; i < 3; ++i) CHECK(found.scalars[i].value == wanted.scalars[i].value);

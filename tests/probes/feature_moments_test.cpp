@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/feature_moments.h"
-
 #include "fixture.h"
 #include "linalg/features/isotropy.h"
 #include "support/catch.h"
@@ -24,10 +22,10 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
                        torch::tensor({1., 2., 3., 4., 5., 6.}, torch::kDouble) +
                    2;
   const auto b = torch::randn({6}, torch::kDouble);
-  probes::FeatureMoments probe;
-  for (const auto& part : phi.split(100)) testing::observe(probe, testing::view_of(part, b));
+  const auto probe = probes::make_layer_probe("features");
+  for (const auto& part : phi.split(100)) testing::observe(*probe, testing::view_of(part, b));
   store::Snapshot out;
-  probe.emit(out);
+  probe->emit(out);
   const auto mu = phi.mean(0), centred = phi - mu;
   const auto sigma = centred.t().matmul(centred) / 400;
   CHECK(value(out, "kappa/sigma") == Approx(kappa(sigma)).epsilon(1e-9));
@@ -46,7 +44,7 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
   CHECK(sigma_row->layer == "layer");
   // A new window begins: nothing is left over.
   store::Snapshot empty;
-  probe.emit(empty);
+  probe->emit(empty);
   CHECK(empty.scalars.empty());
 }
 
@@ -58,10 +56,10 @@ TEST_CASE("the mean beside the largest variance, W_d, the output and a branch al
   auto view = testing::view_of(phi);
   view.weight = torch::randn({3, 5}, torch::kDouble);
   view.branch = 2;
-  probes::FeatureMoments probe;
-  testing::observe(probe, view);
+  const auto probe = probes::make_layer_probe("features");
+  testing::observe(*probe, view);
   store::Snapshot out;
-  probe.emit(out);
+  probe->emit(out);
   const auto mu = phi.mean(0), centred = phi - mu;
   const auto sigma = centred.t().matmul(centred) / 300;
   CHECK(value(out, "features/mean_squared") ==
@@ -84,16 +82,16 @@ TEST_CASE("the mean beside the largest variance, W_d, the output and a branch al
   CHECK(value(out, "weight/kappa") ==
         Approx(std::sqrt(kappa(view.weight.matmul(view.weight.t())))).epsilon(1e-9));
   // Neither weights nor branch: nothing is said of them.
-  testing::observe(probe, testing::view_of(phi));
+  testing::observe(*probe, testing::view_of(phi));
   store::Snapshot plain;
-  probe.emit(plain);
+  probe->emit(plain);
   for (const auto* name : {"weight/kappa", "features/output_isotropy", "features/branch_isotropy"})
     CHECK(testing::find(plain, name) == nullptr);
   // A diverged model's weights are no reason to stop.
   view.weight = torch::full({3, 5}, std::numeric_limits<double>::quiet_NaN(), torch::kDouble);
-  testing::observe(probe, view);
+  testing::observe(*probe, view);
   store::Snapshot diverged;
-  probe.emit(diverged);
+  probe->emit(diverged);
   CHECK(testing::find(diverged, "weight/kappa")->status == "non_finite");
 }
 
@@ -102,10 +100,10 @@ TEST_CASE("a wide layer is factored, a narrow one decomposed, and the snapshot s
   for (const int64_t d : {64, 1024}) {
     CAPTURE(d);
     const auto phi = torch::randn({2 * d, d}) * torch::linspace(0.5, 2, d) + 1;
-    probes::FeatureMoments probe;
-    testing::observe(probe, testing::view_of(phi));
+    const auto probe = probes::make_layer_probe("features");
+    testing::observe(*probe, testing::view_of(phi));
     store::Snapshot out;
-    probe.emit(out);
+    probe->emit(out);
     const auto centred = phi.to(torch::kDouble) - phi.to(torch::kDouble).mean(0);
     // The products of the rows are made in float: 1e-7 of the largest eigenvalue, in the smallest.
     CHECK(value(out, "kappa/sigma") ==
@@ -129,10 +127,10 @@ TEST_CASE("constant features and non-finite rows are named") {
   phi.select(1, 1).zero_();
   phi.select(1, 3).fill_(2);
   phi[7][0] = std::numeric_limits<float>::quiet_NaN();
-  probes::FeatureMoments probe;
-  testing::observe(probe, testing::view_of(phi));
+  const auto probe = probes::make_layer_probe("features");
+  testing::observe(*probe, testing::view_of(phi));
   store::Snapshot out;
-  probe.emit(out);
+  probe->emit(out);
   CHECK(value(out, "features/constant") == 2);
   CHECK(value(out, "features/nonfinite_rows") == 1);
   CHECK(testing::find(out, "kappa/sigma")->status == "degenerate");
@@ -140,19 +138,19 @@ TEST_CASE("constant features and non-finite rows are named") {
 
 TEST_CASE("too few rows for the width are said to be so, not reported as a condition number") {
   torch::manual_seed(3);
-  probes::FeatureMoments probe;
-  testing::observe(probe, testing::view_of(torch::randn({20, 32})));
+  const auto probe = probes::make_layer_probe("features");
+  testing::observe(*probe, testing::view_of(torch::randn({20, 32})));
   store::Snapshot out;
-  probe.emit(out);
+  probe->emit(out);
   CHECK(testing::find(out, "kappa/sigma")->status == "not_resolvable");
 }
 
 TEST_CASE("features that are all NaN give a named outcome") {
-  probes::FeatureMoments probe;
-  testing::observe(probe,
+  const auto probe = probes::make_layer_probe("features");
+  testing::observe(*probe,
                    testing::view_of(torch::full({20, 4}, std::numeric_limits<float>::quiet_NaN())));
   store::Snapshot out;
-  probe.emit(out);
+  probe->emit(out);
   CHECK(testing::find(out, "kappa/sigma")->status == "degenerate");
   CHECK(value(out, "features/nonfinite_rows") == 20);
 }
@@ -167,15 +165,17 @@ TEST_CASE("a saved probe goes on to the last bit") {
     made.branch = 2;
     return made;
   };
-  probes::FeatureMoments whole, first, second;
-  testing::observe(whole, view(a));
-  testing::observe(first, view(a));
-  testing::carry_over(first, second);
-  testing::observe(whole, view(c));
-  testing::observe(second, view(c));
+  const auto whole = probes::make_layer_probe("features");
+  const auto first = probes::make_layer_probe("features");
+  const auto second = probes::make_layer_probe("features");
+  testing::observe(*whole, view(a));
+  testing::observe(*first, view(a));
+  testing::carry_over(*first, *second);
+  testing::observe(*whole, view(c));
+  testing::observe(*second, view(c));
   store::Snapshot x, y;
-  whole.emit(x);
-  second.emit(y);
+  whole->emit(x);
+  second->emit(y);
   REQUIRE(x.scalars.size() == y.scalars.size());
   for (std::size_t i = 0; i < x.scalars.size(); ++i)
     CHECK(x.scalars[i].value == y.scalars[i].value);
@@ -188,25 +188,26 @@ TEST_CASE("features that bfloat16 cannot hold are counted, over the window and t
   phi.select(1, 2).fill_(-1e39);
   phi.select(1, 3).fill_(1e-39);  // a subnormal number
   phi.select(1, 4).fill_(0);      // dead, but held
-  const auto outside = [](probes::FeatureMoments& probe) {
+  const auto outside = [](session::Probe& probe) {
     store::Snapshot out;
     probe.emit(out);
     return testing::value(out, "features/outside_bfloat16");
   };
-  probes::FeatureMoments probe, other;
-  testing::observe(probe, testing::view_of(phi), 0);
-  testing::observe(probe, testing::view_of(torch::ones({20, 6}, torch::kDouble)), 1);
-  testing::carry_over(probe, other);
-  CHECK(outside(probe) == 2);  // the subnormal column was 1 in the second step
-  CHECK(outside(other) == 2);
-  probes::FeatureMoments small;
-  testing::observe(small, testing::view_of(phi), 0);
-  CHECK(outside(small) == 3);
+  const auto probe = probes::make_layer_probe("features");
+  const auto other = probes::make_layer_probe("features");
+  testing::observe(*probe, testing::view_of(phi), 0);
+  testing::observe(*probe, testing::view_of(torch::ones({20, 6}, torch::kDouble)), 1);
+  testing::carry_over(*probe, *other);
+  CHECK(outside(*probe) == 2);  // the subnormal column was 1 in the second step
+  CHECK(outside(*other) == 2);
+  const auto small = probes::make_layer_probe("features");
+  testing::observe(*small, testing::view_of(phi), 0);
+  CHECK(outside(*small) == 3);
   // Rows that do not count are not looked at.
   auto masked = testing::view_of(phi);
   masked.mask = torch::ones({20}, torch::kBool);
   masked.mask[7] = false;
-  probes::FeatureMoments with_mask;
-  testing::observe(with_mask, masked, 0);
-  CHECK(outside(with_mask) == 2);
+  const auto with_mask = probes::make_layer_probe("features");
+  testing::observe(*with_mask, masked, 0);
+  CHECK(outside(*with_mask) == 2);
 }

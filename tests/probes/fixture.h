@@ -10,6 +10,7 @@
 
 #include "core/temporary_folder.h"
 #include "kappascope/session/probe.h"
+#include "probes/layer_probes.h"
 #include "tensor/safetensors/state_file.h"
 
 namespace kappascope::testing {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/intercept.h"
-
 #include "fixture.h"
 #include "support/catch.h"
 
@@ -10,10 +8,10 @@ using testing::value;
 namespace {
 
 store::Snapshot measure(const at::Tensor& phi, const at::Tensor& b) {
-  probes::Intercept probe;
-  for (const auto& part : phi.split(50)) testing::observe(probe, testing::view_of(part, b));
+  const auto probe = probes::make_layer_probe("intercept");
+  for (const auto& part : phi.split(50)) testing::observe(*probe, testing::view_of(part, b));
   store::Snapshot out;
-  probe.emit(out);
+  probe->emit(out);
   return out;
 }
 
@@ -57,10 +55,10 @@ TEST_CASE(
           torch::randn({100, 1, 3}, torch::kDouble).expand({100, tokens, 3}).reshape({-1, 3});
       auto view = testing::view_of(rows.matmul(mix.t()) + mu, b);
       view.rows_per_group = tokens;
-      probes::Intercept probe;
-      testing::observe(probe, view);
+      const auto probe = probes::make_layer_probe("intercept");
+      testing::observe(*probe, view);
       store::Snapshot out;
-      probe.emit(out);
+      probe->emit(out);
       const auto* residual = testing::find(out, "bias/residual");
       covered += *residual->lower <= truth && truth <= *residual->upper ? 1 : 0;
       const auto* cos = testing::find(out, "bias/cos");
@@ -75,21 +73,23 @@ TEST_CASE(
 }
 
 TEST_CASE("layers without a post-gating bias are left out, and a saved probe goes on") {
-  probes::Intercept plain;
-  testing::observe(plain, testing::view_of(torch::randn({10, 3})));
+  const auto plain = probes::make_layer_probe("intercept");
+  testing::observe(*plain, testing::view_of(torch::randn({10, 3})));
   store::Snapshot nothing;
-  plain.emit(nothing);
+  plain->emit(nothing);
   CHECK(nothing.scalars.empty());
 
   torch::manual_seed(3);
   const auto phi = torch::randn({60, 4}), b = torch::randn({4});
-  probes::Intercept whole, first, second;
-  testing::observe(whole, testing::view_of(phi, b));
-  testing::observe(first, testing::view_of(phi, b));
-  testing::carry_over(first, second);
+  const auto whole = probes::make_layer_probe("intercept");
+  const auto first = probes::make_layer_probe("intercept");
+  const auto second = probes::make_layer_probe("intercept");
+  testing::observe(*whole, testing::view_of(phi, b));
+  testing::observe(*first, testing::view_of(phi, b));
+  testing::carry_over(*first, *second);
   store::Snapshot x, y;
-  whole.emit(x);
-  second.emit(y);
+  whole->emit(x);
+  second->emit(y);
   CHECK(value(x, "bias/cos") == value(y, "bias/cos"));
   CHECK(value(x, "bias/residual") == value(y, "bias/residual"));
 }

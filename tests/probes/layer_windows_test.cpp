@@ -8,6 +8,8 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -29,9 +31,47 @@ enum class Stage { kObserve, kSend, kReceive, kMerge, kWrite };
 constexpr std::array kStages = {
     Stage::kObserve, Stage::kSend, Stage::kReceive, Stage::kMerge, Stage::kWrite};
 
+// Of the process that this thread is: throws where it fails.
+thread_local std::function<void(Stage, const std::string&)> stage;
+
 struct Sum {
   double value = 0;
   std::string name{};
+
+  Sum(std::string layer, int rank) : value(std::pow(2.0, rank)), name(std::move(layer)) {}
+  explicit Sum(const tensor::State& state)
+      : value(state.number("value")), name(state.text("name")) {
+    stage(Stage::kReceive, name);
+  }
+  [[nodiscard]] tensor::State state() const {
+    stage(Stage::kSend, name);
+    tensor::State out;
+    out.set("value", value);
+    out.set("name", name);
+    return out;
+  }
+  void merge(const Sum& other) {
+    stage(Stage::kMerge, other.name);
+    value += other.value;
+  }
+  void write(const std::string& layer, store::Snapshot& out) const {
+    out.scalars.push_back({.name = "user/sum", .layer = layer, .value = value});
+    stage(Stage::kWrite, layer);
+  }
+};
+
+class Sums final : public probes::LayerWindows<Sum> {
+ public:
+  explicit Sums(int rank) : rank_(rank) {}
+  [[nodiscard]] std::string_view name() const override { return "sums"; }
+  [[nodiscard]] session::Needs needs() const override { return {}; }
+
+ private:
+  void add_pass(int64_t /*step*/, const session::LayerView& view) override {
+    layers().try_emplace(view.name, view.name, rank_);
+    stage(Stage::kObserve, view.name);
+  }
+  int rank_;
 };
 
 }  // namespace
@@ -55,48 +95,17 @@ TEST_CASE("a layer that fails in one process at any stage falls away in all, the
     std::vector<store::Snapshot> outs(static_cast<std::size_t>(size));
     testing::in_threads(size, [&](const auto& group) {
       const int rank = group->rank();
-      const auto stage = [&](Stage now, const std::string& name) {
+      stage = [&](Stage now, const std::string& name) {
         if (now != bad_stage || rank != bad_rank || name != bad) return;
         raised = true;
         throw std::bad_alloc();
       };
-      std::map<std::string, Sum> layers;
-      session::Failures failures;
-      for (const auto& [name, ranks] : holders) {
-        if (!ranks.contains(rank)) continue;
-        probes::observe_layer(layers, failures, name, [&, &name = name] {
-          layers[name] = {std::pow(2.0, rank), name};
-          stage(Stage::kObserve, name);
-        });
-      }
-      probes::share_layers(
-          *group,
-          layers,
-          failures,
-          [&](const Sum& layer) {
-            stage(Stage::kSend, layer.name);
-            tensor::State state;
-            state.set("value", layer.value);
-            state.set("name", layer.name);
-            return state;
-          },
-          [&](const tensor::State& state) {
-            stage(Stage::kReceive, state.text("name"));
-            return Sum{state.number("value"), state.text("name")};
-          },
-          [&](Sum& sum, const Sum& layer) {
-            stage(Stage::kMerge, layer.name);
-            sum.value += layer.value;
-          });
-      probes::emit_layers(
-          layers,
-          failures,
-          "sums",
-          outs.at(static_cast<std::size_t>(rank)),
-          [&](const std::string& name, const Sum& layer, store::Snapshot& out) {
-            out.scalars.push_back({.name = "user/sum", .layer = name, .value = layer.value});
-            stage(Stage::kWrite, name);
-          });
+      Sums probe(rank);
+      std::vector<session::LayerView> views;
+      for (const auto& [name, ranks] : holders)
+        if (ranks.contains(rank)) views.emplace_back().name = name;
+      probe.observe({.layers = &views});
+      probe.emit_with(*group, 1, outs.at(static_cast<std::size_t>(rank)));
     });
     CAPTURE(draw, size, count, bad, bad_rank, static_cast<int>(bad_stage), raised.load());
     std::map<std::string, double> sums;

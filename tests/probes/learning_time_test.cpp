@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/learning_time.h"
-
 #include <torch/types.h>
 
 #include "fixture.h"
@@ -33,10 +31,10 @@ TEST_CASE("the probe writes the learning times of the rows of its window") {
   torch::manual_seed(1);
   const auto bias = torch::full({12}, -0.3, torch::kDouble);
   const auto first = view_of(40, 12, bias), second = view_of(40, 12, bias);
-  probes::LearningTime probe;
-  testing::observe(probe, first);
-  testing::observe(probe, second);
-  const auto out = emitted(probe);
+  const auto probe = probes::make_layer_probe("learning");
+  testing::observe(*probe, first);
+  testing::observe(*probe, second);
+  const auto out = emitted(*probe);
   const auto found = tensor::learning(
       torch::cat({first.features, second.features}), std::vector<int64_t>(80, 8), bias);
   CHECK(value(out, "learning/sigma") == found.sigma.ninety.value);
@@ -56,17 +54,17 @@ TEST_CASE("the probe writes the learning times of the rows of its window") {
 
 TEST_CASE("a window has no memory of the one before, and a layer without b none of b") {
   torch::manual_seed(2);
-  probes::LearningTime probe;
-  testing::observe(probe, view_of(40, 6));
-  CHECK(testing::find(emitted(probe), "learning/with_bias") == nullptr);
-  CHECK(emitted(probe).scalars.empty());
+  const auto probe = probes::make_layer_probe("learning");
+  testing::observe(*probe, view_of(40, 6));
+  CHECK(testing::find(emitted(*probe), "learning/with_bias") == nullptr);
+  CHECK(emitted(*probe).scalars.empty());
 }
 
 TEST_CASE("few sequences say that they do not tell") {
   torch::manual_seed(3);
-  probes::LearningTime probe;
-  testing::observe(probe, view_of(3, 6));
-  const auto out = emitted(probe);
+  const auto probe = probes::make_layer_probe("learning");
+  testing::observe(*probe, view_of(3, 6));
+  const auto out = emitted(*probe);
   CHECK(testing::find(out, "learning/sigma")->status == "not_resolvable");
   CHECK(std::isnan(value(out, "learning/sigma")));
   CHECK(testing::find(out, "learning/mean_costs") == nullptr);
@@ -74,9 +72,9 @@ TEST_CASE("few sequences say that they do not tell") {
 
 TEST_CASE("a narrow layer keeps at most 1,024 rows of many") {
   torch::manual_seed(4);
-  probes::LearningTime probe;
-  for (int i = 0; i < 5; ++i) testing::observe(probe, view_of(160, 6));
-  const auto out = emitted(probe);
+  const auto probe = probes::make_layer_probe("learning");
+  for (int i = 0; i < 5; ++i) testing::observe(*probe, view_of(160, 6));
+  const auto out = emitted(*probe);
   CHECK(*testing::find(out, "learning/sigma")->n <= 1024);
   CHECK(*testing::find(out, "learning/sigma")->n_effective == 800);
 }
@@ -84,9 +82,11 @@ TEST_CASE("a narrow layer keeps at most 1,024 rows of many") {
 TEST_CASE("a restored probe gives the same bits") {
   torch::manual_seed(5);
   const auto first = view_of(300, 6), second = view_of(300, 6);
-  probes::LearningTime whole, begun, restored;
-  for (auto* probe : {&whole, &begun}) testing::observe(*probe, first);
-  restored.load(begun.state());
-  for (auto* probe : {&whole, &restored}) testing::observe(*probe, second);
-  CHECK(value(emitted(whole), "learning/sigma") == value(emitted(restored), "learning/sigma"));
+  const auto whole = probes::make_layer_probe("learning");
+  const auto begun = probes::make_layer_probe("learning");
+  const auto restored = probes::make_layer_probe("learning");
+  for (auto* probe : {whole.get(), begun.get()}) testing::observe(*probe, first);
+  restored->load(begun->state());
+  for (auto* probe : {whole.get(), restored.get()}) testing::observe(*probe, second);
+  CHECK(value(emitted(*whole), "learning/sigma") == value(emitted(*restored), "learning/sigma"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/weights.h"
+#include "tensor/weights.h"
 
 #include <torch/types.h>
 
@@ -9,7 +9,6 @@
 #include "fixture.h"
 #include "support/catch.h"
 #include "support/thread_group.h"
-#include "tensor/weights.h"
 
 using namespace kappascope;
 using testing::value;
@@ -37,11 +36,11 @@ TEST_CASE("the probe writes norms, stable ranks and alignment of the weights of 
   const auto gate = torch::randn({12, 6}), up = torch::randn({12, 6}), down = torch::randn({6, 12});
   auto view = view_of("layer", gate, up);
   view.weight = torch::ones({6, 12});
-  probes::Weights probe;
-  testing::observe(probe, view);
+  const auto probe = probes::make_layer_probe("weights");
+  testing::observe(*probe, view);
   view.weight = down;
-  testing::observe(probe, view);
-  const auto out = emitted(probe);
+  testing::observe(*probe, view);
+  const auto out = emitted(*probe);
   const auto norm = tensor::spectral_norm(down);
   CHECK(value(out, "weight/down_norm") == norm.value);
   CHECK(*testing::find(out, "weight/down_norm")->upper == norm.upper);
@@ -50,33 +49,33 @@ TEST_CASE("the probe writes norms, stable ranks and alignment of the weights of 
   CHECK(value(out, "weight/up_stable_rank") == tensor::spectral_norm(up).stable_rank);
   CHECK(value(out, "weight/alignment") == tensor::alignment(gate, up).median);
   CHECK(value(out, "weight/alignment_largest") == tensor::alignment(gate, up).largest);
-  CHECK(emitted(probe).scalars.empty());
+  CHECK(emitted(*probe).scalars.empty());
 }
 
 TEST_CASE("what a front end does not give is not measured") {
   torch::manual_seed(2);
-  probes::Weights probe;
-  testing::observe(probe, testing::view_of(torch::randn({5, 12})));
-  CHECK(emitted(probe).scalars.empty());
+  const auto probe = probes::make_layer_probe("weights");
+  testing::observe(*probe, testing::view_of(torch::randn({5, 12})));
+  CHECK(emitted(*probe).scalars.empty());
   auto view = testing::view_of(torch::randn({5, 12}));
   view.weight = torch::randn({3, 12});
-  testing::observe(probe, view);
-  const auto out = emitted(probe);
+  testing::observe(*probe, view);
+  const auto out = emitted(*probe);
   CHECK(out.scalars.size() == 2);
   CHECK(testing::find(out, "weight/alignment") == nullptr);
 }
 
 TEST_CASE("weights whose memory was taken away after the pass are left out") {
   torch::manual_seed(5);
-  probes::Weights probe;
+  const auto probe = probes::make_layer_probe("weights");
   auto view = testing::view_of(torch::randn({5, 12}));
   view.weight = torch::randn({3, 12});
   view.gate = torch::randn({12, 3});
   view.up = torch::randn({12, 3});
-  testing::observe(probe, view);
+  testing::observe(*probe, view);
   view.weight.storage().unsafeGetStorageImpl()->reset();
   view.gate.storage().unsafeGetStorageImpl()->reset();
-  const auto out = emitted(probe);
+  const auto out = emitted(*probe);
   CHECK(testing::find(out, "weight/down_norm") == nullptr);
   CHECK(testing::find(out, "weight/gate_norm") == nullptr);
   CHECK(testing::find(out, "weight/alignment") == nullptr);
@@ -90,14 +89,15 @@ TEST_CASE("the window's updates are told, and a restored probe goes on to the la
   const auto gate = torch::randn({12, 6}), up = torch::randn({12, 6}), down = torch::randn({6, 12});
   std::vector<store::Snapshot> outs;
   for (const bool restored : {false, true}) {
-    probes::Weights first, second;
-    auto* probe = static_cast<probes::Weights*>(&first);
+    const auto first = probes::make_layer_probe("weights");
+    const auto second = probes::make_layer_probe("weights");
+    auto* probe = first.get();
     for (int step = 7; step < 10; ++step) {
       auto view = view_of("layer", gate, up);
       view.weight = down * (1 + 0.01 * (step - 7));
       if (restored && step == 8) {
-        second.load(first.state());
-        probe = &second;
+        second->load(first->state());
+        probe = second.get();
       }
       const std::vector<session::LayerView> layers = {view};
       probe->observe({.step = step, .layers = &layers});
@@ -118,9 +118,9 @@ TEST_CASE("the window's updates are told, and a restored probe goes on to the la
 
 TEST_CASE("a window of one step has no update to tell of") {
   torch::manual_seed(7);
-  probes::Weights probe;
-  testing::observe(probe, view_of("layer", torch::randn({12, 6}), torch::randn({12, 6})));
-  CHECK(testing::find(emitted(probe), "weight/gate_update") == nullptr);
+  const auto probe = probes::make_layer_probe("weights");
+  testing::observe(*probe, view_of("layer", torch::randn({12, 6}), torch::randn({12, 6})));
+  CHECK(testing::find(emitted(*probe), "weight/gate_update") == nullptr);
 }
 
 TEST_CASE("of several processes one that holds a layer measures it") {
@@ -129,11 +129,11 @@ TEST_CASE("of several processes one that holds a layer measures it") {
   // "a" is in both, "b" in the second alone: a stage of a pipeline.
   std::vector<store::Snapshot> outs(2);
   testing::in_threads(2, [&](const std::shared_ptr<tensor::Group>& group) {
-    probes::Weights probe;
+    const auto probe = probes::make_layer_probe("weights");
     std::vector<session::LayerView> layers = {view_of("a", gate, up)};
     if (group->rank() == 1) layers.push_back(view_of("b", up, gate));
-    probe.observe({.step = 0, .layers = &layers});
-    probe.emit_with(*group, 1, outs[static_cast<std::size_t>(group->rank())]);
+    probe->observe({.step = 0, .layers = &layers});
+    probe->emit_with(*group, 1, outs[static_cast<std::size_t>(group->rank())]);
   });
   std::multiset<std::string> written;
   for (const auto& out : outs)

@@ -2,13 +2,12 @@
 // How often the stated 95 % intervals of Lemma 2's terms hold the truth, for rows that are
 // independent and for sequences. The population is a finite list of rows or sequences, each as
 // likely, so that its own gradient_variance is the truth.
-#include "fixture.h"
 #include "kappascope/core/statistics.h"
-#include "probes/gradient_variance.h"
 #include "support/catch.h"
+#include "tensor/gradient_variance.h"
 
 using namespace kappascope;
-using probes::gradient_variance;
+using tensor::gradient_variance;
 
 namespace {
 
@@ -39,7 +38,7 @@ Population population(int64_t rows_per_group) {
   return p;
 }
 
-probes::GradientVariance of(const Population& p, const at::Tensor& chosen) {
+tensor::GradientVariance of(const Population& p, const at::Tensor& chosen) {
   return gradient_variance(p.phi.index_select(0, chosen).reshape({-1, 4}),
                            p.gamma.index_select(0, chosen).reshape({-1, 3}),
                            p.bias,
@@ -50,13 +49,13 @@ probes::GradientVariance of(const Population& p, const at::Tensor& chosen) {
 }  // namespace
 
 TEST_CASE("the intervals of measured variance, formulas and assumptions cover in 93 % of draws") {
-  using Term = probes::Measured probes::GradientVariance::*;
+  using Term = tensor::Measured tensor::GradientVariance::*;
   const std::vector<std::pair<const char*, Term>> terms = {
-      {"measured", &probes::GradientVariance::measured},
-      {"derived", &probes::GradientVariance::derived},
-      {"published", &probes::GradientVariance::published},
-      {"independence", &probes::GradientVariance::independence},
-      {"zero_mean", &probes::GradientVariance::zero_mean}};
+      {"measured", &tensor::GradientVariance::measured},
+      {"derived", &tensor::GradientVariance::derived},
+      {"published", &tensor::GradientVariance::published},
+      {"independence", &tensor::GradientVariance::independence},
+      {"zero_mean", &tensor::GradientVariance::zero_mean}};
   for (const int64_t rows_per_group : {1, 5}) {
     const auto p = population(rows_per_group);
     const auto truth = of(p, torch::arange(p.phi.size(0)));

@@ -3,15 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
-#include <map>
-#include <string>
-#include <vector>
+#include <cstdint>
 
-#include "kappascope/session/probe.h"
-#include "session/failures.h"
-
-namespace kappascope::probes {
+namespace kappascope::tensor {
 
 /// A mean over rows and its standard error.
 struct Measured {
@@ -61,38 +55,4 @@ struct CriticalBatch {
 };
 CriticalBatch critical_batch(Measured variance, Measured mean_square, double rows, double reach);
 
-/// The probe: averages of gradient_variance over the steps of a window, as gradvar/* per layer,
-/// with 95 % intervals, and the critical batch that follows from them. Rows of one sequence are
-/// taken as independent in it: where they are not it is too small.
-class GradientVarianceProbe final : public session::Probe {
- public:
-  [[nodiscard]] std::string_view name() const override { return "gradient_variance"; }
-  [[nodiscard]] session::Needs needs() const override {
-    return {.features = true, .output_gradients = true};
-  }
-  /// On one core of 2024: 0.04 s for 512 features.
-  [[nodiscard]] double presumed_cost() const override { return 1.5e-7; }
-  void observe(const session::StepView& view) override;
-  void emit(store::Snapshot& out) override;
-  void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override;
-  [[nodiscard]] tensor::State state() const override;
-  void load(const tensor::State& state) override;
-
- private:
-  static constexpr int kQuantities = 9;
-  // Sums over the window's batches of each quantity and of its squared standard error.
-  struct Layer {
-    std::array<double, kQuantities> values{}, variances{};
-    int64_t batches = 0, rows = 0;
-    double rows_of_step = 0;  // a mean; those of which no gradient was kept are among them
-  };
-  void add_passes(const std::vector<const session::LayerView*>& passes);
-  static void write(const std::string& name, const Layer& layer, store::Snapshot& out);
-  [[nodiscard]] static tensor::State state_of(const Layer& layer);
-  [[nodiscard]] static Layer layer_of(const tensor::State& inner);
-
-  std::map<std::string, Layer> layers_;
-  session::Failures failures_;  // of this window
-};
-
-}  // namespace kappascope::probes
+}  // namespace kappascope::tensor
