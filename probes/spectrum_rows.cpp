@@ -12,20 +12,6 @@ namespace {
 
 namespace id = store::id;
 
-/// The i-th eigenvalue with its interval; a number that is none keeps the status that says so. Of
-/// one whose iteration ended early an interval is stored only where it holds that of its rank.
-void add_eigenvalue(store::Snapshot& out,
-                    const std::string& name,
-                    const linalg::ExtremeEigenvalues& found,
-                    int i) {
-  const auto [lower, upper] = found.interval(i);
-  add_scalar(out, name, "", found.eigenvalues[i], lower, upper);
-  auto& stored = out.scalars.back();
-  if (stored.status == store::Status::kOk) stored.status = status_of(found, i);
-  if (stored.status == store::Status::kMaxProducts && !found.ranked(i))
-    stored.lower = stored.upper = std::nullopt;
-}
-
 }  // namespace
 
 store::Status status_of(const linalg::ExtremeEigenvalues& found, Eigen::Index i) {
@@ -34,6 +20,18 @@ store::Status status_of(const linalg::ExtremeEigenvalues& found, Eigen::Index i)
                          (found.status == KrylovStatus::kMaxProducts && found.converged(i));
   if (!converged) return stored_status(found.status);
   return found.ranked(i) ? store::Status::kConverged : store::Status::kUncertified;
+}
+
+void add_eigenvalue(store::Snapshot& out,
+                    const std::string& name,
+                    const linalg::ExtremeEigenvalues& found,
+                    Eigen::Index i) {
+  const auto [lower, upper] = found.interval(i);
+  add_scalar(out, name, "", found.eigenvalues[i], lower, upper);
+  auto& stored = out.scalars.back();
+  if (stored.status == store::Status::kOk) stored.status = status_of(found, i);
+  if (stored.status == store::Status::kMaxProducts && !found.ranked(i))
+    stored.lower = stored.upper = std::nullopt;
 }
 
 void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top) {

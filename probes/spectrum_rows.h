@@ -13,6 +13,12 @@ namespace kappascope::probes {
 
 /// What value i alone is worth: it may be converged, and of its rank, where others are not.
 store::Status status_of(const linalg::ExtremeEigenvalues& found, Eigen::Index i);
+/// It with its interval; a number that is none keeps the status that says so. Of one whose
+/// iteration ended early an interval is stored only where it holds that of its rank.
+void add_eigenvalue(store::Snapshot& out,
+                    const std::string& name,
+                    const linalg::ExtremeEigenvalues& found,
+                    Eigen::Index i);
 
 /// hessian/lambda_1.. and hessian/lambda_min_1.., `top` of each at most.
 void add_spectrum(store::Snapshot& out, const linalg::ExtremeEigenvalues& found, int top);

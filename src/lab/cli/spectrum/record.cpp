@@ -34,6 +34,9 @@ class Records {
     scalar.lower = lower;
     scalar.upper = upper;
   }
+  void eigenvalue(SpectrumPart name, const linalg::ExtremeEigenvalues& found, Eigen::Index i) {
+    probes::add_eigenvalue(out_, name_of(name), found, i);
+  }
   /// No number, but what became of it.
   void outcome(SpectrumPart name, Status status) { number(name, kNan, status); }
   /// No number, but a text.
@@ -72,8 +75,7 @@ void add_pairs(Records& out, const SpectrumRequest& request, const SpectrumResul
       out.outcome(name, asked ? status : Status::kNotAsked);
       return;
     }
-    const auto [lower, upper] = found.interval(i);
-    out.interval(name, probes::status_of(found, i), found.eigenvalues[i], lower, upper);
+    out.eigenvalue(name, found, i);
   };
   using linalg::SpectrumEnd;
   end(part::kLambda, request.lanczos.which != SpectrumEnd::kSmallest, 0);
