@@ -20,7 +20,7 @@ from ._processes import (
     unsynchronised,
 )
 from ._progress import watcher_of
-from ._watch.open_scopes import none_watching
+from ._watch.open_loops import none_watching
 
 
 def ask(

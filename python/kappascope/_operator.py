@@ -15,7 +15,7 @@ from ._losses import OUTPUT_LOSSES, PRODUCTS, Batches, Loss, Operator, Product, 
 from ._parameters import Parameters, named_parameters, unchanged
 from ._processes import is_sharded
 from ._shown import Shown
-from ._watch.open_scopes import none_watching
+from ._watch.open_loops import none_watching
 
 _T = TypeVar("_T")
 

@@ -47,7 +47,7 @@ class TrainerCallback(_Callback):
             self.scope.close("interrupted")
         self.scope = attach(given["model"], given["optimizer"], self._run, **options)
         if getattr(args, "average_tokens_across_devices", False):
-            self.scope._update.split = args.world_size
+            self.scope._loop.update.split = args.world_size
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         loss = (given.get("metrics") or {}).get("eval_loss")

@@ -18,7 +18,8 @@ from .._parameters import named_parameters
 from .._processes import name_of, own_group, reshard
 from .alarms import Alarm
 from .hooks import has_hooks
-from .open_scopes import open_scopes
+from .loop import Loop
+from .open_loops import open_loops
 from .scope import Scope
 from .together import Meeting, all_agree
 from .watched import Watched
@@ -208,7 +209,7 @@ def attach(
             notes += why_unknown(optimizer, watched.named)
         meeting = None if own is None else Meeting(own)
         return Scope(
-            session, watched, optimizer, scaler, gather, on_snapshot, on_alarm, notes, meeting
+            Loop(session, watched, optimizer, scaler, gather, on_snapshot, on_alarm, notes, meeting)
         )
     except BaseException:
         session.close("failed")
@@ -245,9 +246,9 @@ def _require_trained_by(optimizer: Any, model: nn.Module) -> None:
 
 
 def _require_unwatched(model: nn.Module) -> None:
-    for scope in open_scopes():
-        if scope.watches(model):
-            raise Error(f"the model is watched already, by the run {scope.run}: close that scope first")
+    for loop in open_loops():
+        if loop.watches(model):
+            raise Error(f"the model is watched already, by the run {loop.run}: close that scope first")
 
 
 def _on_one_device(model: nn.Module) -> dict[str, Tensor]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scope leaves in a model and an optimiser."""
+"""What a watched loop leaves in a model and an optimiser."""
 
 import contextlib
 import sys
@@ -14,15 +14,15 @@ from .._library import Error
 from .ending import watch_ending
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from .loop import Loop
 
 
 class Hook:
-    """A method of a scope, or of a part of one, as a hook. A copy of a watched model, or a pickled
+    """A method of a loop, or of a part of one, as a hook. A copy of a watched model, or a pickled
     one, has none."""
 
-    def __init__(self, scope: object, method: str, *arguments: Any) -> None:
-        self._scope = weakref.ref(scope)
+    def __init__(self, owner: object, method: str, *arguments: Any) -> None:
+        self._owner = weakref.ref(owner)
         self._method = method
         self._arguments = arguments
         # As a decorator it would import the compiler with this package, which takes seconds; where
@@ -36,10 +36,10 @@ class Hook:
         return self._unseen(*arguments, **options)
 
     def _call(self, *arguments: Any, **options: Any) -> Any:
-        scope = self._scope()
-        if scope is None:
+        owner = self._owner()
+        if owner is None:
             return None
-        return getattr(scope, self._method)(*self._arguments, *arguments, **options)
+        return getattr(owner, self._method)(*self._arguments, *arguments, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return _NO_HOOK
@@ -56,11 +56,11 @@ class UncompiledHook(Hook):
 
 
 class OwningHook(UncompiledHook):
-    """One by which a model keeps its scope, so that the loop need not."""
+    """One by which a model keeps what watches it."""
 
-    def __init__(self, scope: object, method: str) -> None:
-        super().__init__(scope, method)
-        self._owned = scope
+    def __init__(self, owner: object, method: str) -> None:
+        super().__init__(owner, method)
+        self._owned = owner
 
 
 class LayerHook(Hook):
@@ -108,8 +108,8 @@ def rate_of(optimizer: torch.optim.Optimizer, group: int) -> float:
     return float("nan") if rate is None else float(rate)
 
 
-def close_at_exit(scope: "weakref.ref[Scope]") -> None:
-    watched = scope()
+def close_at_exit(loop: "weakref.ref[Loop]") -> None:
+    watched = loop()
     if watched is None:
         return
     try:
@@ -118,14 +118,14 @@ def close_at_exit(scope: "weakref.ref[Scope]") -> None:
         print(f"kappascope: {error}", file=sys.stderr)
 
 
-def close_deleted(scope: "Scope") -> None:
-    """Of a scope that is deleted with its model while it is open: nobody says how training ended."""
+def close_deleted(loop: "Loop") -> None:
+    """Of a loop that is deleted with its model while it is open: nobody says how training ended."""
     print(
-        f"kappascope: the model of {scope.run} is deleted and its run was not closed, which ends it as "
+        f"kappascope: the model of {loop.run} is deleted and its run was not closed, which ends it as "
         "interrupted: scope.close() ends it as finished",
         file=sys.stderr,
     )
     try:
-        scope.close("interrupted")
+        loop.close("interrupted")
     except Error as error:
         print(f"kappascope: {error}", file=sys.stderr)

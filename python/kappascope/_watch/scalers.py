@@ -2,7 +2,7 @@
 """A torch.amp.GradScaler between the loop and the optimiser: found where it steps, and what it skips
 is no step.
 
-While a run is open, torch.amp.GradScaler.step is a function that tells the scopes of that optimiser.
+While a run is open, torch.amp.GradScaler.step is a function that tells the loops of that optimiser.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from .._optimizers import innermost
 from .replaced import Replaced
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from .loop import Loop
 
 _Scaler: Any = torch.amp.GradScaler  # type: ignore[attr-defined]
 
@@ -40,14 +40,14 @@ def _watched(scaler: Any, optimizer: Any, *arguments: Any, **options: Any) -> An
     if not scaler.is_enabled():
         return step.original(scaler, optimizer, *arguments, **options)
     inner = innermost(optimizer)
-    scopes = [scope for scope in step.watchers() if scope.follows(inner)]
+    loops = [loop for loop in step.watchers() if loop.follows(inner)]
     unscaled = _is_unscaled(scaler, optimizer)
-    for scope in scopes:
-        scope.begin_scaled(scaler, unscaled)
+    for loop in loops:
+        loop.begin_scaled(scaler, unscaled)
     result = step.original(scaler, optimizer, *arguments, **options)
-    for scope in scopes:
-        scope.end_scaled()
+    for loop in loops:
+        loop.end_scaled()
     return result
 
 
-step: "Replaced[Scope]" = Replaced(_Scaler, "step", _watched)
+step: "Replaced[Loop]" = Replaced(_Scaler, "step", _watched)

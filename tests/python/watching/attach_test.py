@@ -148,7 +148,7 @@ class Words(Attached):
     def test_probes_are_chosen_by_name(self) -> None:
         self.train("run", probes=["features"])
         names = {series.name.split("/")[0] for series in kappascope.read(self.run_dir()).series()}
-        self.assertEqual(names, {"kappa", "features", "loss", "learning_rate", "cost"})
+        self.assertEqual(names, {"kappa", "features", "loss", "learning_rate", "cost", "step", "memory"})
         with self.assertRaisesRegex(ValueError, "got .'nothing'"):
             self.train("other", probes=["nothing"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scopes that are open in this process."""
+"""The loops that are watched in this process."""
 
 import os
 import weakref
@@ -8,32 +8,32 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from .loop import Loop
 
-_open: "weakref.WeakSet[Scope]" = weakref.WeakSet()
+_watched: "weakref.WeakSet[Loop]" = weakref.WeakSet()
 
-add = _open.add
-discard = _open.discard
+add = _watched.add
+discard = _watched.discard
 
 
-def open_scopes() -> "list[Scope]":
-    return list(_open)
+def open_loops() -> "list[Loop]":
+    return list(_watched)
 
 
 @contextmanager
 def none_watching() -> Iterator[None]:
     """What this package itself passes through the models that this thread trains is not of training."""
     with ExitStack() as paused:
-        for scope in open_scopes():
-            if scope.trains_here:
-                paused.enter_context(scope.pause())
+        for loop in open_loops():
+            if loop.trains_here:
+                paused.enter_context(loop.pause())
         yield
 
 
 def _let_go_in_child() -> None:
     """The run is the parent's: a worker's end must not end it."""
-    for scope in open_scopes():
-        scope.let_go()
+    for loop in open_loops():
+        loop.let_go()
 
 
 os.register_at_fork(after_in_child=_let_go_in_child)
