@@ -173,6 +173,19 @@ std::optional<Series> series_of(const std::vector<Arm>& arms,
   return series;
 }
 
+std::optional<Series> quotient_of(std::optional<Series> series, const std::optional<Series>& by) {
+  if (!series || !by) return std::nullopt;
+  for (std::size_t i = 0; i < series->x.size(); ++i) {
+    const auto found = std::ranges::lower_bound(by->x, series->x[i]);
+    const auto place = static_cast<std::size_t>(found - by->x.begin());
+    const bool there = found != by->x.end() && *found == series->x[i];
+    for (auto* values : {&series->y, &series->lower, &series->upper}) {
+      if (!values->empty()) (*values)[i] /= there ? by->y[place] : kNan;
+    }
+  }
+  return series;
+}
+
 bool add_series(
     Figure& figure, std::size_t panel, std::optional<Series> series, Dash dash, bool faint) {
   if (!series) return false;
@@ -203,10 +216,10 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   if (auto figure = learning_layers(arms); !figure.panels.empty())
     figures.push_back(std::move(figure));
   if (auto figure = kappa_map(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
-  if (auto figure = kappa_layers(arms); figure.panels.size() > 1)
-    figures.push_back(std::move(figure));
+  figures.push_back(kappa_layers(arms));
   if (auto figure = mean_costs(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
-  for (auto* draw : {condition_numbers, intercept_absorption, hessian_eigenvalues, hessian_density})
+  if (auto figure = kappa_costs(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  for (auto* draw : {intercept_absorption, hessian_eigenvalues, hessian_density})
     figures.push_back(draw(arms));
   for (auto* draw : {magnitudes,
                      alignment,

@@ -60,6 +60,32 @@ std::string data_of(const Arm& arm) {
   return slash == std::string::npos ? data : data.substr(slash + 1);
 }
 
+/// As the last window had it: rows of a step over the seconds that one took.
+std::optional<double> rows_per_second(const Arm& arm) {
+  const auto rows = arm.last(id::kStepRows);
+  if (!rows) return std::nullopt;
+  std::optional<double> seconds;
+  for (const auto& point : arm.series(id::kStepSeconds))
+    if (point.step <= rows->step) seconds = point.scalar.value;
+  if (!seconds) return std::nullopt;
+  return rows->scalar.value / *seconds;
+}
+
+/// "8,190 to 9,220 rows a second", to three digits.
+std::string speed_of(const std::vector<Arm>& arms) {
+  std::set<double> speeds;
+  for (const Arm& arm : arms) {
+    const auto speed = rows_per_second(arm);
+    if (!speed || !std::isfinite(*speed) || !(*speed > 0)) continue;
+    const double unit = std::pow(10, std::floor(std::log10(*speed)) - 2);
+    speeds.insert(std::round(*speed / unit) * unit);
+  }
+  if (speeds.empty()) return "";
+  const auto text = [](double speed) { return speed < 100 ? words(speed) : grouped(speed); };
+  const auto slowest = text(*speeds.begin()), fastest = text(*speeds.rbegin());
+  return (slowest == fastest ? slowest : slowest + " to " + fastest) + " rows a second";
+}
+
 std::string facts_of(const std::vector<Arm>& arms) {
   const auto fact = [](const char* key, const char* before = "", const char* after = "") {
     return [=](const Arm& arm) { return with_unit(arm.fact(key), before, after); };
@@ -76,6 +102,7 @@ std::string facts_of(const std::vector<Arm>& arms) {
                                     shared(arms, rate_of, "learning rates"),
                                     shared(arms, batch_of, "batches"),
                                     shared(arms, steps, "lengths"),
+                                    speed_of(arms),
                                     shared(arms, fact("seed", "seed "), "seeds")};
   std::erase(parts, "");
   return fmt::format("{}", fmt::join(parts, " · "));

@@ -27,6 +27,8 @@ struct WorstLayer : Diagnosis {
   std::optional<store::StepValue> point{};  ///< its last measurement, where a layer has one
   bool in_steps = false;                    ///< `point` is of steps to learn 90 %, else of κ
   std::vector<std::string> rivals{};  ///< layers that may be worse: their intervals reach as far
+  std::int64_t oldest_step = 0;       ///< of the numbers of all layers: they may take turns
+  std::int64_t newest_step = 0;
   bool of_failed = false;  ///< of a training whose loss rose: it says little of one that works
   std::optional<Usual> usual{};  ///< of a layer of this width at this stage, where `in_steps`
 };

@@ -66,6 +66,9 @@ WorstLayer worst_of(const Arm& arm, const std::vector<store::StepValue>& points,
       points, {}, [](const store::StepValue& point) { return least_of(point.scalar); });
   if (worst == points.end()) return judged(arm, std::nullopt, in_steps);
   auto out = judged(arm, *worst, in_steps);
+  const auto [oldest, newest] = std::ranges::minmax_element(points, {}, &store::StepValue::step);
+  out.oldest_step = oldest->step;
+  out.newest_step = newest->step;
   const double lower = range_of(worst->scalar).first;
   for (const auto& point : points)
     if (point.scalar.layer != worst->scalar.layer && range_of(point.scalar).second >= lower)

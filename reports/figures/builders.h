@@ -34,14 +34,14 @@ Figure attention_logits(const std::vector<Arm>& arms);
 Figure attention_entropy(const std::vector<Arm>& arms);
 /// The busiest and the idlest expert of each bank; empty where there are none.
 Figure expert_load(const std::vector<Arm>& arms);
-/// Small multiples, a panel a layer; empty without one.
+/// The same of condition numbers, and with the mean over those without it.
 Figure kappa_layers(const std::vector<Arm>& arms);
+Figure kappa_costs(const std::vector<Arm>& arms);
 /// Steps by layers as cells, a panel an arm; empty up to kManyLayers.
 Figure kappa_map(const std::vector<Arm>& arms);
 Figure accuracies(const std::vector<Arm>& arms);
-/// Steps per second, and the share of probing; empty where no costs were recorded.
+/// Steps and rows per second, memory, and the share of probing; empty where no costs were recorded.
 Figure throughput(const std::vector<Arm>& arms);
-Figure condition_numbers(const std::vector<Arm>& arms);
 Figure intercept_absorption(const std::vector<Arm>& arms);
 Figure hessian_eigenvalues(const std::vector<Arm>& arms);
 /// Multiples of the optimiser's steps; empty where nobody measured them.
@@ -79,6 +79,9 @@ std::optional<Series> series_of(const std::vector<Arm>& arms,
                                 const std::string& name,
                                 const std::string& layer,
                                 const std::string& quantity);
+
+/// One over the other, with its bounds, NaN at steps that the other lacks; nothing without both.
+std::optional<Series> quotient_of(std::optional<Series> series, const std::optional<Series>& by);
 
 /// Adds it to the panel when there is one; returns whether there was.
 bool add_series(Figure& figure,

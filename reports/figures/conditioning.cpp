@@ -1,54 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of the loss, the condition numbers and the intercept.
+// The condition numbers of many layers at a glance, and the intercept.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <utility>
 
-#include "reports/diagnosis/questions.h"
 #include "reports/figures/builders.h"
 #include "reports/number_format.h"
 
 namespace kappascope::reports {
-namespace {
-
-void add_block_kappas(Figure& figure,
-                      std::size_t panel,
-                      const std::vector<Arm>& arms,
-                      const std::string& layer) {
-  for (std::size_t a = 0; a < arms.size(); ++a) {
-    add_series(
-        figure, panel, series_of(arms, a, block_kappa(arms[a], layer), layer, kBlockKappaTitle));
-  }
-}
-
-}  // namespace
-
-std::string block_kappa(const Arm& arm, const std::string& layer) {
-  return arm.series(id::kKappaWithBias, layer).empty() ? id::kKappaSecondMoment
-                                                       : id::kKappaWithBias;
-}
-
-std::string block_steps(const Arm& arm, const std::string& layer) {
-  return arm.series(id::kLearningWithBias, layer).empty() ? id::kLearningSecondMoment
-                                                          : id::kLearningWithBias;
-}
-
-Figure kappa_layers(const std::vector<Arm>& arms) {
-  Figure figure{.id = "kappa_layers", .title = "κ of every layer", .topic = Topic::kLayers};
-  add_layer_panels(figure, layers_of(arms, id::kKappas), {.title = "κ", .log = true});
-  for (std::size_t panel = 0; panel < figure.panels.size(); ++panel)
-    add_block_kappas(figure, panel, arms, figure.panels[panel].layer);
-  figure.caption =
-      "The condition number of the W_d block: κ(Σ+(μ+b)(μ+b)ᵀ) where the layer has a post-gating "
-      "bias b, κ(Σ+μμᵀ) where it has none. All panels share a scale.";
-  return figure;
-}
-
 Figure kappa_map(const std::vector<Arm>& arms) {
   Figure figure{
       .id = "kappa_map", .title = "κ of every layer at a glance", .topic = Topic::kLayers};
@@ -98,41 +60,6 @@ Figure kappa_map(const std::vector<Arm>& arms) {
       "logarithmic scale. Click a row to draw its layer in the figures below.",
       words(low),
       words(high));
-  return figure;
-}
-
-Figure condition_numbers(const std::vector<Arm>& arms) {
-  static constexpr std::array<std::pair<store::SeriesId, const char*>, 3> kKinds = {
-      {{id::kKappaSigma, "κ(Σ)"},
-       {id::kKappaSecondMoment, "κ(Σ+μμᵀ)"},
-       {id::kKappaWithBias, "κ(Σ+(μ+b)(μ+b)ᵀ)"}}};
-  Figure figure{.id = "condition_numbers",
-                .title = "What the mean costs, and what the bias gives back",
-                .topic = Topic::kMean};
-  figure.x.title = "step";
-  const bool biased =
-      std::ranges::any_of(arms, [](const Arm& arm) { return arm.has(id::kKappaWithBias); });
-  figure.columns = biased ? kKinds.size() : kKinds.size() - 1;
-  figure.share_rows = true;
-  for (const auto& layer : layers_of(arms, id::kKappas)) {
-    for (const auto& [name, label] : std::span(kKinds).first(figure.columns)) {
-      figure.panels.push_back(
-          {.title = layer + ": " + label, .layer = layer, .y = {.title = "κ", .log = true}});
-      for (std::size_t a = 0; a < arms.size(); ++a) {
-        add_series(figure, figure.panels.size() - 1, series_of(arms, a, name, layer, label));
-      }
-    }
-  }
-  figure.caption = std::string("Condition numbers of the features that enter each W_d") +
-                   (over_seeds(arms) ? ": " : ", with 95 % intervals as bands: ") +
-                   "centred (left), with their mean" +
-                   (biased ? " (middle), and with the mean that remains after the bias (right; as "
-                             "in the middle for an arm without a post-gating bias)"
-                           : " (right)") +
-                   ". The panels of a row share a scale.";
-  if (figure.panels.empty()) {
-    figure.missing = "No condition number was recorded: the feature probe did not run.";
-  }
   return figure;
 }
 

@@ -50,19 +50,8 @@ bool is_density(const store::Array& array) {
 }  // namespace
 
 std::optional<Series> share_of_limit(const std::vector<Arm>& arms, std::size_t arm) {
-  auto share = series_of(arms, arm, id::kPreconditionedLambda, "", "λ1 over its limit");
-  const auto limit = series_of(arms, arm, id::kStabilityLimit, "", "");
-  if (!share || !limit) return std::nullopt;
-  for (std::size_t i = 0; i < share->x.size(); ++i) {
-    const auto at = std::ranges::lower_bound(limit->x, share->x[i]) - limit->x.begin();
-    const auto place = static_cast<std::size_t>(at);
-    const bool there = place < limit->x.size() && limit->x[place] == share->x[i];
-    const double by = there ? limit->y[place] : kNoLimit;
-    for (auto* values : {&share->y, &share->lower, &share->upper}) {
-      if (!values->empty()) (*values)[i] /= by;
-    }
-  }
-  return share;
+  return quotient_of(series_of(arms, arm, id::kPreconditionedLambda, "", "λ1 over its limit"),
+                     series_of(arms, arm, id::kStabilityLimit, "", ""));
 }
 
 Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
@@ -130,17 +119,9 @@ Figure hessian_eigenvalues(const std::vector<Arm>& arms) {
   }
   if (any_negative_end) {
     const std::size_t panel = figure.panels.size();
-    figure.panels.push_back({.title = "smallest eigenvalues", .y = {.title = "eigenvalue"}});
-    for (std::size_t a = 0; a < arms.size(); ++a) {
-      for (int k = 1; arms[a].has(id::kHessianLambdaMin.at(k)); ++k) {
-        const std::string rank = std::to_string(k);
-        add_series(figure,
-                   panel,
-                   series_of(arms, a, id::kHessianLambdaMin.of(rank), "", "λmin" + rank),
-                   Dash::kSolid,
-                   k > 1);
-      }
-    }
+    figure.panels.push_back({.title = "smallest eigenvalue", .y = {.title = "eigenvalue"}});
+    for (std::size_t a = 0; a < arms.size(); ++a)
+      add_series(figure, panel, series_of(arms, a, id::kHessianLambdaMin.at(1), "", "λmin"));
     figure.lines.push_back({panel, 0, "flat"});
   }
   figure.caption =
@@ -190,9 +171,9 @@ Figure hessian_density(const std::vector<Arm>& arms) {
   figure.caption =
       "Share of the Hessian's eigenvalues at each curvature, by stochastic Lanczos quadrature; the "
       "band "
-      "spans the probes. Most directions are flat (the peak at 0); the few to the right are the "
-      "ones "
-      "that limit the step. Densities below a ten-millionth of the peak are off the axis.";
+      "spans the probes. Most directions are flat (the peak at 0); the few to the right limit "
+      "the step: a narrow bump on its own is a single eigenvalue, smoothed. Densities below a "
+      "ten-millionth of the peak are off the axis.";
   if (figure.panels.empty()) {
     figure.missing = "No density of eigenvalues was recorded: the Hessian probe ran without one.";
   }

@@ -47,13 +47,15 @@ Figure expert_load(const std::vector<Arm>& arms) {
       if (bank == all[a].end()) continue;
       add_series(figure, panel, line_of(*bank, a, "busiest", &ExpertLoad::busiest));
       add_series(figure, panel, line_of(*bank, a, "idlest", &ExpertLoad::idlest), Dash::kDash);
+      add_series(figure, panel, line_of(*bank, a, "in use", &ExpertLoad::in_use), Dash::kDot, true);
     }
     figure.lines.push_back({panel, 1, "even"});
   }
   figure.caption =
       "Rows that the busiest expert of a layer saw in a window, and dashed the idlest, over what "
-      "each would see if all were used alike; 0 is an expert without a token. Counted, not "
-      "estimated. Experts that never saw a token are not known.";
+      "each would see if all were used alike; 0 is an expert without a token. Dotted: how many are "
+      "in use, exp of the entropy of their shares, over all. Counted, not estimated. Experts that "
+      "never saw a token are not known.";
   return figure;
 }
 

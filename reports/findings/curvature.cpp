@@ -196,10 +196,12 @@ void find_gradient_variance(const std::vector<Arm>& arms, Findings& out) {
 void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
   for (const Arm& arm : arms) {
     std::optional<Ratio> most, least;  // where a bias could save most, where b = −μ costs most
+    std::vector<double> could_save;    // the lower ends of all layers
     for (const auto& layer : layers_of(arm, id::kVarianceBiasZero)) {
-      if (auto best = variance_at(arm, layer, id::kVarianceBiasMinimiser);
-          best && (!most || best->value < most->value))
-        most = std::move(best);
+      if (auto best = variance_at(arm, layer, id::kVarianceBiasMinimiser)) {
+        could_save.push_back(best->lower.value_or(best->value));
+        if (!most || best->value < most->value) most = std::move(best);
+      }
       if (auto at_mean = variance_at(arm, layer, id::kVarianceBiasMinusMean);
           at_mean && at_mean->value > (least ? least->value : 1))
         least = std::move(at_mean);
@@ -213,13 +215,19 @@ void find_bias_choice(const std::vector<Arm>& arms, Findings& out) {
       if (const auto ratio = variance_at(arm, most->layer, choice))
         parts.push_back(fmt::format("{}× {}", words(ratio->value), label));
     }
+    const auto rivals =
+        std::ranges::count_if(
+            could_save, [&](double lower) { return lower <= most->upper.value_or(most->value); }) -
+        1;
     std::string text = fmt::format(
         "{}: of that at b = 0, the gradient variance in {} is {} (the layer where a bias could "
-        "save "
-        "most).",
+        "save most{}).",
         arm.label,
         most->layer,
-        listed(parts));
+        listed(parts),
+        rivals == 0 ? ""
+                    : fmt::format(", or as much as {}: their intervals overlap",
+                                  counted(static_cast<std::size_t>(rivals), "other layer")));
     if (least)
       text += fmt::format(" In {} it is {}× at b = −μ.", least->layer, words(least->value));
     const auto reference = arm.last(id::kVarianceBiasZero, most->layer);

@@ -159,6 +159,7 @@ std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
   for (const Figure& figure : figures) {
     if (!figure.id.ends_with("kappa_layers")) continue;
     for (const Series& series : figure.series) {
+      if (series.dash != Dash::kSolid) continue;  // not of the block
       const auto last =
           std::find_if(series.y.rbegin(), series.y.rend(), [](double v) { return !std::isnan(v); });
       if (last != series.y.rend()) worst[series.layer] = std::max(worst[series.layer], *last);

@@ -2,6 +2,7 @@
 #include "reports/runs/experts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -33,43 +34,60 @@ std::string bank_of(const std::string& layer) {
   return name.replace(number, length, "*");
 }
 
-ExpertLoad load_of(std::int64_t step,
-                   const std::vector<std::pair<std::string, double>>& rows,
-                   std::size_t experts) {
+using Rows = std::map<std::string, double>;  // by expert
+
+ExpertLoad load_of(std::int64_t step, const Rows& rows) {
   ExpertLoad out{.step = step};
-  double most = 0, least = rows.size() < experts ? 0 : rows.front().second;
+  const auto& [least, most] =
+      std::ranges::minmax_element(rows, {}, [](const auto& row) { return row.second; });
+  for (const auto& [expert, count] : rows) out.rows += count;
+  const double even = out.rows / static_cast<double>(rows.size());
+  out.busiest_expert = most->first;
+  out.busiest = most->second / even;
+  out.idlest = least->second / even;
+  double entropy = 0;
   for (const auto& [expert, count] : rows) {
-    out.rows += count;
-    least = std::min(least, count);
-    if (count <= most) continue;
-    most = count;
-    out.busiest_expert = expert;
+    if (count > 0) entropy -= count / out.rows * std::log(count / out.rows);
+    out.unused += count > 0 ? 0 : 1;
   }
-  const double even = out.rows / static_cast<double>(experts);
-  out.busiest = most / even;
-  out.idlest = least / even;
-  out.unused = experts - rows.size();
+  out.in_use = std::exp(entropy) / static_cast<double>(rows.size());
   return out;
+}
+
+/// Rows of each expert in each window: 0 where one saw none.
+std::map<std::int64_t, Rows> rows_of(const Arm& arm, const std::vector<std::string>& experts) {
+  std::map<std::int64_t, Rows> by_step;
+  for (const auto& expert : experts) {
+    for (const auto& [step, scalar] : arm.series(id::kLayerRows, expert))
+      by_step[step][expert] = scalar.n.value_or(scalar.value);
+  }
+  const bool in_turn = std::ranges::any_of(
+      arm.events, [](const auto& event) { return event.event.kind == "layers_in_turn"; });
+  if (!by_step.empty() || in_turn) return by_step;
+  for (const auto& expert : experts) {
+    for (const auto& [step, scalar] : arm.series(id::kKappaSigma, expert))
+      if (scalar.n.value_or(0) > 0) by_step[step][expert] = *scalar.n;
+  }
+  for (auto& [step, rows] : by_step)
+    for (const auto& expert : experts) rows.try_emplace(expert, 0);
+  return by_step;
 }
 
 }  // namespace
 
 std::vector<ExpertBank> expert_banks(const Arm& arm) {
   std::map<std::string, std::vector<std::string>> banks;
-  for (const auto& layer : layers_of(arm, id::kKappaSigma)) {
+  for (const auto& layer :
+       layers_of(arm, arm.has(id::kLayerRows) ? id::kLayerRows : id::kKappaSigma)) {
     if (auto bank = bank_of(layer); !bank.empty()) banks[std::move(bank)].push_back(layer);
   }
   std::vector<ExpertBank> out;
   for (auto& [name, experts] : banks) {
     if (experts.size() < 2) continue;
-    std::map<std::int64_t, std::vector<std::pair<std::string, double>>> by_step;
-    for (const auto& expert : experts) {
-      for (const auto& [step, scalar] : arm.series(id::kKappaSigma, expert))
-        if (scalar.n.value_or(0) > 0) by_step[step].emplace_back(expert, *scalar.n);
-    }
-    ExpertBank bank{.name = name, .experts = std::move(experts), .loads = {}};
-    for (const auto& [step, rows] : by_step)
-      bank.loads.push_back(load_of(step, rows, bank.experts.size()));
+    ExpertBank bank{.name = name, .experts = experts, .loads = {}};
+    for (const auto& [step, rows] : rows_of(arm, experts))
+      if (std::ranges::any_of(rows, [](const auto& row) { return row.second > 0; }))
+        bank.loads.push_back(load_of(step, rows));
     if (!bank.loads.empty()) out.push_back(std::move(bank));
   }
   std::ranges::sort(out, natural_less, &ExpertBank::name);

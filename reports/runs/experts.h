@@ -17,6 +17,7 @@ struct ExpertLoad {
   double busiest = 0, idlest = 0;  ///< over the even share; 0: it saw no row
   std::string busiest_expert{};    ///< its layer
   std::size_t unused = 0;          ///< experts without a row
+  double in_use = 0;               ///< exp of the entropy of their shares, over all experts
 };
 
 /// The experts of one layer, which share its tokens.
@@ -27,8 +28,9 @@ struct ExpertBank {
 };
 
 /// By the names of the layers: "mlp.experts.down_proj.3" and "mlp.experts.3.w2" are of one bank
-/// with those that differ in the number alone. The rows are those of κ(Σ), which counts all. An
-/// expert that never saw a row is not known.
+/// with those that differ in the number alone. The rows are those that the run counted in each
+/// window; of an older run those of κ(Σ), unless its layers took turns. An expert that never saw a
+/// row is not known.
 std::vector<ExpertBank> expert_banks(const Arm& arm);
 
 }  // namespace kappascope::reports

@@ -32,9 +32,9 @@ constexpr std::array<Kind, 12> kKinds = {{{"nan_loss", Theme::kTrouble, ""},
                                           {"spikes", Theme::kLoss, ""},
                                           {"learning_left", Theme::kMean, "mean_costs"},
                                           {"learning_mean", Theme::kMean, "mean_costs"},
-                                          {"kappa_left", Theme::kMean, "condition_numbers"},
+                                          {"kappa_left", Theme::kMean, "kappa_costs"},
                                           {"arm_kappa", Theme::kMean, "kappa_layers"},
-                                          {"kappa_ratio", Theme::kMean, "condition_numbers"},
+                                          {"kappa_ratio", Theme::kMean, "kappa_costs"},
                                           {"sharpness", Theme::kRate, "hessian_eigenvalues"},
                                           {"bias_choice", Theme::kBias, "variance_by_bias"},
                                           {"absorption", Theme::kBias, "intercept_absorption"}}};
@@ -55,7 +55,7 @@ const char* figure_of(Question question, const Arm& arm) {
     case Question::kLearningRate:
       return "hessian_eigenvalues";
     case Question::kBias:
-      return arm.has(id::kLearning) ? "mean_costs" : "condition_numbers";
+      return arm.has(id::kLearning) ? "mean_costs" : "kappa_costs";
     case Question::kFeatureScale:
       return "kappa_layers";
     default:

@@ -173,6 +173,10 @@ Answer worst_layer(const std::vector<Arm>& arms) {
     out.why += fmt::format(" Its interval overlaps {} of {}: which of them is the slowest is open.",
                            worst.rivals.size() == 1 ? "that" : "those",
                            counted(worst.rivals.size(), "other layer"));
+  if (worst.oldest_step < worst.newest_step)
+    out.why += fmt::format(" The layers take turns: their numbers are of steps {} to {}.",
+                           grouped(static_cast<double>(worst.oldest_step)),
+                           grouped(static_cast<double>(worst.newest_step)));
   if (worst.of_failed) out.why += kOfFailedTraining;
   if (short_name(layer) != layer) out.why += " Its module: " + layer + ".";
   if (dead) put_first(dead->second, dead->first, arms, short_name, out);

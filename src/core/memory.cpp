@@ -63,6 +63,12 @@ std::optional<std::int64_t> available_memory(const fs::path& root) {
   return std::min(*kibibytes * 1024, left.value_or(*kibibytes * 1024));
 }
 
+std::optional<std::int64_t> peak_memory(const fs::path& root) {
+  // Not getrusage(): what that counts begins with the process that started this one.
+  const auto kibibytes = number_after(root / "proc/self/status", "VmHWM:");
+  return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
+}
+
 void keep_freed_memory() {
 #ifdef __GLIBC__
   // The largest that glibc takes. Without it a threshold for the top of the heap also ends glibc's

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "session/granted_windows.h"
 #include "session/run_record.h"
@@ -89,7 +91,13 @@ void ProbeSet::close_windows() {
 }
 
 void ProbeSet::observe(const StepView& view, const Failures& failed) {
-  for (const auto& layer : *view.layers) known_.add(layer.name, work_of(layer));
+  std::map<std::string, std::int64_t> rows;  // a layer has a view a pass
+  for (const auto& layer : *view.layers) {
+    known_.add(layer.name, work_of(layer));
+    rows[layer.name] = layer.rows_of_step;
+  }
+  for (const auto& [name, count] : rows) rows_[name] += count;
+  steps_ += rows.empty() ? 0 : 1;
   for (auto& running : probes_) {
     if (!running.observes(view.step)) continue;
     if (failed.empty()) {
@@ -121,6 +129,8 @@ void ProbeSet::collect(std::ptrdiff_t first_scalar, RunRecord& record, store::Sn
         const auto theirs = tensor::from_bytes(group_->receive_bytes(from));
         append(theirs.inner("measured"), out);
         known_.add(theirs.inner("layers"));
+        const auto rows = theirs.inner("rows");
+        for (const auto& [name, text] : rows.texts()) rows_[name] += rows.integer(name);
       });
     }
     failures.report("results of another process", out);
@@ -135,6 +145,9 @@ void ProbeSet::collect(std::ptrdiff_t first_scalar, RunRecord& record, store::Sn
     tensor::State state;
     state.set("measured", state_of(measured));
     state.set("layers", known_.state());
+    tensor::State rows;
+    for (const auto& [name, count] : rows_) rows.set(name, count);
+    state.set("rows", rows);
     return tensor::to_bytes(state);
   };
   std::string bytes;
@@ -144,6 +157,28 @@ void ProbeSet::collect(std::ptrdiff_t first_scalar, RunRecord& record, store::Sn
     bytes = bytes_of(lost);
   }
   group_->send_bytes(bytes, 0);
+}
+
+void ProbeSet::add_rows(store::Snapshot& out) {
+  const auto rows = std::exchange(rows_, {});
+  const auto steps = static_cast<double>(std::exchange(steps_, 0));
+  if (rows.empty() || steps == 0) return;
+  const auto count_of = [&](const std::string& layer) {
+    const auto found = rows.find(layer);
+    return found == rows.end() ? 0.0 : static_cast<double>(found->second);
+  };
+  double most = 0, least = std::numeric_limits<double>::infinity();
+  for (const auto& layer : known_.all()) {
+    most = std::max(most, count_of(layer.name));
+    least = std::min(least, count_of(layer.name));
+  }
+  const auto add = [&](store::SeriesId name, const std::string& layer, double count) {
+    out.scalars.push_back({.name = name, .layer = layer, .value = count / steps, .n = count});
+  };
+  add(store::id::kStepRows, "", most);
+  if (least == most) return;
+  for (const auto& layer : known_.all())
+    add(store::id::kLayerRows, layer.name, count_of(layer.name));
 }
 
 void ProbeSet::add_costs(double training, store::Snapshot& out) const {

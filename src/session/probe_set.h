@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,6 +44,9 @@ class ProbeSet {
   /// Ends the windows that end at this step and adds their results. Returns whether there were any.
   /// Collective. `record`: has the events of a process that writes no run.
   bool emit(const Progress& now, RunRecord& record, store::Snapshot& out);
+  /// Adds the rows of a step, of all processes, as the steps had them that were observed since the
+  /// last call; of each layer where these differ.
+  void add_rows(store::Snapshot& out);
   /// Adds the share of `training` seconds that each probe has taken.
   void add_costs(double training, store::Snapshot& out) const;
   /// Why no window was measured up to this step; empty where one was, or there is no probe.
@@ -59,6 +63,8 @@ class ProbeSet {
 
   std::vector<RunningProbe> probes_;
   KnownLayers known_;
+  std::map<std::string, std::int64_t> rows_;  // of the observed steps, by layer
+  std::int64_t steps_ = 0;                    // so many
   std::shared_ptr<tensor::Group> group_;
   bool left_ = false;
   std::set<std::string> reported_;  // of what the budget changes

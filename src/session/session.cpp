@@ -8,6 +8,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/memory.h"
 #include "core/notice.h"
 #include "core/require.h"
 #include "core/time.h"
@@ -145,7 +146,10 @@ bool Session::begin_step(double learning_rate, double terms) {
   observe(terms);
   const bool emitted = emit(snapshot, before);
   probing_ += monotonic_seconds() - begin;
-  if (emitted) record_costs(step_ - first_step_ + 1, snapshot);
+  if (emitted) {
+    record_costs(step_ - first_step_ + 1, snapshot);
+    probes_->add_rows(snapshot);
+  }
   report_failures(snapshot);
   // Completing the step then takes no memory, which may be what ends: its loss is not to be lost.
   snapshot.scalars.reserve(snapshot.scalars.size() + 2);
@@ -217,6 +221,11 @@ void Session::record_costs(std::int64_t steps, store::Snapshot& out) {
         number(store::id::kStepSeconds,
                (training - costs_at_.training) / static_cast<double>(steps - costs_at_.steps)));
   costs_at_ = {steps, training};
+  const auto add_peak = [&](store::SeriesId name, std::optional<std::int64_t> bytes) {
+    if (bytes) out.scalars.push_back(number(name, static_cast<double>(*bytes)));
+  };
+  add_peak(store::id::kMemoryProcess, peak_memory());
+  if (options_.device) add_peak(store::id::kMemoryDevice, tensor::peak_memory(*options_.device));
   probes_->add_costs(training, out);
   store::Scalar total;
   total.name = store::id::kCostTotal;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/temporary_folder.h"
 #include "support/catch.h"
@@ -39,6 +40,24 @@ TEST_CASE("what is available is the least of what the machine and each control g
   CHECK(available_memory(root.path()) == 0);
   fs::remove(root / "proc/meminfo");
   CHECK(available_memory(root.path()) == 0);
+}
+
+TEST_CASE("the most that a process held is read from its status, and grows with what it writes") {
+  const TemporaryFolder root;
+  CHECK_FALSE(peak_memory(root.path()));
+  fs::create_directories(root / "proc/self");
+  std::ofstream(root / "proc/self/status") << "Name: x\nVmPeak: 9 kB\nVmHWM:\t  1234 kB\n";
+  CHECK(peak_memory(root.path()) == 1234 * 1024);
+
+  const auto before = peak_memory();
+  if (!before) {
+    WARN("not tried: this system does not say what a process held");
+    return;
+  }
+  constexpr std::size_t kBytes = 256 << 20;
+  const std::vector<char> written(static_cast<std::size_t>(*before) + kBytes, 1);
+  CHECK(*peak_memory() >= *before + static_cast<std::int64_t>(kBytes));
+  CHECK(written.back() == 1);
 }
 
 TEST_CASE("this machine has memory to give") {

@@ -195,7 +195,7 @@ def left_over(paths):
 def rows_of(database):
     """What a run holds, but for what two equal runs differ in: times, costs, its own resumption."""
     with sqlite3.connect(database) as sql:
-        timed = "(name LIKE 'cost/%' OR name = 'memory/training' OR name LIKE '%seconds')"
+        timed = "(name LIKE 'cost/%' OR name LIKE 'memory/%' OR name LIKE '%seconds')"
         others = "'created', 'command', 'data', 'input', 'memory of training'"
         queries = (
             f"SELECT key, value FROM facts WHERE key NOT IN ({others}) ORDER BY 1",

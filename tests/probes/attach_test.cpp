@@ -70,7 +70,7 @@ struct Training {
   probes::ProbeOptions options;
 };
 
-/// Every number of two runs but what probing cost; returns how many there were.
+/// Every number of two runs but times and memory; returns how many there were.
 int check_same(const std::filesystem::path& a,
                const std::filesystem::path& b,
                double epsilon,
@@ -79,7 +79,9 @@ int check_same(const std::filesystem::path& a,
   CHECK((first.series() == second.series()));
   int compared = 0;
   for (const auto& key : first.series()) {
-    if (key.name.rfind("cost/", 0) == 0 || key.name.rfind(start, 0) != 0) continue;
+    if (key.name.starts_with("cost/") || key.name.starts_with("memory/") ||
+        !key.name.starts_with(start))
+      continue;
     CAPTURE(key.name, key.layer);
     const auto ours = first.scalars(key), theirs = second.scalars(key);
     REQUIRE(ours.size() == theirs.size());

@@ -11,6 +11,7 @@
 #include "kappascope/core/error.h"
 #include "kappascope/nn/tapped_linear.h"
 #include "kappascope/probes/attach.h"
+#include "kappascope/store/run_reader.h"
 #include "support/catch.h"
 #include "support/emitted.h"
 
@@ -123,6 +124,44 @@ TEST_CASE("gradient accumulation shows every pass; sequences keep their length")
   CHECK(memory.layers[0].features.sizes() == at::IntArrayRef({24, 3}));
   CHECK(memory.layers[0].rows_per_group == 6);
   CHECK_FALSE(memory.layers[0].gradient.defined());
+}
+
+TEST_CASE("rows of a step and memory are stored beside its seconds, where a window ends") {
+  const TemporaryFolder folder;
+  torch::nn::Sequential layers(nn::TappedLinear(nn::TappedLinearOptions(3, 3).bias(false)),
+                               nn::TappedLinear(nn::TappedLinearOptions(3, 2).bias(false)));
+  Witness::Memory memory;
+  probes::TappedSession session(*layers,
+                                store::RunWriter::create(folder.path() / "run", {}),
+                                one(memory, {.features = true}, {4, 2}));
+  for (int64_t step = 0; step < 10; ++step) {
+    for (const int64_t rows : {2, 6}) layers->forward(torch::randn({rows, 3})).mean().backward();
+    // Through one layer alone pass three more.
+    layers->ptr<nn::TappedLinearImpl>(1)->forward(torch::randn({3, 3})).mean().backward();
+    session.step(1);
+  }
+  session.close();
+  REQUIRE(memory.emitted.size() >= 2);
+  const store::RunReader run(folder.path() / "run");
+  std::vector<int64_t> steps;
+  for (const auto& [step, rows] : run.scalars({"step/rows", ""})) {
+    CHECK(rows.value == 11);
+    steps.push_back(step);
+  }
+  CHECK(steps == memory.emitted);
+  const auto first = run.scalars({"layer/rows", "0"}), second = run.scalars({"layer/rows", "1"});
+  REQUIRE(first.size() == memory.emitted.size());
+  CHECK(first[0].scalar.value == 8);
+  CHECK(*first[0].scalar.n == 16);  // of two steps
+  CHECK(second[0].scalar.value == 11);
+  steps.push_back(9);  // and at the end
+  std::vector<int64_t> remembered;
+  for (const auto& [step, bytes] : run.scalars({"memory/process", ""})) {
+    CHECK(bytes.value > 1e6);
+    remembered.push_back(step);
+  }
+  CHECK(remembered == steps);
+  CHECK(run.scalars({"memory/device", ""}).empty());
 }
 
 TEST_CASE("a row's gradient counts all rows of the step, whatever the passes and their sizes") {

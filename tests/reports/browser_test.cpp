@@ -168,8 +168,8 @@ TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
   const auto run =
       write_sample_run(folder / "a", {.label = "say \"a,b\"", .bias = true, .layer_suffix = "\n"});
   const Visit seen = visit(folder, html_report({run}), R"js(
-    const csv = window.kappascope.csv("condition_numbers");
-    const link = document.querySelector('a[data-csv="condition_numbers"]');
+    const csv = window.kappascope.csv("kappa_layers");
+    const link = document.querySelector('a[data-csv="kappa_layers"]');
     link.addEventListener("click", (event) => event.preventDefault());
     link.click();
     document.body.dataset.csv = [csv.split("\r\n").length, csv.includes('"say ""a,b"""'),
@@ -195,7 +195,7 @@ TEST_CASE("a picture carries its data, and an address what is seen of a figure",
         file.querySelector("metadata").textContent === kappascope.csv(id).replace(/\r/g, ""), file.querySelectorAll("path.line").length].join();
     });
   )js");
-  CHECK(seen.dom.find("data-picture=\"1,200,900,true,true,svg,true,1\"") != std::string::npos);
+  CHECK(seen.dom.find("data-picture=\"1,200,900,true,true,svg,true,2\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
 
@@ -213,8 +213,8 @@ TEST_CASE("of many layers three are drawn, and a click shows another", "[browser
     const rows = [...document.querySelectorAll("#plot-kappa_map g[data-series]")];
     document.body.dataset.layers = [...before, count("path.line"), rows.length, rows.every((row) => row.querySelector("path"))].join();
   )js");
-  // A line and a band a layer; the map has a row a layer.
-  CHECK(seen.dom.find("data-layers=\"3,3,4,36,true\"") != std::string::npos);
+  // Lines and bands with the mean and without it; the map has a row a layer.
+  CHECK(seen.dom.find("data-layers=\"6,6,8,36,true\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
 }
 

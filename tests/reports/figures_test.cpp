@@ -70,9 +70,9 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
   }
   CHECK(approved ==
         "overview: 5 panels, 11 series\n"
-        "throughput: 2 panels, 4 series\n"
-        "kappa_layers: 3 panels, 6 series\n"
-        "condition_numbers: 9 panels, 15 series\n"
+        "throughput: 4 panels, 10 series\n"
+        "kappa_layers: 3 panels, 15 series\n"
+        "kappa_costs: 3 panels, 9 series\n"
         "intercept_absorption: 6 panels, 6 series\n"
         "hessian_eigenvalues: 4 panels, 22 series\n"
         "hessian_density: 1 panels, 4 series\n"
@@ -192,7 +192,7 @@ TEST_CASE("many layers are a map from dark to light, the worst three are picked"
 TEST_CASE("unresolved values are hollow and infinite ones stay", "[figures]") {
   const TemporaryFolder folder;
   const auto figures = build_figures(sample_arms(folder));
-  const Figure& kappas = figure(figures, "condition_numbers");
+  const Figure& kappas = figure(figures, "kappa_layers");
   std::size_t hollow = 0;
   std::size_t infinite = 0;
   for (const Series& series : kappas.series) {
@@ -226,8 +226,8 @@ TEST_CASE("a series of nothing but infinity and gaps still has an axis", "[figur
     run.write(at_step(1, sample::plain("kappa/sigma", "x", std::nan(""))));
   }
   const auto figures = build_figures(read_arms({folder / "a"}));
-  const Figure& kappas = figure(figures, "condition_numbers");
-  REQUIRE(kappas.panels.size() == 2);
+  const Figure& kappas = figure(figures, "kappa_layers");
+  REQUIRE(kappas.panels.size() == 1);
   CHECK(kappas.panels[0].y.max > kappas.panels[0].y.min);
   CHECK(kappas.caption.find("Gaps: no value (1)") != std::string::npos);
 }
@@ -258,7 +258,7 @@ TEST_CASE("a band widens the axis but cannot flatten the values", "[figures]") {
       run.write(at_step(step, s));
     }
   }
-  const Axis y = figure(build_figures(read_arms({folder / "a"})), "condition_numbers").panels[0].y;
+  const Axis y = figure(build_figures(read_arms({folder / "a"})), "kappa_layers").panels[0].y;
   CHECK(y.max > 14);
   CHECK(y.max < 1000);
 }

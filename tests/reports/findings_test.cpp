@@ -205,6 +205,17 @@ TEST_CASE("the choice of b is told where it helps and where it costs", "[finding
             .find("one: of that at b = 0, the gradient variance in a is 0.6× at b = −μ and "
                   "0.5× at the best b (the layer where a bias could save most). In b it is 2.1× "
                   "at b = −μ.") != std::string::npos);
+
+  const auto close = find_findings(one_snapshot(TemporaryFolder(),
+                                                {at("gradvar/b_zero", "a", 10),
+                                                 at("gradvar/b_minimiser", "a", 5),
+                                                 at("gradvar/b_zero", "b", 10),
+                                                 at("gradvar/b_minimiser", "b", 5.5),
+                                                 at("gradvar/b_zero", "c", 10),
+                                                 at("gradvar/b_minimiser", "c", 9)}));
+  CHECK(text_of(close, "bias_choice")
+            .find("in a is 0.5× at the best b (the layer where a bias could save most, or as much "
+                  "as 1 other layer: their intervals overlap).") != std::string::npos);
 }
 
 TEST_CASE("a spike of the loss is told with κ on both sides of it", "[findings]") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -128,7 +129,9 @@ TEST_CASE("a hollow mark and a triangle reach the script", "[gnuplot]") {
   const TemporaryFolder folder;
   const auto arms = read_arms({write_sample_run(folder / "a")});
   const auto figures = build_figures(arms);
-  const std::string script = gnuplot_script(arms, figures[3], FigureFormat::kSvg, "x.svg");
+  const auto found = std::ranges::find(figures, "kappa_layers", &Figure::id);
+  REQUIRE(found != figures.end());
+  const std::string script = gnuplot_script(arms, *found, FigureFormat::kSvg, "x.svg");
   CHECK(script.find("with points pt 6") != std::string::npos);
   CHECK(script.find("with points pt 8") != std::string::npos);
   CHECK(script.find("inf") == std::string::npos);

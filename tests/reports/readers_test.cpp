@@ -77,6 +77,10 @@ std::vector<Arm> whole_arms(const TemporaryFolder& folder) {
                  write_sample_run(folder / "b", {.label = "b", .bias = true, .steps = 190})});
   const auto layers = layers_of(arms, id::kKappas);
   for (Arm& arm : arms) {
+    // Of two experts one has all the rows.
+    for (const auto& [layer, rows] : {std::pair("moe.experts.0", 900.0), {"moe.experts.1", 0.0}})
+      arm.scalars[{id::kLayerRows, layer}] = {
+          {arm.last_step, sample::plain(id::kLayerRows, layer, rows)}};
     for (const auto& info : store::schema()) {
       if (info.array || holds(arm.scalars, info, false)) continue;
       for (const auto& layer :

@@ -191,6 +191,9 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
       pending.scalars.push_back({.name = "cost/hessian", .value = 0.0075, .attributes = budget});
       pending.scalars.push_back({.name = "cost/total", .value = 0.0165});
       pending.scalars.push_back({.name = "cost/step_seconds", .value = 0.05});
+      pending.scalars.push_back({.name = "step/rows", .value = 1024});
+      pending.scalars.push_back({.name = "memory/process", .value = 3e9});
+      pending.scalars.push_back({.name = "memory/device", .value = 5e9});
     }
     run.write(pending);
     pending = {};

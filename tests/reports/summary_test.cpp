@@ -196,6 +196,23 @@ TEST_CASE("the slowest layer is one of those whose intervals reach as far", "[su
   CHECK_THAT(none.readings.front().number, Contains(" in m.0"));
 }
 
+TEST_CASE("layers that take turns say of which steps their numbers are", "[summary]") {
+  const TemporaryFolder folder;
+  const auto of = [&](const char* name, std::int64_t step) {
+    {
+      auto run = store::RunWriter::create(folder / name, {});
+      const auto steps = [](const char* layer, double value) {
+        return sample::scalar("learning/second_moment", layer, value, 0.1);
+      };
+      run.write({.step = 1200, .scalars = {steps("a", 30)}});
+      run.write({.step = step, .scalars = {steps("b", 90)}});
+    }
+    return answer(summarise(read_arms({folder / name})), "worst_layer").why;
+  };
+  CHECK_THAT(of("turns", 1600), Contains("their numbers are of steps 1,200 to 1,600."));
+  CHECK_THAT(of("together", 1200), !Contains("take turns"));
+}
+
 TEST_CASE("a training whose loss rose says little of its layers and of a bias", "[summary]") {
   const auto of = [](double last) {
     std::vector<double> losses(1000, 2.3);
@@ -257,7 +274,7 @@ TEST_CASE("what asks for a change stands out first, with what to try, and what i
   CHECK(found(open).empty());
   const auto known = found(read_arms({kappa("known", store::Status::kResolved)}));
   REQUIRE(known.size() == 1);
-  CHECK(known[0].figure == "condition_numbers");
+  CHECK(known[0].figure == "kappa_costs");
   CHECK_THAT(known[0].certainty, Contains("90 %"));
   CHECK_FALSE(known[0].warning);
 }

@@ -16,6 +16,7 @@ TEST_CASE("a host has a speed, and is not waited for") {
   CHECK(std::isfinite(speed));
   CHECK(speed > 0);
   tensor::wait_for(torch::kCPU);
+  CHECK_FALSE(tensor::peak_memory(torch::kCPU));
 }
 
 TEST_CASE("a device is waited for until its work is done", "[cuda]") {
@@ -33,4 +34,8 @@ TEST_CASE("a device is waited for until its work is done", "[cuda]") {
   tensor::wait_for(device);
   CHECK(stream.query());
   CHECK(y[0][0].item<double>() == Approx(1));
+  const auto most = tensor::peak_memory(device);
+  REQUIRE(most);
+  CHECK(*most >= static_cast<std::int64_t>(x.nbytes() + y.nbytes()));
+  CHECK_FALSE(tensor::peak_memory(torch::kCUDA));
 }

@@ -119,8 +119,8 @@ LayerProbe features() {
        {id::kKappaWithBiasShrunk, "1", "the same of Σ+(μ+b)(μ+b)ᵀ", kTable}},
       probe.series);
   add({.statuses = kNumber, .known = kPaired},
-      {{id::kKappaMeanCosts, "1", "κ(Σ+μμᵀ) / κ(Σ), 95 % in pairs of rows", kFindings},
-       {id::kKappaBiasLeaves, "1", "κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), the same", kFindings}},
+      {{id::kKappaMeanCosts, "1", "κ(Σ+μμᵀ) / κ(Σ), 95 % in pairs of rows", kFigure | kFindings},
+       {id::kKappaBiasLeaves, "1", "κ(Σ+(μ+b)(μ+b)ᵀ) / κ(Σ), the same", kFigure | kFindings}},
       probe.series);
   add({.statuses = kNumber, .known = kOfRows},
       {{id::kMeanCosine, "1", "mean cosine of two tokens' features", kStudy},

@@ -48,6 +48,22 @@ void add_training(std::vector<SeriesInfo>& out) {
       {{id::kStepSeconds,
         "s",
         "a training step without the probes, on average since the row before",
+        kFigure | kFindings},
+       {id::kStepRows,
+        "rows",
+        "rows (tokens) of a step, of all processes, in the layer through which most passed; a mean "
+        "over the window",
+        kFigure},
+       {id::kMemoryProcess, "bytes", "the most that process 0 held in main memory so far", kFigure},
+       {id::kMemoryDevice,
+        "bytes",
+        "the most that tensors held on the device so far, of process 0",
+        kFigure}},
+      out);
+  add({Emitter::kTraining, Scope::kLayer, kNumber},
+      {{id::kLayerRows,
+        "rows",
+        "the same of each layer, where they differ: how tokens are shared among experts",
         kFigure | kFindings}},
       out);
 }

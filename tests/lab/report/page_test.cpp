@@ -42,7 +42,7 @@ TEST_CASE("a study without a grid is drawn in full", "[study]") {
   const std::string page = page_of_study(folder / "s");
   const auto data = data_of(page);
   CHECK(data["arms"] == nlohmann::json({"control", "biased"}));
-  CHECK(ids_of(data) == std::vector<std::string>{"effects", "overview", "condition_numbers"});
+  CHECK(ids_of(data) == std::vector<std::string>{"effects", "overview", "kappa_layers"});
   for (const auto& series : data["figures"][1]["series"]) {
     if (series["quantity"] != "test" || series["arm"] != 0) continue;
     CHECK(series["y"].back() == 1.25);
@@ -72,7 +72,7 @@ TEST_CASE("up to three conditions are drawn in full, each figure once", "[study]
   CHECK(std::set(ids.begin(), ids.end()).size() == ids.size());
   CHECK(ids.size() == 7);
   CHECK(ids[1] == "c1_overview");
-  CHECK(ids[6] == "c3_condition_numbers");
+  CHECK(ids[6] == "c3_kappa_layers");
   CHECK(holds(page, "noise 2: The training at a glance"));
 }
 

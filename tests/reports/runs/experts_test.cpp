@@ -63,6 +63,9 @@ TEST_CASE("rows are shared among the experts of a bank, counted over the even sh
   CHECK(last.busiest_expert == "layers.0.mlp.experts.1.w2");
   CHECK(last.idlest == 0);
   CHECK(last.unused == 1);
+  // 1/8, 3/4, 1/8 and nothing: 0.736 nats, 2.09 of 4 experts.
+  CHECK(last.in_use == Approx(0.522).epsilon(1e-3));
+  CHECK(first.in_use == Approx(1));
   CHECK(banks[1].loads[1].busiest == 1);
 }
 
@@ -71,13 +74,40 @@ TEST_CASE("the load of experts is drawn, a panel a bank, and told where it is un
   const auto arms = arms_of(folder, 300);
   const auto figure = expert_load(arms);
   CHECK(figure.panels.size() == 2);
-  CHECK(figure.series.size() == 4);
+  CHECK(figure.series.size() == 6);
   CHECK(figure.lines.size() == 2);
   CHECK(figure.series[0].y == std::vector<double>{1, 3});
   CHECK(text_of(find_findings(arms)) ==
         "mine: in 1 of 2 layers of experts the tokens are shared unevenly: "
         "layers.0.mlp.experts.1.w2 takes 75 % of the rows, 3× the even share, and 1 of 4 experts "
         "saw none.|Counted in the window of step 19: 400 rows.");
+}
+
+TEST_CASE("rows that the run counted stand before those of a probe whose layers take turns") {
+  const TemporaryFolder folder;
+  const auto counted = [](const char* layer, double rows) {
+    auto scalar = sample::plain("layer/rows", layer, rows / 4);
+    scalar.n = rows;
+    return scalar;
+  };
+  const auto banks = [&](const char* name, std::vector<store::Scalar> more) {
+    {
+      auto run = store::RunWriter::create(folder / name, {});
+      more.push_back(seen("moe.down.0", 40));
+      run.write({.step = 9, .scalars = std::move(more)});
+      // Expert 1 had its turn in another window, and saw as many.
+      run.write({.step = 19,
+                 .scalars = {seen("moe.down.1", 40)},
+                 .events = {{"layers_in_turn", "probe features measures the layers in turn"}}});
+    }
+    return expert_banks(read_arms({folder / name}).front());
+  };
+  const auto found = banks("counted", {counted("moe.down.0", 40), counted("moe.down.1", 40)});
+  REQUIRE(found.size() == 1);
+  REQUIRE(found[0].loads.size() == 1);
+  CHECK(found[0].loads[0].rows == 80);
+  CHECK(found[0].loads[0].unused == 0);
+  CHECK(banks("not counted", {}).empty());
 }
 
 TEST_CASE("of few rows an expert that saw none is no finding") {
