@@ -167,6 +167,12 @@ class Endings(unittest.TestCase):
         )
         self.assertEqual((found.evaluations, found.status), (4, "not_reached"))
 
+    def test_eight_evaluations_are_spent_where_nothing_else_is_said(self) -> None:
+        problem = Problem()
+        before = stepped(problem.model, problem.loss, SGD(problem.model.parameters(), lr=1e-4))
+        found = kappascope.critical_step(problem.loss, problem.model, before, tol=1e-12)
+        self.assertEqual((found.evaluations, found.status), (8, "max_evaluations"))
+
     def test_a_loss_that_is_no_number_beyond_is_a_bound(self) -> None:
         x = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Curvature as a matrix: products, systems, diagonals and SciPy against the dense matrix."""
 
+import dataclasses
 import gc
 import math
 import unittest
@@ -186,6 +187,31 @@ class Systems(unittest.TestCase):
         )
         # It is singular; its smallest eigenvalue is the damping, which bounds it from below.
         self.assertTrue(math.isfinite(ggn.logdet(damping=1e-3, starts=4, steps=4).lower))
+
+    def test_results_stay_as_they_were_found(self) -> None:
+        problem = Problem()
+        h = kappascope.hessian(problem.loss, problem.model)
+        rhs = torch.ones(h.shape[0], dtype=torch.float64)
+        for found in (h.solve(rhs, damping=10.0), h.diagonal(), h.logdet(damping=10.0)):
+            with self.assertRaises(dataclasses.FrozenInstanceError):
+                found.products = 0  # type: ignore[misc]
+
+    def test_an_error_of_the_loss_comes_out_as_it_was_raised(self) -> None:
+        problem = Problem()
+        breaks = False
+
+        class Mine(RuntimeError):
+            pass
+
+        def loss() -> Tensor:
+            if breaks:
+                raise Mine("mine")
+            return problem.loss()
+
+        h = kappascope.hessian(loss, problem.model, product="recomputed")
+        breaks = True
+        with self.assertRaisesRegex(Mine, "^mine$"):
+            h @ torch.ones(h.shape[0], dtype=torch.float64)
 
     def test_diagonal(self) -> None:
         problem = Problem()

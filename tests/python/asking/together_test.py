@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 from typing import Any
 
 import torch
+from kappascope._processes import leads
 from together import data_of, loss_of, model_of
 from torch import Tensor
 from torch.func import functional_call
@@ -45,6 +47,18 @@ def whole(found: list[dict[str, Any]], dtype: str) -> Tensor:
         for each, shape in zip(found, shapes, strict=True)
     ]
     return torch.cat([torch.cat(of_parameter, 1) for of_parameter in zip(*parts, strict=True)], 1)
+
+
+class Leads(unittest.TestCase):
+    def test_of_a_group_the_first_speaks_and_alone_each_for_itself(self) -> None:
+        self.assertTrue(leads(None))
+        for rank in (0, 1):
+            with (
+                unittest.mock.patch("torch.distributed.is_initialized", lambda: True),
+                unittest.mock.patch("torch.distributed.get_rank", lambda _, rank=rank: rank),
+            ):
+                self.assertTrue(leads(None))
+                self.assertEqual(leads("a group"), rank == 0)
 
 
 class Together(unittest.TestCase):

@@ -7,6 +7,7 @@ from typing import Any
 
 import kappascope
 import torch
+from kappascope._watch.attention import _attention_layers
 from torch import Tensor, nn
 from torch.nn import functional
 from training import Attached, Mlp, batches, loss_of
@@ -53,6 +54,15 @@ class Model(nn.Module):
         return self.head(x + self.mlp(x))
 
 
+class AttentionBlock(nn.Module):
+    """Called attention too, of which the first child is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = SelfAttention(True)
+        self.norm = nn.LayerNorm(WIDTH)
+
+
 def entropies(logits: Tensor) -> Tensor:
     """[sequences, heads] of [sequences, heads, queries, keys]; query 0 sees one key."""
     p = logits.softmax(-1)[:, :, 1:]
@@ -65,6 +75,10 @@ class Seen(Attached):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
         given: dict[str, Any] = {"every": 3, "window": 2, "budget": 0, "probes": ["attention"]}
         return optimizer, kappascope.attach(model, optimizer, self.run_dir(), **given, **options)
+
+    def test_of_attention_within_attention_the_innermost_is_watched(self) -> None:
+        model = nn.Sequential(AttentionBlock())
+        self.assertEqual([name for name, _ in _attention_layers(model)], ["0.inner"])
 
     def test_logits_and_entropies_of_either_kind(self) -> None:
         for fused in (True, False):

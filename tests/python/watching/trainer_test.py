@@ -92,6 +92,7 @@ class InTrainer(unittest.TestCase):
         run, trainer, _ = self.train({"label_smoothing_factor": 0.1}, alarms=alarms)
         self.check_losses(run, trainer)
         self.assertEqual([alarm for alarm in alarms if alarm.name == "non_finite"], [])
+        trainer.evaluate()  # the run is closed, and nothing is recorded in it
 
     def test_a_run_goes_on_where_the_trainer_does(self) -> None:
         whole, trainer, _ = self.train({"save_strategy": "steps", "save_steps": 2})
