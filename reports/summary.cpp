@@ -71,7 +71,7 @@ std::optional<double> rows_per_second(const Arm& arm) {
   return rows->scalar.value / *seconds;
 }
 
-/// "8,190 to 9,220 rows a second", to three digits.
+/// "8,190 to 9,220 rows (tokens or images) a second", to three digits.
 std::string speed_of(const std::vector<Arm>& arms) {
   std::set<double> speeds;
   for (const Arm& arm : arms) {
@@ -83,7 +83,8 @@ std::string speed_of(const std::vector<Arm>& arms) {
   if (speeds.empty()) return "";
   const auto text = [](double speed) { return speed < 100 ? words(speed) : grouped(speed); };
   const auto slowest = text(*speeds.begin()), fastest = text(*speeds.rbegin());
-  return (slowest == fastest ? slowest : slowest + " to " + fastest) + " rows a second";
+  return (slowest == fastest ? slowest : slowest + " to " + fastest) +
+         " rows (tokens or images) a second";
 }
 
 std::string facts_of(const std::vector<Arm>& arms) {

@@ -45,12 +45,13 @@ Suggestion rate(const RateDiagnosis& found, const Arm& arm) {
         "the training loss rose from {} to {}", words(found.rise->first), words(found.rise->last)));
   if (!found.spikes.empty()) {
     const auto& first = found.spikes.front();
-    evidence.push_back(
-        fmt::format("the training loss has {}, the first at step {}, to {} where {} is usual",
-                    counted(found.spikes.size(), "spike"),
-                    arm.series(id::kLossTrain)[first.begin].step,
-                    words(first.peak),
-                    words(first.usual)));
+    evidence.push_back(fmt::format("the training loss has {} at step {}, to {} where {} is usual",
+                                   found.spikes.size() == 1
+                                       ? "a spike"
+                                       : fmt::format("{} spikes, the first", found.spikes.size()),
+                                   arm.series(id::kLossTrain)[first.begin].step,
+                                   words(first.peak),
+                                   words(first.usual)));
   }
   if (found.stability.holds) {
     const auto& most = found.stability.most();
@@ -89,7 +90,7 @@ Suggestion dead_units(const Diagnosis& found, const Arm& arm) {
                                   always_zero(arm, at),
                                   at.layer,
                                   at.step),
-          .attempt = "new weights and a bias of zero for its gate, and SiLU in place of ReLU",
+          .attempt = "new weights and a bias of zero for its gate, and SiLU where that is a ReLU",
           .success = "fewer are zero in the windows that follow, and the loss falls further",
           .unknown = "whether the loss misses this layer"};
 }

@@ -160,6 +160,9 @@ Figure overview(const std::vector<Arm>& arms, bool over_first) {
         {.title = "learning rate", .y = {.title = "rate"}, .height = kLow},
         [&](std::size_t a) { return series_of(arms, a, id::kLearningRate, "", "learning rate"); });
   }
+  if (std::ranges::any_of(figure.series, [](const Series& one) { return !one.lower.empty(); }))
+    figure.caption +=
+        over_seeds(arms) ? " Bands: lowest to highest of the seeds." : " Bands: 95 % intervals.";
   figure.marks = event_marks(arms);
   const auto crosses = std::ranges::count_if(figure.marks, &StepMark::non_finite);
   const auto alarms = std::ssize(figure.marks) - crosses;

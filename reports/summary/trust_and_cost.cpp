@@ -28,7 +28,8 @@ std::string how_to_cut(const Costs& costs) {
 }
 
 Reading reading_of(std::size_t arm, const Costs& costs) {
-  Reading out{.arm = arm, .number = percent(costs.total) + " of the training time"};
+  Reading out{.arm = arm,
+              .number = "probing took " + percent(costs.total) + " of the training time"};
   if (costs.any_unlimited()) {
     out.interval = "no limit was set";
   } else if (costs.budget() > 0) {
@@ -73,7 +74,7 @@ Answer trust_and_cost(const std::vector<Arm>& arms) {
   Answer out{.id = "trust",
              .question = "How sure is this, and what did it cost?",
              .answer = found.all == 0                 ? "nothing measured yet"
-                       : found.grade == Grade::kGood  ? "sure within its intervals"
+                       : found.grade == Grade::kGood  ? "the numbers are resolved"
                        : found.grade == Grade::kWatch ? "some estimates unresolved"
                                                       : "most estimates unresolved",
              .grade = found.grade,

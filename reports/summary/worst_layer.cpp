@@ -48,7 +48,7 @@ Reading reading_of(std::size_t a,
   const store::Scalar& s = worst.point->scalar;
   const std::string where = s.layer == named ? "" : " in " + short_name(s.layer);
   if (worst.in_steps) {
-    const auto text = fmt::format("90 % after {} steps{}", steps_in_words(s), where);
+    const auto text = fmt::format("90 % learned after {} steps{}", steps_in_words(s), where);
     if (is_resolved(s)) return {a, text, interval(s)};
     return {a,
             text,

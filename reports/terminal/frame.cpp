@@ -37,8 +37,8 @@ std::string value_of(const std::optional<store::StepValue>& point) {
   return words(point->scalar.value) + (is_resolved(point->scalar) ? "" : " (not resolved)");
 }
 
-/// "loss 0.31, test 0.34, λ1 31, 90 % after 45 steps in layers.2"; what was not measured is left
-/// out.
+/// "loss 0.31, test 0.34, λ1 31, 90 % learned after 45 steps in layers.2"; what was not measured is
+/// left out.
 std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   std::vector<std::string> parts;
   if (const auto n = arm.damaged.size(); n > 0)
@@ -52,10 +52,10 @@ std::string numbers_of(const Arm& arm, const LayerNames& short_name) {
   add("λ1 ", arm.last(id::kHessianLambda.at(1)));
   if (const auto worst = worst_layer_of(arm); worst.point) {
     const auto where = printable(short_name(worst.point->scalar.layer));
-    parts.push_back(
-        worst.in_steps
-            ? fmt::format("90 % after {} steps in {}", steps_in_words(worst.point->scalar), where)
-            : fmt::format("κ in {} {}", where, value_of(worst.point)));
+    parts.push_back(worst.in_steps ? fmt::format("90 % learned after {} steps in {}",
+                                                 steps_in_words(worst.point->scalar),
+                                                 where)
+                                   : fmt::format("κ in {} {}", where, value_of(worst.point)));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -218,7 +218,7 @@ TEST_CASE("a run whose numbers ask for nothing is told so; its batch may be off 
 TEST_CASE("a spike asks for a lower rate, an early one for a warm-up; so does the limit") {
   const auto late = asked_for({}, {}, 150);
   REQUIRE(names_of(late) == Names{"rate"});
-  CHECK_THAT(late[0].evidence, Contains("1 spike, the first at step 150, to 4"));
+  CHECK_THAT(late[0].evidence, Contains("a spike at step 150, to 4"));
   CHECK_THAT(late[0].unknown, Contains("or a batch does"));
   const auto above = [](double seen) {
     return asked_for({sample::scalar("hessian/preconditioned", "", seen, 0.01, "converged"),

@@ -249,7 +249,6 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
         ratios += named;
         check_relations(text, relations);
         stated.find(text, "probing took " + n + " %", "N", "cost", arm.label);
-        stated.find(text, "^" + n + " % of the training time", "N", "cost", arm.label);
         stated.find(text, "(\\d+) spikes? of the", "N", "spikes", arm.label);
         stated.find(text, "test loss " + n + " at step (\\d+)", "NS", "test loss", arm.label);
         stated.find(text,
@@ -284,14 +283,13 @@ TEST_CASE("one quantity is one number wherever it is stated, and named as what i
       if (table[6] != "not measured")
         stated.add({"cost %", arm.label, "", ""}, table[6], "arms table");
       for (const auto& reading : summary.answers[3].readings)
-        stated.add({"cost %", arm.label, "", ""},
-                   reading.number.substr(0, reading.number.find(" of")),
-                   "card");
+        stated.find(reading.number, "^probing took (.*) of the", "N", "cost %", arm.label);
       if (const auto& slowest = listed.slowest; !slowest.layer.empty()) {
         const auto steps = steps_in_words(slowest.scalar);
         stated.add({"slowest", arm.label, "", ""}, steps + " in " + slowest.layer, "listing");
         stated.find(table[3], "^([^<]*)", "N", "slowest", arm.label);
-        stated.find(texts.front(), "^90 % after (.*) steps \\| ", "N", "slowest alone", arm.label);
+        stated.find(
+            texts.front(), "^90 % learned after (.*) steps \\| ", "N", "slowest alone", arm.label);
         stated.add({"slowest alone", arm.label, "", ""}, steps, "listing");
       }
       const std::regex worst("^(not resolved \\()?([^ <)]+)\\)? in (layer\\d)");

@@ -145,7 +145,7 @@ TEST_CASE("a dead layer is the worst, and what is to be done about it comes firs
   const auto& next = answer(summary, "next_step");
   CHECK(next.answer == "a new start for m.1");
   CHECK_THAT(next.readings.front().number, Contains("because 384 of 384 features"));
-  CHECK(answer(summary, "trust").answer == "sure within its intervals");
+  CHECK(answer(summary, "trust").answer == "the numbers are resolved");
   // Also where no learning time and no condition number is there.
   const auto alone = summary_of({.scalars = {sample::plain("features/dead", "a", 8),
                                              sample::plain("magnitude/largest", "a", 0)}});

@@ -74,7 +74,7 @@ constexpr std::array<Term, 26> kTerms = {{
      "effective rows",
      "rows that would tell as much if they were independent; tokens of one sequence are not"},
     {"steps",
-     "90 % after",
+     "90 % learned",
      "steps of plain gradient descent, in this layer alone, until it fits 90 % of what the layer's "
      "features can represent"},
     {"learn",

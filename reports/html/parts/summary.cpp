@@ -27,8 +27,13 @@ std::string css_of(Grade grade) {
   return name;
 }
 
-std::string badge(Grade grade) {
-  return fmt::format("<span class=\"grade {}\">{}</span>", css_of(grade), to_string(grade));
+/// The grade in a word; of what to change how urgent that is: advice is not bad.
+std::string badge(const Answer& answer) {
+  const bool is_advice = answer.id == "next_step";
+  const auto word = is_advice && answer.grade == Grade::kBad     ? "urgent"
+                    : is_advice && answer.grade == Grade::kWatch ? "a trial"
+                                                                 : to_string(answer.grade);
+  return fmt::format("<span class=\"grade {}\">{}</span>", css_of(answer.grade), word);
 }
 
 /// A link where the page has the place.
@@ -91,7 +96,7 @@ std::string tile(const Answer& answer, const std::vector<Arm>& arms, Explain& ex
       answer.id,
       escape_html(answer.question),
       answer_link(answer),
-      badge(answer.grade),
+      badge(answer),
       readings,
       gauges.empty() ? "" : scale(answer, arms),
       intervals,

@@ -5,6 +5,7 @@ import unittest
 
 import torch
 from kappascope._watch.layers import find_layers
+from kappascope._watch.shapes import Matrix, down_among
 from torch import Tensor, nn
 
 D, WIDE = 6, 10
@@ -96,6 +97,15 @@ class Beside(unittest.TestCase):
         for up, down in (("dense1", "dense2"), ("gate_proj", "down_proj")):
             block = Holder(**{up: nn.Linear(D, D), down: nn.Linear(D, D)})
             self.assertEqual(found(Holder(mlp=block)), [(f"mlp.{down}", "plain")])
+
+
+class Ambiguous(unittest.TestCase):
+    def test_of_two_ways_to_multiply_the_width_of_the_model_tells(self) -> None:
+        matrices = [Matrix("a", 4, 6), Matrix("b", 6, 4)]
+        for width in (4, 6):
+            found = down_among([], matrices, width)
+            assert found is not None
+            self.assertEqual(found.matrix.outputs, width)
 
 
 if __name__ == "__main__":
