@@ -16,6 +16,8 @@
 namespace kappascope {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // skipped where a text begins
+
 std::string trimmed(const std::string& text) {
   constexpr const char* kBlanks = " \t\r";
   const auto first = text.find_first_not_of(kBlanks);
@@ -37,7 +39,7 @@ bool reads_back(const std::string& section, const std::string& rest, const std::
          rest.find("\t;") == std::string::npos &&
          section.find_first_of("#\n") == std::string::npos &&
          section.find(" ;") == std::string::npos && section.find("\t;") == std::string::npos &&
-         !(line.front() == '[' && line.back() == ']');
+         !(line.front() == '[' && line.back() == ']') && !line.starts_with(kByteOrderMark);
 }
 
 /// Of a line, or of a value from its first letter on: where its comment begins, or its length.
@@ -87,7 +89,6 @@ IniSettings::value_type parse_setting(const std::string& text, const std::string
 }
 
 IniSettings parse_ini(const std::string& text, const std::string& where) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   IniSettings settings;
   std::string section;
   std::istringstream lines(text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size())
