@@ -42,7 +42,8 @@ TEST_CASE("a study without a grid is drawn in full", "[study]") {
   const std::string page = page_of_study(folder / "s");
   const auto data = data_of(page);
   CHECK(data["arms"] == nlohmann::json({"control", "biased"}));
-  CHECK(ids_of(data) == std::vector<std::string>{"effects", "overview", "kappa_layers"});
+  CHECK(ids_of(data) ==
+        std::vector<std::string>{"effects", "overview", "kappa_layers", "kappa_costs"});
   for (const auto& series : data["figures"][1]["series"]) {
     if (series["quantity"] != "test" || series["arm"] != 0) continue;
     CHECK(series["y"].back() == 1.25);
@@ -70,9 +71,9 @@ TEST_CASE("up to three conditions are drawn in full, each figure once", "[study]
   const std::string page = page_of_study(folder / "s");
   const auto ids = ids_of(data_of(page));
   CHECK(std::set(ids.begin(), ids.end()).size() == ids.size());
-  CHECK(ids.size() == 7);
+  CHECK(ids.size() == 10);
   CHECK(ids[1] == "c1_overview");
-  CHECK(ids[6] == "c3_kappa_layers");
+  CHECK(ids[9] == "c3_kappa_costs");
   CHECK(holds(page, "noise 2: The training at a glance"));
 }
 
