@@ -14,7 +14,7 @@ struct BlockNumber {
   store::SeriesFamily family;
   store::SeriesId sigma, second_moment, with_bias;
   store::SeriesId mean_costs, bias_leaves;
-  const char* title;
+  const char* title = "";
 };
 
 constexpr BlockNumber kSteps = {id::kLearning,
