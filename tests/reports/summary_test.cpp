@@ -352,6 +352,25 @@ TEST_CASE("the first screen shows each answer with its grade and two arms at mos
   CHECK_THAT(html, Contains("and 1 arm more"));
 }
 
+TEST_CASE("what to change is urgent or a trial, and not bad", "[summary]") {
+  const auto shown = [](Grade grade) {
+    const auto html = summary_html(
+        {.answers = {{.id = "next_step", .grade = grade}, {.id = "bias", .grade = grade}}}, {});
+    std::vector<std::string> words;
+    for (auto at = html.find("<span class=\"grade "); at != std::string::npos;
+         at = html.find("<span class=\"grade ", at + 1)) {
+      const auto begin = html.find('>', at) + 1;
+      words.push_back(html.substr(begin, html.find('<', begin) - begin));
+    }
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(shown(Grade::kBad) == Words{"urgent", "bad"});
+  CHECK(shown(Grade::kWatch) == Words{"a trial", "watch"});
+  CHECK(shown(Grade::kOpen) == Words{"undecided", "cannot tell"});
+  CHECK(shown(Grade::kGood) == Words{"good", "good"});
+}
+
 TEST_CASE("a bar shows value, interval and threshold on a log axis", "[summary]") {
   // The axis reaches a factor of 1.6 beyond 1 and 100.
   const auto place = [](double x) {

@@ -27,13 +27,23 @@ std::string css_of(Grade grade) {
   return name;
 }
 
-/// The grade in a word; of what to change how urgent that is: advice is not bad.
+/// A grade in a word. What to change is not good or bad itself: it is more or less urgent.
 std::string badge(const Answer& answer) {
-  const bool is_advice = answer.id == "next_step";
-  const auto word = is_advice && answer.grade == Grade::kBad     ? "urgent"
-                    : is_advice && answer.grade == Grade::kWatch ? "a trial"
-                                                                 : to_string(answer.grade);
-  return fmt::format("<span class=\"grade {}\">{}</span>", css_of(answer.grade), word);
+  const auto as_advice = [](Grade grade) -> std::string_view {
+    switch (grade) {
+      case Grade::kBad:
+        return "urgent";
+      case Grade::kWatch:
+        return "a trial";
+      case Grade::kOpen:
+        return "undecided";
+      default:
+        return to_string(grade);
+    }
+  };
+  return fmt::format("<span class=\"grade {}\">{}</span>",
+                     css_of(answer.grade),
+                     answer.id == "next_step" ? as_advice(answer.grade) : to_string(answer.grade));
 }
 
 /// A link where the page has the place.
