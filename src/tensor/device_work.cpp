@@ -43,7 +43,7 @@ std::optional<std::int64_t> peak_memory(const c10::Device& device) {
   if (device.is_cpu() || !device.has_index()) return std::nullopt;
   auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()));
   if (allocator == nullptr || !allocator->initialized()) return std::nullopt;
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingDeviceAllocator::StatType::AGGREGATE);
   return allocator->getDeviceStats(device.index()).allocated_bytes.at(kAll).peak;
 }
 
