@@ -11,20 +11,15 @@
 
 namespace kappascope::probes {
 
-/// How many rows a window keeps of a layer of so many features.
-using RowsOf = int64_t (*)(int64_t features);
-
 /// Rows that a window keeps of a layer.
 struct LayerRows {
   tensor::RowSample sample;
   int64_t dimension = 0;
-  RowsOf most;
 
-  LayerRows(int64_t features, RowsOf rows)
-      : sample(rows(features)), dimension(features), most(rows) {}
+  LayerRows(int64_t capacity, int64_t features) : sample(capacity), dimension(features) {}
   /// Reads back what state() gave. Throws Error where it is none.
-  LayerRows(const tensor::State& state, RowsOf rows)
-      : sample(1), dimension(state.integer("dimension")), most(rows) {
+  explicit LayerRows(const tensor::State& state)
+      : sample(1), dimension(state.integer("dimension")) {
     require(dimension >= 1, "a layer cannot have {} features", dimension);
     sample.load(state.inner("sample"), dimension);
   }
@@ -35,28 +30,27 @@ struct LayerRows {
     out.set("sample", sample.state());
     return out;
   }
-  /// Adds what another process has kept.
-  void merge(const LayerRows& other) {
-    sample.limit(most(dimension));
+  /// Adds what another process has kept, and keeps at most `capacity`.
+  void merge(const LayerRows& other, int64_t capacity) {
+    sample.limit(capacity);
     sample.merge(other.sample);
   }
 };
 
-/// A probe whose `Layer` keeps rows, `Layer::kept`, and is made from its number of features.
+/// A probe whose `Layer` keeps rows, `Layer::kept`, at most `Layer::most(features)`, and is made
+/// from its number of features.
 template <typename Layer>
 class RowWindows : public LayerWindows<Layer> {
  public:
-  explicit RowWindows(RowsOf rows) : rows_(rows) {}
-
   [[nodiscard]] session::Needs needs() const override { return {.features = true}; }
   [[nodiscard]] double presumed_memory(int64_t features, int64_t rows, int bytes) const override {
-    return static_cast<double>(std::min(rows, rows_(features))) * static_cast<double>(features) *
-           bytes;
+    return static_cast<double>(std::min(rows, Layer::most(features))) *
+           static_cast<double>(features) * bytes;
   }
   void emit_with(tensor::Group& group, double seconds, store::Snapshot& out) override {
     // As many rows come together as one process would keep.
     for (auto& [name, layer] : this->layers())
-      layer.kept.sample.limit(rows_(layer.kept.dimension) / group.size());
+      layer.kept.sample.limit(Layer::most(layer.kept.dimension) / group.size());
     LayerWindows<Layer>::emit_with(group, seconds, out);
   }
 
@@ -70,8 +64,6 @@ class RowWindows : public LayerWindows<Layer> {
     layer.kept.sample.update(view.features, view.mask, view.rows_per_group);
     add_rows(view, layer);
   }
-
-  RowsOf rows_;
 };
 
 }  // namespace kappascope::probes

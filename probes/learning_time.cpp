@@ -27,17 +27,17 @@ void add_steps(store::Snapshot& out,
   scalar.status = stored_status(steps.resolution);
 }
 
-int64_t learning_rows(int64_t features) {
-  constexpr int64_t kNarrow = 1024, kWide = 8192;
-  return std::clamp(2 * features, kNarrow, kWide);
-}
-
 struct LearningLayer {
   LayerRows kept;
   at::Tensor bias{};  // of the latest step; undefined without post-gating bias
 
-  explicit LearningLayer(int64_t features) : kept(features, learning_rows) {}
-  explicit LearningLayer(const tensor::State& state) : kept(state, learning_rows) {
+  static int64_t most(int64_t features) {
+    constexpr int64_t kNarrow = 1024, kWide = 8192;
+    return std::clamp(2 * features, kNarrow, kWide);
+  }
+
+  explicit LearningLayer(int64_t features) : kept(most(features), features) {}
+  explicit LearningLayer(const tensor::State& state) : kept(state) {
     if (state.has("bias")) bias = state.floating_tensor("bias", {kept.dimension});
   }
 
@@ -47,7 +47,7 @@ struct LearningLayer {
     return out;
   }
 
-  void merge(const LearningLayer& other) { kept.merge(other.kept); }
+  void merge(const LearningLayer& other) { kept.merge(other.kept, most(kept.dimension)); }
 
   void write(const std::string& name, store::Snapshot& out) const {
     const auto& sample = kept.sample;
@@ -73,7 +73,6 @@ struct LearningLayer {
 /// Lanczos step and column (tensor/learning.h); no d x d matrix.
 class LearningTime final : public RowWindows<LearningLayer> {
  public:
-  using RowWindows::RowWindows;
   [[nodiscard]] std::string_view name() const override { return "learning"; }
   /// benchmarks/learning/cost.cpp on two cores of 2024: 0.05 s for 512 features, 1 s for 3,072.
   [[nodiscard]] double presumed_cost() const override { return 1.2e-7; }
@@ -87,7 +86,7 @@ class LearningTime final : public RowWindows<LearningLayer> {
 }  // namespace
 
 std::unique_ptr<session::Probe> make_learning_time(const ProbeOptions& /*options*/) {
-  return std::make_unique<LearningTime>(learning_rows);
+  return std::make_unique<LearningTime>();
 }
 
 }  // namespace kappascope::probes

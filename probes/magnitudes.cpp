@@ -20,17 +20,17 @@ namespace id = store::id;
 
 constexpr const char* kLargestByChannel = "largest_by_channel";
 
-int64_t magnitude_rows(int64_t features) {
-  constexpr int64_t kValues = 1 << 19, kFewest = 128, kMost = 4096;
-  return std::clamp(kValues / features, kFewest, kMost);
-}
-
 struct MagnitudeLayer {
   LayerRows kept;
   at::Tensor largest{};  // |phi| of all rows, [d], NaN where one is; undefined before the first
 
-  explicit MagnitudeLayer(int64_t features) : kept(features, magnitude_rows) {}
-  explicit MagnitudeLayer(const tensor::State& state) : kept(state, magnitude_rows) {
+  static int64_t most(int64_t features) {
+    constexpr int64_t kValues = 1 << 19, kFewest = 128, kMost = 4096;
+    return std::clamp(kValues / features, kFewest, kMost);
+  }
+
+  explicit MagnitudeLayer(int64_t features) : kept(most(features), features) {}
+  explicit MagnitudeLayer(const tensor::State& state) : kept(state) {
     if (state.has(kLargestByChannel))
       largest = state.floating_tensor(kLargestByChannel, {kept.dimension});
   }
@@ -42,7 +42,7 @@ struct MagnitudeLayer {
   }
 
   void merge(const MagnitudeLayer& other) {
-    kept.merge(other.kept);
+    kept.merge(other.kept, most(kept.dimension));
     if (other.largest.defined()) largest = larger(largest, other.largest);
   }
 
@@ -82,7 +82,6 @@ struct MagnitudeLayer {
 /// rows, and at emission a sort of the sample.
 class Magnitudes final : public RowWindows<MagnitudeLayer> {
  public:
-  using RowWindows::RowWindows;
   [[nodiscard]] std::string_view name() const override { return "magnitudes"; }
   /// A tenth of what learning times take: benchmarks/layer_probes.cpp (0.07 of it for 3,072
   /// features, 0.06 for 14,336).
@@ -101,7 +100,7 @@ class Magnitudes final : public RowWindows<MagnitudeLayer> {
 }  // namespace
 
 std::unique_ptr<session::Probe> make_magnitudes(const ProbeOptions& /*options*/) {
-  return std::make_unique<Magnitudes>(magnitude_rows);
+  return std::make_unique<Magnitudes>();
 }
 
 }  // namespace kappascope::probes
