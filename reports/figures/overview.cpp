@@ -117,6 +117,22 @@ bool add_worst_layer(Figure& figure, const std::vector<Arm>& arms) {
   return true;
 }
 
+/// Of layers a band is an interval over the data; of the sharpness, what its iteration leaves open.
+std::string what_bands_are(const Figure& figure, bool over_seeds) {
+  const auto any = [&](bool of_layers) {
+    return std::ranges::any_of(figure.series, [&](const Series& one) {
+      return !one.lower.empty() && one.layer.empty() != of_layers;
+    });
+  };
+  const bool layers = any(true), sharpness = any(false);
+  if (!layers && !sharpness) return "";
+  if (over_seeds) return " Bands: lowest to highest of the seeds.";
+  return fmt::format(" Bands: {}{}{}.",
+                     layers ? "95 % intervals" : "",
+                     layers && sharpness ? "; " : "",
+                     sharpness ? "of the sharpness, bounds of the eigenvalue" : "");
+}
+
 bool changes_rate(const Arm& arm) {
   const auto& rates = arm.series(id::kLearningRate).values();
   return std::ranges::adjacent_find(rates, std::ranges::not_equal_to()) != rates.end();
@@ -160,9 +176,7 @@ Figure overview(const std::vector<Arm>& arms, bool over_first) {
         {.title = "learning rate", .y = {.title = "rate"}, .height = kLow},
         [&](std::size_t a) { return series_of(arms, a, id::kLearningRate, "", "learning rate"); });
   }
-  if (std::ranges::any_of(figure.series, [](const Series& one) { return !one.lower.empty(); }))
-    figure.caption +=
-        over_seeds(arms) ? " Bands: lowest to highest of the seeds." : " Bands: 95 % intervals.";
+  figure.caption += what_bands_are(figure, over_seeds(arms));
   figure.marks = event_marks(arms);
   const auto crosses = std::ranges::count_if(figure.marks, &StepMark::non_finite);
   const auto alarms = std::ssize(figure.marks) - crosses;

@@ -109,7 +109,8 @@ const kappascopeFigures = (model, view) => {
       return { p: places[i], panel, x, y, last, turned,
         xTicks: ticksOf(x, Math.max(2, each / 90)), yTicks: ticksOf(y, Math.min(panel.height < 1 ? kFewTicks : kTicks, Math.max(2, Math.floor((y.from - y.to) / kTickRoom)))),
         namesX: last || (figure.x.categories && !tall && !turned && !stack),
-        yTitle: column === 0 || panel.y.title !== shown[i - 1].y.title ? panel.y.title + (panel.y.log || panel.y.threshold ? " (log)" : "") : "" };
+        yTitle: column > 0 && panel.y.title === shown[i - 1].y.title ? ""
+          : [panel.y.title + (panel.y.log || panel.y.threshold ? " (log)" : ""), panel.y.title].find((text) => kLetter * text.length < heights[r] + gap) || "" };
     });
     const lowest = Math.max(...frames.map((frame) => frame.y.from));
     return { width, height: lowest + kBottom + below, below, left, frames, stack };

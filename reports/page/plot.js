@@ -4,8 +4,9 @@
 "use strict";
 const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
   const { layoutOf, valueOf, wordsOf, markWords, csv, colour, shape, style, transparent } = figures;
+  const kBold = 7.5;  // mean width of a letter of a title
   const kReach = 24, kDrag = 8;  // pixels: how far the pointer takes a point, and what counts as dragging
-  const kManyPoints = 60, kShades = 24;
+  const kManyPoints = 60, kShades = 24, kSheet = 700, kPrintZoom = 0.7;
   const dashes = { solid: "", dash: "9 9", dot: "3 3", dashdot: "9 5 3 5" };
   const escape = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
   const at = (v) => String(Math.round(v * 10) / 10);
@@ -41,7 +42,8 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
       out += label(text, x.from - 8, y.place(v) + 4, 'text-anchor="end"');
     }
     out += line(x.from, y.from, x.to, y.from, 'stroke="' + soft + '"') + line(x.from, y.from, x.from, y.to, 'stroke="' + soft + '"');
-    out += label(panel.title, x.from, y.to - 7, 'font-weight="bold" class="title"');
+    const fits = Math.floor((x.to + 14 - x.from) / kBold), title = panel.title.length > fits ? panel.title.slice(0, fits - 1) + "…" : panel.title;
+    out += label(title, x.from, y.to - 7, 'font-weight="bold" class="title"');
     const aside = x.from - (x.from > layout.left + 1 ? 52 : layout.left - 13);
     if (frame.yTitle) out += label(frame.yTitle, aside, middle, 'text-anchor="middle" transform="rotate(-90 ' + at(aside) + " " + at(middle) + ')"');
     if (frame.last && figure.x.title) out += label(figure.x.title, (x.from + x.to) / 2, y.from + 38 + layout.below, 'text-anchor="middle"');
@@ -73,15 +75,16 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
     });
   }
 
-  // At the right end above its line, or where nothing passes; over the data where it passes everywhere.
+  // At the right end above its line, or where nothing passes, beside the panel's title; over the data where it passes everywhere.
   function lineLabel(figure, frame, { label: text, y: v }, soft, card) {
     const { x, y } = frame, place = y.place(v);
     if (!text || !(place >= y.to && place <= y.from)) return "";
-    const width = 6.5 * text.length, height = 11;
-    const places = [place - 4, place + 4 + height].filter((low) => low - height > y.to - height && low < y.from)
-      .flatMap((low) => [["end", x.to - width, x.to, low], ["start", x.from + 6, x.from + 6 + width, low]]);
+    const width = 6.5 * text.length, height = 11, titleTo = x.from + kBold * frame.panel.title.length;
+    const places = [place - 4, place + 4 + height].filter((low) => low > y.to && low < y.from)
+      .flatMap((low) => [["end", x.to - width, x.to, low], ["start", x.from + 6, x.from + 6 + width, low]])
+      .filter(([, left, , low]) => low - height > y.to - 4 || left > titleTo);
     const [anchor, left, right, low] = places.find(([, left, right, low]) => !isCrossed(figure, frame, [left - 6, right + 6, low - height - 3, low + 3])) ||
-      ["end", x.to - width, x.to, place - 4];
+      places[0] || ["end", x.to - width, x.to, place - 4];
     return label(text, anchor === "end" ? right : left, low, 'text-anchor="' + anchor + '" font-size="11" fill="' + soft +
       '" stroke="' + card + '" stroke-width="3" paint-order="stroke"');
   }
@@ -280,10 +283,11 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
     div.addEventListener("dblclick", () => zoomed(div.figure, null, null));
   }
 
-  // Draws it into its place, as wide as that is.
+  // Draws it into its place, as wide as that is; a sheet is narrower than the window, and fills it where page.css zooms out.
   function draw(div, figure) {
+    const printed = kSheet / (view.isCompact(figure) ? kPrintZoom : 1);
     div.figure = figure;
-    div.layout = layoutOf(figure, Math.max(280, div.clientWidth));
+    div.layout = layoutOf(figure, view.isPrinted ? printed : Math.max(280, div.clientWidth));
     const old = div.querySelector("svg.drawing"), holder = document.createElement("template");
     holder.innerHTML = svgOf(figure, div.layout);
     if (old) old.replaceWith(holder.content);

@@ -105,6 +105,18 @@ TEST_CASE("the W_d block of an arm is that of its bias where it has one", "[figu
   CHECK(compared == 2);
 }
 
+TEST_CASE("the first figure says what its bands are", "[figures]") {
+  const TemporaryFolder folder;
+  const auto caption = [&](const char* name, bool hessian) {
+    const auto arms = read_arms({write_sample_run(folder / name, {.hessian = hessian})});
+    return figure(build_figures(arms), "overview").caption;
+  };
+  CHECK_THAT(caption("a", false), Catch::Contains(" Bands: 95 % intervals."));
+  CHECK_THAT(
+      caption("b", true),
+      Catch::Contains(" Bands: 95 % intervals; of the sharpness, bounds of the eigenvalue."));
+}
+
 TEST_CASE("arms of one problem are shown over the first at equal steps, and others not",
           "[figures]") {
   const TemporaryFolder folder;
