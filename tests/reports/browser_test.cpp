@@ -177,6 +177,11 @@ TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
   )js");
   // 9 series of 20 points, a header, and the empty end of the last line.
   CHECK(seen.dom.find("data-csv=\"182,true,true,true,true\"") != std::string::npos);
+  const auto formula = write_sample_run(folder / "b", {.label = "=1+1"});
+  const Visit text = visit(folder, html_report({formula}), R"js(
+    document.body.dataset.csv = window.kappascope.csv("kappa_layers").includes("\r\n'=1+1,");
+  )js");
+  CHECK(text.dom.find("data-csv=\"true\"") != std::string::npos);
 }
 
 TEST_CASE("a picture carries its data, and an address what is seen of a figure", "[browser]") {

@@ -148,8 +148,8 @@ TEST_CASE("a run of any numbers, with any series gone, is reported, advised on, 
     CHECK_NOTHROW(summary_of(dir));
     try {
       CHECK_FALSE(to_text(advice(dir)).empty());
-    } catch (const Error&) {
-      // No layer is measured any more.
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Catch::Contains("no down-projection was measured"));
     }
     fs::remove_all(dir);
   }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "kappascope/core/error.h"
 #include "kappascope/reports/report.h"
@@ -25,22 +26,20 @@ bool has_gnuplot() {
   return false;
 }
 
-/// Sets PATH for the length of a test.
-class PathGuard {
+/// Sets a variable of the environment for the length of a test.
+class Variable {
  public:
-  explicit PathGuard(const std::string& path) : before_(current()) {
-    setenv("PATH", path.c_str(), 1);
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
   }
-  PathGuard(const PathGuard&) = delete;
-  PathGuard& operator=(const PathGuard&) = delete;
-  ~PathGuard() { setenv("PATH", before_.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
 
  private:
-  static std::string current() {
-    const char* path = std::getenv("PATH");
-    return path == nullptr ? "" : path;
-  }
-  std::string before_;
+  const char* name_;
+  std::optional<std::string> before_;
 };
 
 }  // namespace
@@ -96,6 +95,20 @@ TEST_CASE("every figure is written in every format with its magic bytes", "[gnup
   }
 }
 
+TEST_CASE("figures pass through a temporary folder, of which nothing stays", "[gnuplot]") {
+  if (!has_gnuplot()) return;
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a");
+  std::filesystem::create_directory(folder / "scratch");
+  {
+    const Variable scratch("TMPDIR", (folder / "scratch").string());
+    CHECK_FALSE(write_figures({run}, folder / "out", FigureFormat::kSvg).empty());
+  }
+  CHECK(std::filesystem::is_empty(folder / "scratch"));
+  const Variable scratch("TMPDIR", (folder / "missing").string());
+  CHECK_THROWS_AS(write_figures({run}, folder / "other", FigureFormat::kSvg), std::exception);
+}
+
 TEST_CASE("hostile names are letters in a figure", "[gnuplot]") {
   if (!has_gnuplot()) return;
   const TemporaryFolder folder;
@@ -140,7 +153,7 @@ TEST_CASE("a hollow mark and a triangle reach the script", "[gnuplot]") {
 TEST_CASE("a missing gnuplot is named with its package", "[gnuplot]") {
   const TemporaryFolder folder;
   const auto run = write_sample_run(folder / "a");
-  const PathGuard guard("/nonexistent");
+  const Variable path("PATH", "/nonexistent");
   CHECK_THROWS_WITH(write_figures({run}, folder / "out", FigureFormat::kSvg),
                     Catch::Contains("apt-get install gnuplot-nox"));
 }
@@ -152,7 +165,7 @@ TEST_CASE("what gnuplot complains about is passed on", "[gnuplot]") {
   const auto fake = folder / "bin/gnuplot";
   std::ofstream(fake) << "#!/bin/sh\necho 'no such terminal' >&2\nexit 3\n";
   std::filesystem::permissions(fake, std::filesystem::perms::owner_all);
-  const PathGuard guard((folder / "bin").string());
+  const Variable path("PATH", (folder / "bin").string());
   CHECK_THROWS_WITH(write_figures({run}, folder / "out", FigureFormat::kSvg),
                     Catch::Contains("exit 3") && Catch::Contains("no such terminal"));
 }

@@ -101,6 +101,15 @@ TEST_CASE("what SQLite keeps beside the database is not written to under a secon
   }
 }
 
+TEST_CASE("a lock that has a second name is not written to, and nobody waits for it") {
+  const Places places;
+  fs::remove(places.run / "writer.lock");
+  fs::create_hard_link(places.elsewhere, places.run / "writer.lock");
+  CHECK_THROWS_WITH(RunWriter::resume(places.run, 0), Contains("second name"));
+  CHECK(RunReader(places.run).state() == "finished");
+  CHECK(places.kept() == kWork);
+}
+
 TEST_CASE("a run that has a second name is read, but nothing is rolled back into it") {
   // Of another program, which would take it for its own page.
   const auto forged = [](const fs::path& database) {
@@ -154,11 +163,11 @@ TEST_CASE("links and pipes among a run's files are not followed and not waited f
       } else {
         fs::create_symlink(places.folder.path() / "made", file);
       }
-      CHECK_THROWS_AS(RunWriter::resume(places.run, 0), Error);
+      CHECK_THROWS_WITH(RunWriter::resume(places.run, 0), Contains(name));
       if (name == "writer.lock") {
         CHECK(RunReader(places.run).state() == "finished");
       } else {
-        CHECK_THROWS_AS(RunReader(places.run), Error);
+        CHECK_THROWS_WITH(RunReader(places.run), Contains(name));
       }
       CHECK(places.kept() == kWork);
       CHECK_FALSE(fs::exists(places.folder.path() / "made"));

@@ -36,6 +36,8 @@ TEST_CASE("a text as data selects a language model, and says so") {
   CHECK_THAT(RunReader(work.path() / "run").fact("config"), Contains("kind = language"));
   CHECK_THAT(RunReader(work.path() / "run").fact("model"), StartsWith("language model"));
   CHECK(RunReader(work.path() / "run").fact("optimizer") == "adam");
+  CHECK_THAT(RunReader(work.path() / "run").fact("command"),
+             StartsWith("kappascope train --data text.txt --out run --model.width 8"));
   const auto asked = work.run("train --data text.txt --model.kind mlp");
   CHECK(asked.status == 1);
   CHECK_THAT(asked.err, Contains("text.txt holds text") && Contains("--model.kind language"));

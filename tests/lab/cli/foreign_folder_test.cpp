@@ -122,6 +122,17 @@ TEST_CASE("a pipe in somebody else's folder is not waited for") {
   }
 }
 
+TEST_CASE("what reads follows a link in place of a run") {
+  const Workplace work;
+  REQUIRE(work.run(Workplace::train("--train.steps 2 --out elsewhere")).status == 0);
+  fs::create_directories(work.path() / "runs");
+  fs::create_directory_symlink(work.path() / "elsewhere", work.path() / "runs/a");
+  const auto listed = work.run("runs runs");
+  CHECK(listed.status == 0);
+  CHECK_THAT(listed.out, Contains("runs/a"));
+  CHECK(work.run("report runs --out page").status == 0);
+}
+
 TEST_CASE("a label leads out of no folder") {
   for (const std::string label : {"..", ".", "../up", "/etc"}) {
     CAPTURE(label);

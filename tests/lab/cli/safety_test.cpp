@@ -230,6 +230,20 @@ TEST_CASE("a changed value is told by every command, which ends with 1, left out
   CHECK_THAT(resumed.err, Contains("run is damaged in 1 place") && Contains("loss/test, step 19"));
 }
 
+TEST_CASE("`runs` ends with 1 for what its line is made of alone") {
+  const testing::Workplace work;
+  REQUIRE(work.run(testing::Workplace::train("--train.steps 12 --out run")).status == 0);
+  const auto change = [&](const std::string& sql) {
+    REQUIRE(std::system(("sqlite3 '" + work.path().string() + "/run/run.sqlite' \"" + sql + "\"")
+                            .c_str()) == 0);
+  };
+  change("UPDATE scalars SET value = 2 * value WHERE name = 'gradient_norm'");
+  CHECK(work.run("runs .").status == 0);
+  CHECK(work.run("check run").status == 1);
+  change("UPDATE facts SET value = 'other' WHERE key = 'label'");
+  CHECK(work.run("runs .").status == 1);
+}
+
 TEST_CASE("rows that are gone are told by every command that reads their series") {
   const testing::Workplace work;
   REQUIRE(work.run(testing::Workplace::train("--train.steps 30 --out run")).status == 0);

@@ -38,6 +38,7 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   CHECK(listed.status == 0);
   CHECK_THAT(listed.out, Contains("no-bias_dropout-0_seed-1\nPGB_dropout-0_seed-1\n"));
   CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 8);
+  CHECK_FALSE(fs::exists(work.path() / "runs"));
 
   const auto swept = work.run("sweep study.ini --jobs 2 --json");
   INFO(swept.err);
@@ -58,6 +59,9 @@ TEST_CASE("a sweep trains arms, conditions and seeds, compares by seed, and keep
   CHECK(result["arms"][1]["arm"] == "PGB");
   CHECK(result["arms"][1]["parameters"] > result["arms"][0]["parameters"]);
   CHECK(result["command"] == "kappascope sweep study.ini");
+  CHECK_THAT(kappascope::testing::slurp(work.path() /
+                                        "runs/study/settings/no-bias_dropout-0.2_seed-1.ini"),
+             Contains("width = 6") && Contains("dropout = 0.2"));
   const auto page = work.run("results runs/study");
   CHECK(page.status == 0);
   CHECK_THAT(page.out, Contains("## study") && Contains("| loss/test | dropout 0 | PGB |"));
@@ -154,6 +158,20 @@ TEST_CASE("a sweep that cannot read a run keeps the result and the page of all o
   CHECK_THAT(again.out, Contains("3 of 4 runs"));
   CHECK(kappascope::testing::slurp(folder / "RESULTS.md") == page);
   CHECK(RunReader(folder / "study").fact("result") == stored);
+}
+
+TEST_CASE("a sweep tells of a damaged run, and ends with 1") {
+  const Workplace work;
+  write_study(work);
+  REQUIRE(work.run("sweep study.ini --seeds 1").status == 0);
+  REQUIRE(
+      std::system(("sqlite3 '" + work.path().string() +
+                   "/runs/study/PGB_dropout-0_seed-1/run.sqlite' \"UPDATE scalars SET value = 2 "
+                   "* value WHERE name = 'loss/test' AND step = 3\"")
+                      .c_str()) == 0);
+  const auto again = work.run("sweep study.ini --seeds 1");
+  CHECK(again.status == 1);
+  CHECK_THAT(again.err, Contains("PGB_dropout-0_seed-1 is damaged in"));
 }
 
 TEST_CASE("a sweep replaces nothing that is called study and is no result, before it trains") {
@@ -284,6 +302,8 @@ TEST_CASE("an invalid study is refused before anything is trained") {
   refused("[arms]\na b = model.bias=none\na-b = model.bias=both\n", "would be called");
   refused("[arms]\na = model.bias=none\n[study]\nclaims = P-X99\n", "no claim is called P-X99");
   refused("[arms]\na = model.bias=none\n[study]\nclaims = P-X5\n", "hessian-evolution");
+  for (const std::string word : {"save", "out", "force", "resume"})
+    refused(word + " = elsewhere\n[arms]\na = model.bias=none\n", "unknown setting '" + word);
   const auto trained = work.run("train --config study.ini");
   CHECK(trained.status == 2);
   CHECK_THAT(trained.err, Contains("kappascope sweep"));

@@ -143,6 +143,35 @@ TEST_CASE("JSON of hostile texts is JSON, and has them as they are") {
   }
 }
 
+TEST_CASE("neither a sweep nor its result sends a terminal what its texts would have it do") {
+  const Workplace work;
+  const auto study = [&](const std::string& arm) {
+    testing::write_bytes(work.path() / "study.ini",
+                         "[data]\npath = data\n[model]\nwidth = 6\nhidden = 8\nblocks = 1\n"
+                         "[train]\nsteps = 2\nbatch = 32\nthreads = 1\n"
+                         "[probes]\nhessian = false\ngradient-variance = false\n"
+                         "[study]\nseeds = 1\nmetrics = loss/test\n[arms]\n" +
+                             arm + " = model.bias=none\n");
+  };
+  study("x" + kControls);
+  const auto refused = work.run("sweep study.ini --out hostile");
+  CHECK(refused.status == 2);
+  check_text(refused);
+  // What no study can say, a result can.
+  study("somebody");
+  REQUIRE(work.run("sweep study.ini --out result").status == 0);
+  auto result = store::RunReader(work.path() / "result/study").fact("result");
+  const std::string hostile = R"(\u001b[2J\u202e\nkappascope: error)";
+  for (auto at = result.find("somebody"); at != std::string::npos; at = result.find("somebody"))
+    result.replace(at, std::string_view("somebody").size(), hostile);
+  store::RunWriter::append(work.path() / "result/study").set_fact("result", result);
+  const auto shown = work.run("results result");
+  CHECK(shown.status == 0);
+  CHECK_THAT(shown.out, Contains("kappascope: error"));
+  check_text(shown);
+  check_lines(shown);
+}
+
 TEST_CASE("no command sends a terminal what its own words, a file or a study would have it do") {
   const Workplace work;
   testing::write_bytes(work.path() / "study.ini",

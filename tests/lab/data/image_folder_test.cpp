@@ -12,6 +12,7 @@
 
 #include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
+#include "lab/data/decode_image.h"
 #include "lab/data/images.h"
 #include "support/catch.h"
 #include "support/idx.h"
@@ -285,6 +286,8 @@ TEST_CASE("an image that would take gigabytes is refused by its name and size") 
   // Sides that may be, of an area that may not.
   write_picture(folder.path() / "train/0.png", 1, 3, 10);
   CHECK_THROWS_WITH(first_image(8'192), Contains("0.png is 1 x 3 pixels, and 8192 x 24576"));
+  STATIC_REQUIRE(data::is_decodable(16'384, 8'192));
+  STATIC_REQUIRE_FALSE(data::is_decodable(16'385, 8'192));
   // Of allowed sides: the header alone, before which nothing is reserved.
   const std::string head("IHDR\0\0\x80\0\0\0\x80\0\x8\0\0\0\0", 17);
   const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(head.data()), head.size());

@@ -7,7 +7,8 @@ import warnings
 from pathlib import Path
 
 import kappascope
-from training import Attached
+from torch import nn
+from training import Attached, Mlp, Model
 
 
 class Damage(Attached):
@@ -60,14 +61,24 @@ class Damage(Attached):
 
     def test_names_of_a_stranger_are_printed_as_text(self) -> None:
         with sqlite3.connect(Path(self.run_dir()) / "run.sqlite") as database:
-            database.execute("UPDATE scalars SET layer = layer || char(27) || '[2J' || char(10) WHERE name = 'kappa/sigma'")
+            database.execute(
+                "UPDATE scalars SET layer = layer || char(27) || '[2J' || char(10) || char(8238) "
+                "WHERE name = 'kappa/sigma'"
+            )
         database.close()
-        run = kappascope.read(self.run_dir())
         with self.assertWarns(kappascope.DamageWarning) as told:
-            shown = str(run)
-        for text in (shown, str(told.warning)):
-            self.assertNotIn("\x1b", text)
-        self.assertIn("\\x1b[2J\\n", str(told.warning))
+            str(kappascope.read(self.run_dir()))
+        self.assertIn("\\x1b[2J\\n\\u202e", str(told.warning))
+        self.assertFalse({"\x1b", "\u202e"} & set(str(told.warning)))
+
+    def test_a_layer_is_one_line_of_a_run_in_words_whatever_its_name(self) -> None:
+        model = Model()
+        model.layers = nn.ModuleList()
+        model.layers.add_module("a\x1b[2J\n\u202e", Mlp(6, 8))
+        self.train("named", model=model)
+        shown = str(kappascope.read(self.run_dir("named")))
+        self.assertIn("a\\x1b[2J\\n\\u202e", shown)
+        self.assertEqual(len(shown.splitlines()), 2)
 
     def test_missing_rows_are_told_by_what_reads_them(self) -> None:
         self.change("DELETE FROM scalars WHERE name = 'loss/train' AND step > 2")
