@@ -6,7 +6,7 @@
 const kappascopeFigures = (model, view) => {
   const root = document.documentElement;
   const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
-  const kRow = 150, kCompactRow = 110, kPrintedLead = 76, kPrintedRow = 54, kPrintedGap = 27, kLeadRow = document.getElementById("live") ? 106 : 118;
+  const kRow = 150, kCompactRow = 110, kPrintedLead = 64, kPrintedRow = 54, kPrintedGap = 27, kLeadRow = document.getElementById("live") ? 106 : 118;
   const kGap = 54, kStackGap = 32, kColumnGap = 58, kNarrowest = 180, kFewTicks = 4, kTicks = 6, kTop = 24, kBottom = 46, kLeft = 84, kRight = 14;
   const kTickRoom = 17, kLetter = 6.6;  // height of a tick's words, mean width of one of their letters
   const colour = (arm) => {

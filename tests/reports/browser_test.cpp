@@ -184,6 +184,18 @@ TEST_CASE("the data behind a figure is CSV with every point", "[browser]") {
   CHECK(text.dom.find("data-csv=\"true\"") != std::string::npos);
 }
 
+TEST_CASE("on paper it takes two sheets: the first screen, and what stands out", "[browser]") {
+  if (!has_chromium()) return;
+  const TemporaryFolder folder;
+  std::vector<std::filesystem::path> runs;
+  for (int arm = 0; arm < 8; ++arm) {
+    const auto label = "arm " + std::to_string(arm);
+    runs.push_back(write_sample_run(folder / label, {.label = label, .bias = arm % 2 == 1}));
+  }
+  CHECK(printed_sheets(folder, html_report({runs[0], runs[1]})) == 2);
+  CHECK(printed_sheets(folder, html_report(runs)) == 2);
+}
+
 TEST_CASE("a picture carries its data, and an address what is seen of a figure", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;

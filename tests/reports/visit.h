@@ -50,4 +50,20 @@ inline Visit visit(const TemporaryFolder& folder,
   return {read_file(folder / "dom"), read_file(folder / "messages")};
 }
 
+/// How many sheets of A4 the page takes.
+inline int printed_sheets(const TemporaryFolder& folder, const std::string& page) {
+  std::ofstream(folder / "page.html", std::ios::binary) << page;
+  const std::string command =
+      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu "
+      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
+      (folder / "profile").string() + " --print-to-pdf=" + (folder / "page.pdf").string() +
+      " 'file://" + (folder / "page.html").string() + "' 2> " + (folder / "messages").string();
+  REQUIRE(std::system(command.c_str()) == 0);
+  const auto pdf = read_file(folder / "page.pdf");
+  const std::string sheet = "/Type /Page\n";
+  int sheets = 0;
+  for (auto at = pdf.find(sheet); at != std::string::npos; at = pdf.find(sheet, at + 1)) ++sheets;
+  return sheets;
+}
+
 }  // namespace kappascope::reports
