@@ -93,6 +93,8 @@ std::string sentence_of(const Arm& arm, const LayerBias& layer) {
       return "The mean helps here: without it the block would learn more slowly.";
     case Verdict::kNothingToGain:
       return "Nothing to gain: the mean costs less than 10 %.";
+    case Verdict::kNegligible:
+      return "The post-gating bias changes less than 10 % here.";
     default:
       return layer.mean_costs
                  ? "Not decided: the interval holds both no cost and one of 10 % and more. A "

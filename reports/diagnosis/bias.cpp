@@ -12,12 +12,18 @@ namespace {
 
 constexpr double kWorthwhile = 1.1;  // less is not worth a change
 
+bool is_negligible(const std::optional<Ratio>& changes) {
+  return side_of(changes, kWorthwhile) == Side::kBelow &&
+         side_of(changes, 1 / kWorthwhile) == Side::kAbove;
+}
+
 /// With a bias by what it changes; else, or where that is not told, by what the mean costs.
 Verdict verdict_of(const Arm& arm, const LayerBias& layer) {
   if (is_of_the_start(arm, layer.step)) return Verdict::kTooEarly;
   const Side changes = side_of(layer.bias_changes, 1);
-  if (changes == Side::kBelow) return Verdict::kHelps;
-  if (changes == Side::kAbove) return Verdict::kHarms;
+  const bool negligible = is_negligible(layer.bias_changes);
+  if (changes == Side::kBelow && !negligible) return Verdict::kHelps;
+  if (changes == Side::kAbove && !negligible) return Verdict::kHarms;
   const Side costs = side_of(layer.mean_costs, kWorthwhile);
   if (costs == Side::kAbove) {
     if (layer.has_bias) return Verdict::kNotTaken;
@@ -25,6 +31,7 @@ Verdict verdict_of(const Arm& arm, const LayerBias& layer) {
         !layer.usual || side_of(layer.mean_costs, layer.usual->high) == Side::kAbove;
     return unusual ? Verdict::kWorthATrial : Verdict::kUsual;
   }
+  if (negligible) return Verdict::kNegligible;
   if (side_of(layer.mean_costs, 1) == Side::kBelow) return Verdict::kMeanHelps;
   return costs == Side::kBelow ? Verdict::kNothingToGain : Verdict::kUndecided;
 }
@@ -109,6 +116,7 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
                                   Verdict::kNotTaken,
                                   Verdict::kUsual,
                                   Verdict::kUndecided,
+                                  Verdict::kNegligible,
                                   Verdict::kTooEarly,
                                   Verdict::kNothingToGain,
                                   Verdict::kMeanHelps}) {
@@ -117,7 +125,7 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
       break;
     }
     if (out.verdict == Verdict::kNothingToGain || out.verdict == Verdict::kMeanHelps ||
-        out.verdict == Verdict::kUsual)
+        out.verdict == Verdict::kUsual || out.verdict == Verdict::kNegligible)
       out.grade = Grade::kGood;
     if (out.verdict == Verdict::kNotTaken) out.grade = Grade::kWatch;
   }

@@ -23,13 +23,13 @@ constexpr std::array<std::string_view, 13> kQuestions = {"worst_layer",
                                                          "cost",
                                                          "next_step"};
 constexpr std::array<std::string_view, 4> kGrades = {"good", "cannot tell", "watch", "bad"};
-constexpr std::array<std::string_view, 30> kVerdicts = {
-    "not_measured",  "too_early",    "undecided",       "fine",       "limits",
-    "diverged",      "rose",         "at_limit",        "spikes",     "helps",
-    "helps_in_part", "mixed",        "harms",           "not_taken",  "worth_a_trial",
-    "usual",         "mean_helps",   "nothing_to_gain", "too_small",  "too_large",
-    "non_finite",    "out_of_range", "uneven",          "dead",       "dead_layer",
-    "outliers",      "aligned",      "lossy",           "unresolved", "costly"};
+constexpr std::array<std::string_view, 31> kVerdicts = {
+    "not_measured", "too_early",  "undecided",     "fine",       "limits",        "diverged",
+    "rose",         "at_limit",   "spikes",        "helps",      "helps_in_part", "mixed",
+    "harms",        "not_taken",  "worth_a_trial", "usual",      "mean_helps",    "nothing_to_gain",
+    "negligible",   "too_small",  "too_large",     "non_finite", "out_of_range",  "uneven",
+    "dead",         "dead_layer", "outliers",      "aligned",    "lossy",         "unresolved",
+    "costly"};
 constexpr std::array<std::string_view, 9> kActions = {
     "precision", "rate", "warm-up", "batch", "batch", "norm", "bias", "dead units", "rate"};
 

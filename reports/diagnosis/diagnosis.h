@@ -52,6 +52,7 @@ enum class Verdict : std::uint8_t {
   kUsual,          ///< the mean costs a factor, no larger than is usual of such layers
   kMeanHelps,      ///< the block would learn more slowly without the mean
   kNothingToGain,  ///< the mean costs less than 10 %
+  kNegligible,     ///< the bias changes less than 10 %, whichever way
   kTooSmall,       ///< the batch: the gradient is mostly noise
   kTooLarge,
   kNonFinite,   ///< features hold NaN or infinity
@@ -107,11 +108,11 @@ struct Diagnosis {
 /// both hold, and with them the quotient's, with at least 90 % whatever their dependence.
 struct Ratio {
   double value = 0;
-  std::optional<double> lower{}, upper{};
+  std::optional<double> lower{}, upper{};  ///< both, or none
   std::int64_t step = 0;
   std::string layer{};
   bool paired = false;    ///< the interval is of the quotient itself, row by row, with 95 %
-  std::size_t seeds = 0;  ///< not 0: a median over runs, lower and upper their lowest and highest
+  std::size_t seeds = 0;  ///< not 0: a median over runs, with range_over_seeds()
 };
 
 /// What the features' mean costs one down-projection, and what a bias does about it. The ratios are

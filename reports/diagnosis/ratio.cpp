@@ -5,9 +5,16 @@
 #include <cmath>
 
 #include "kappascope/core/statistics.h"
+#include "reports/runs/seeds.h"
 
 namespace kappascope::reports {
 namespace {
+
+/// An interval has both ends.
+Ratio whole(Ratio ratio) {
+  if (!ratio.lower || !ratio.upper) ratio.lower = ratio.upper = std::nullopt;
+  return ratio;
+}
 
 /// The median of the runs that have it.
 template <typename Of>
@@ -18,13 +25,15 @@ std::optional<Ratio> over_seeds(const Arm& arm, const Of& of) {
   if (all.empty()) return std::nullopt;
   std::vector<double> values(all.size());
   std::ranges::transform(all, values.begin(), &Ratio::value);
-  const auto [low, high] = std::ranges::minmax(values);
-  return Ratio{.value = median(values),
-               .lower = low,
-               .upper = high,
-               .step = std::ranges::max(all, {}, &Ratio::step).step,
-               .layer = all.front().layer,
-               .seeds = all.size()};
+  std::vector<SeedValue> seeds;
+  for (const auto& ratio : all) seeds.push_back({ratio.value, ratio.lower, ratio.upper});
+  const auto range = range_over_seeds(seeds);
+  return whole({.value = median(values),
+                .lower = range.lower,
+                .upper = range.upper,
+                .step = std::ranges::max(all, {}, &Ratio::step).step,
+                .layer = all.front().layer,
+                .seeds = all.size()});
 }
 
 std::optional<Ratio> newest_ratio(const Arm& arm,
@@ -70,12 +79,12 @@ std::optional<Ratio> measured(const Arm& arm, const std::string& layer, const st
     return over_seeds(arm, [&](const Arm& run) { return measured(run, layer, name); });
   const auto point = arm.last(name, layer);
   if (!point || !std::isfinite(point->scalar.value)) return std::nullopt;
-  return Ratio{.value = point->scalar.value,
-               .lower = point->scalar.lower,
-               .upper = point->scalar.upper,
-               .step = point->step,
-               .layer = layer,
-               .paired = true};
+  return whole({.value = point->scalar.value,
+                .lower = point->scalar.lower,
+                .upper = point->scalar.upper,
+                .step = point->step,
+                .layer = layer,
+                .paired = true});
 }
 
 }  // namespace

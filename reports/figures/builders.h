@@ -67,7 +67,7 @@ Figure spectrum_vectors(const SpectrumGroup& group, const std::vector<Arm>& arms
 /// The alarms of the runs, those of one step together.
 std::vector<StepMark> event_marks(const std::vector<Arm>& arms);
 
-/// Whether the arms are medians over seeds, whose bounds are the lowest and the highest of them.
+/// Whether the arms are medians over seeds, whose bounds are range_over_seeds().
 bool over_seeds(const std::vector<Arm>& arms);
 
 /// Ranges, scales and ticks of every panel, from the series and reference lines in it.

@@ -101,7 +101,7 @@ Figure variance_by_bias(const std::vector<Arm>& arms) {
       "else "
       "frozen and with the same dropout masks";
   figure.caption += over_seeds(arms)
-                        ? "; bars span the seeds."
+                        ? "; bars span what the seeds' intervals allow."
                         : "; bars are 95 % intervals of each value, and because the masks are "
                           "shared the differences are known better than the bars suggest.";
   if (figure.panels.empty()) figure.missing = kNothing;

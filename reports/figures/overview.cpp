@@ -126,7 +126,7 @@ std::string what_bands_are(const Figure& figure, bool over_seeds) {
   };
   const bool layers = any(true), sharpness = any(false);
   if (!layers && !sharpness) return "";
-  if (over_seeds) return " Bands: lowest to highest of the seeds.";
+  if (over_seeds) return " Bands: lowest to highest that the seeds allow.";
   return fmt::format(" Bands: {}{}{}.",
                      layers ? "95 % intervals" : "",
                      layers && sharpness ? "; " : "",

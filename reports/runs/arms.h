@@ -23,7 +23,7 @@ using store::is_resolved;
 
 /// Attribute of a median over seeds that has fewer than all, or some that are not resolved.
 inline constexpr const char* kSeedsNote = "seeds";
-/// Attribute of a median with bounds: of how many seeds they are the lowest and the highest.
+/// Attribute of a median with bounds: of how many seeds they are (range_over_seeds).
 inline constexpr const char* kSeedsRange = "range";
 
 /// One of what a report compares, read once: a run, or the median over the seeds of a study's arm.
@@ -32,8 +32,8 @@ struct Arm {
 
   std::string label;  ///< unique among the arms of one report
   std::string state;
-  /// Not 0: the median over so many runs of one arm (study/median_arm); its bounds are then the
-  /// lowest and the highest of them.
+  /// Not 0: the median over so many runs of one arm (runs/median_arm); its bounds are then
+  /// those of range_over_seeds().
   std::size_t seeds = 0;
   /// What it stands for, where a report shows runs of several seeds as one (runs/groups); they are
   /// held elsewhere.

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "reports/runs/seeds.h"
+
 namespace kappascope::reports {
 namespace {
 
@@ -26,19 +28,25 @@ double middle(std::vector<double> values) {
 }
 
 struct Value {
-  double value = 0;
+  SeedValue of_seed{};
   bool resolved = false;
 };
+
+Value value_of(const store::Scalar& scalar) {
+  return {seed_value(scalar), is_resolved(scalar)};
+}
 
 /// One step of one series in all runs.
 store::Scalar median_point(const store::SeriesKey& key,
                            const std::vector<Value>& points,
                            std::size_t runs) {
   std::vector<double> values;
+  std::vector<SeedValue> seeds;
   std::size_t unresolved = 0;
-  for (const auto& [value, resolved] : points) {
-    if (std::isnan(value)) continue;
-    values.push_back(value);
+  for (const auto& [of_seed, resolved] : points) {
+    if (std::isnan(of_seed.value)) continue;
+    values.push_back(of_seed.value);
+    seeds.push_back(of_seed);
     unresolved += resolved ? 0U : 1U;
   }
   store::Scalar out{.name = key.name, .layer = key.layer, .value = middle(values)};
@@ -48,11 +56,12 @@ store::Scalar median_point(const store::SeriesKey& key,
     note = fmt::format("{} of {} seeds", values.size(), runs);
     if (unresolved > 0) note += fmt::format(", {} not resolved", unresolved);
   }
-  if (runs > 1 && !values.empty()) {
-    const auto [low, high] = std::ranges::minmax_element(values);
-    out.lower = *low;
-    out.upper = *high;
-    out.attributes[kSeedsRange] = fmt::format("{} seeds", values.size());
+  if (runs > 1) {
+    const auto range = range_over_seeds(seeds);
+    out.lower = range.lower;
+    out.upper = range.upper;
+    if (range.lower || range.upper)
+      out.attributes[kSeedsRange] = fmt::format("{} seeds", values.size());
   }
   return out;
 }
@@ -72,7 +81,7 @@ std::optional<Value> held(const Measured& run, std::int64_t step) {
   const auto after = std::upper_bound(steps.begin(), steps.end(), step);
   if (after == steps.begin() || 2 * *std::prev(after) < step) return out;
   const auto& [at, scalar] = run.points[static_cast<std::size_t>(after - steps.begin() - 1)];
-  return Value{scalar.value, is_resolved(scalar)};
+  return value_of(scalar);
 }
 
 /// At the steps of all runs. The layers of a run take turns, so that those of its seeds are
@@ -81,8 +90,7 @@ std::map<std::int64_t, std::vector<Value>> values_by_step(const store::SeriesKey
                                                           const std::vector<Measured>& runs) {
   std::map<std::int64_t, std::vector<Value>> steps;
   for (const auto& run : runs) {
-    for (const auto& [step, scalar] : run.points)
-      steps[step].push_back({scalar.value, is_resolved(scalar)});
+    for (const auto& [step, scalar] : run.points) steps[step].push_back(value_of(scalar));
   }
   if (key.layer.empty()) return steps;
   for (auto& [step, values] : steps) {
@@ -107,14 +115,15 @@ std::string budget_of(const std::vector<Measured>& runs) {
 Points median_series(const store::SeriesKey& key, const std::vector<Measured>& runs) {
   const auto steps = values_by_step(key, runs);
   const auto budget = budget_of(runs);
+  std::vector<store::StepValue> points;
+  for (const auto& [step, values] : steps)
+    points.push_back({step, median_point(key, values, runs.size())});
   // What is equal in all, such as the learning rate, is no estimate.
-  const bool any_band = std::ranges::any_of(steps, [](const auto& at) {
-    const auto [low, high] = std::ranges::minmax(at.second, {}, &Value::value);
-    return low.value < high.value;
+  const bool any_band = std::ranges::any_of(points, [](const store::StepValue& point) {
+    return point.scalar.lower != point.scalar.upper;
   });
   Points out;
-  for (const auto& [step, values] : steps) {
-    store::StepValue point{step, median_point(key, values, runs.size())};
+  for (auto& point : points) {
     if (!budget.empty()) point.scalar.attributes[attribute::kBudget] = budget;
     if (!any_band) {
       point.scalar.lower = point.scalar.upper = std::nullopt;

@@ -10,12 +10,12 @@
 namespace kappascope::reports {
 
 /// The runs of one arm under one condition as one arm. Each point of a series is the median over
-/// the runs that have a number there (infinity counts), its bounds the lowest and the highest; with
-/// one run, without bounds. The layers of a run are measured in turns: of those its last number
-/// stands, from half of the step on. Where a run has none, or one that is not resolved, the status
-/// says so and the point is not resolved either. loss/train is smoothed in each run before. What
-/// cannot be averaged, arrays and the spectra of checkpoints, is the first run's. Without runs it
-/// is empty.
+/// the runs that have a number there (infinity counts), its bounds those of range_over_seeds();
+/// with one run, without bounds. The layers of a run are measured in turns: of those its last
+/// number stands, from half of the step on. Where a run has none, or one that is not resolved, the
+/// status says so and the point is not resolved either. loss/train is smoothed in each run before.
+/// What cannot be averaged, arrays and the spectra of checkpoints, is the first run's. Without runs
+/// it is empty.
 Arm median_arm(const std::string& label, const std::vector<const Arm*>& runs, std::size_t window);
 Arm median_arm(const std::string& label, const std::vector<Arm>& runs, std::size_t window);
 

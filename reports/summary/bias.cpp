@@ -13,10 +13,10 @@
 namespace kappascope::reports {
 namespace {
 
-/// How many layers of an arm the bias makes better, worse, neither, and those where it is not
-/// known.
+/// How many layers of an arm the bias makes better, worse, changes by less than 10 %, neither, and
+/// those where it is not known.
 struct Effect {
-  std::array<std::size_t, 4> layers{};
+  std::array<std::size_t, 5> layers{};
   std::optional<Ratio> surest;  ///< with the bias over without, where it surely changes most
   std::size_t rivals = 0;       ///< other layers where it may change as much: intervals overlap
 };
@@ -31,7 +31,8 @@ Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
     const auto& ratio = layer.bias_changes;
     const bool known = layer.decided != Verdict::kTooEarly && ratio && ratio->lower;
     const bool helps = layer.decided == Verdict::kHelps, harms = layer.decided == Verdict::kHarms;
-    ++effect.layers.at(helps ? 0U : harms ? 1U : known ? 2U : 3U);
+    const bool negligible = layer.decided == Verdict::kNegligible;
+    ++effect.layers.at(helps ? 0U : harms ? 1U : negligible ? 2U : known ? 3U : 4U);
     if (known && (!effect.surest || size(ratio) > size(effect.surest))) effect.surest = ratio;
   }
   for (const auto& layer : layers) {
@@ -51,8 +52,9 @@ Gauge gauge_of(const Ratio& ratio) {
 
 /// "of 6 layers 4 lower and 2 not significant"
 std::string layers_text(const Effect& effect, std::size_t all) {
-  constexpr std::array kWhat = {"lower", "higher", "not significant", "not resolved"};
-  if (effect.layers[2] == all)
+  constexpr std::array kWhat = {
+      "lower", "higher", "within 10 % of it", "not significant", "not resolved"};
+  if (effect.layers[3] == all)
     return fmt::format("none of {} beyond its interval", counted(all, "layer"));
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < kWhat.size(); ++i)
@@ -74,6 +76,7 @@ std::string answer_of(const BiasDiagnosis& bias) {
          : v == Verdict::kMixed       ? "mixed"
          : v == Verdict::kHarms       ? "no"
          : v == Verdict::kNotTaken    ? "not so far"
+         : v == Verdict::kNegligible  ? "hardly"
          : nothing                    ? "nothing to gain"
                                       : "cannot tell";
 }

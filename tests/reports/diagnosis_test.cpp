@@ -245,7 +245,14 @@ TEST_CASE("a bias is judged by what it surely changes, its absence by what the m
   CHECK(of({less, more}, true).verdict == Verdict::kMixed);
   CHECK(of({more}, true).verdict == Verdict::kHarms);
   CHECK(of({more}, true).grade == Grade::kBad);
-  CHECK(of({{1.01, 1.09}}, true).grade == Grade::kWatch);  // less is not worth a change
+  CHECK(of({{1.02, 1.3}}, true).grade == Grade::kWatch);
+  // What surely changes less than 10 %, whichever way, is not worth a change.
+  for (const Ends& little : {Ends{1.01, 1.09}, Ends{0.95, 0.99}, Ends{0.92, 1.05}}) {
+    CHECK(of({little}, true).verdict == Verdict::kNegligible);
+    CHECK(of({little}, true).grade == Grade::kGood);
+  }
+  CHECK(of({{0.95, 0.99}, {0.8, 1.3}}, true).verdict == Verdict::kUndecided);
+  CHECK(of({less, {0.95, 0.99}}, true).verdict == Verdict::kHelpsInPart);
   // It names the layer in which that is surest.
   CHECK(*of({less, {0.2, 0.4}, {0.1, 0.95}}, true).upper == 0.4);
   CHECK(*of({less, {0.2, 0.4}, even}, true).upper == 0.4);

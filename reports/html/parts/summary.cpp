@@ -77,7 +77,7 @@ std::string scale(const Answer& answer, const std::vector<Arm>& arms) {
   const bool seeds = interval && arms[with_interval->arm].seeds > 1;
   return "<p class=\"scale\">" + escape_html(answer.threshold) + "</p>" + usual +
          (interval ? fmt::format("<p class=\"scale interval\">{}</p>",
-                                 seeds ? "lowest to highest of the seeds" : answer.interval)
+                                 seeds ? "lowest to highest that the seeds allow" : answer.interval)
                    : "");
 }
 

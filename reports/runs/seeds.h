@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kappascope/store/record.h"
+
+namespace kappascope::reports {
+
+/// What one run knows of a number. An end that is not known is none.
+struct SeedValue {
+  double value = 0;
+  std::optional<double> lower{}, upper{};
+};
+/// A number that is resolved and has no interval, such as a loss, is its own ends.
+SeedValue seed_value(const store::Scalar& scalar);
+
+struct SeedRange {
+  std::optional<double> lower{}, upper{};
+};
+/// Where the median over all seeds may lie. Of six seeds or more the lowest and the highest value
+/// hold it with 1 − 2^(1−n), 97 % or more (order statistics; no NaN among them). Of fewer it
+/// reaches as far as the interval of any of them, so that a median is never surer than each of its
+/// seeds. Nothing of one number without an interval.
+SeedRange range_over_seeds(const std::vector<SeedValue>& seeds);
+
+}  // namespace kappascope::reports
