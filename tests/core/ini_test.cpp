@@ -104,7 +104,10 @@ TEST_CASE("a setting that an INI file would give back as another is refused") {
                                                {"a=b", "1"},
                                                {"", "1"},
                                                {"a\nb", "1"},
+                                               {"a\t;b", "1"},
                                                {"a#.b", "1"},
+                                               {"a ;b.c", "1"},
+                                               {"a\t;b.c", "1"},
                                                {"\xef\xbb\xbf"
                                                 "a",
                                                 "1"}}) {

@@ -116,6 +116,19 @@ TEST_CASE("runs are found two levels down and sorted") {
   REQUIRE_THROWS_WITH(find_runs(scratch / "absent"), Contains((scratch / "absent").string()));
 }
 
+TEST_CASE("places are runs and folders of runs: each run once, without those that are put away") {
+  const TemporaryFolder scratch;
+  for (const char* name : {"runs/b", "runs/a", "runs/old", "alone"}) make_run(scratch / name, 0);
+  RunWriter::append(scratch / "runs/old").set_fact(kArchived, "yes");
+  fs::create_directories(scratch / "empty");
+  using Paths = std::vector<fs::path>;
+  CHECK(runs_at({scratch / "runs/b", scratch / "runs", scratch / "alone"}) ==
+        Paths{scratch / "runs/b", scratch / "runs/a", scratch / "alone"});
+  // Who names it gets it; what holds no run is for the reader to refuse.
+  for (const char* name : {"runs/old", "empty", "absent"})
+    CHECK(runs_at({scratch / name}) == Paths{scratch / name});
+}
+
 TEST_CASE("a newer schema is refused with both versions named") {
   const TemporaryFolder scratch;
   make_run(scratch.path());

@@ -132,7 +132,7 @@ TEST_CASE("tokens of 32 bits are read whole, and one of the wrong size is named"
 TEST_CASE("tokens of 32 bits are not taken for two of 16, and a late token is named by its place") {
   const TemporaryFolder folder;
   constexpr int kCount = 300'000;
-  std::vector<std::uint16_t> tokens(kCount);
+  std::vector<std::uint16_t> tokens(kCount), zeros(kCount);
   const auto write = [&](const std::string& name) {
     std::string bytes(2 * tokens.size(), '\0');
     std::memcpy(bytes.data(), tokens.data(), bytes.size());
@@ -145,6 +145,10 @@ TEST_CASE("tokens of 32 bits are not taken for two of 16, and a late token is na
   for (int i = 0; i < kCount; i += 2) tokens[i] = static_cast<std::uint16_t>(1 + i % 999);
   write("train.bin");
   CHECK_THROWS_WITH(open(), Contains("train.bin is 0") && Contains("data.token-bits = 32"));
+  std::swap(tokens, zeros);
+  write("train.bin");
+  CHECK(open().tokens() == kCount);  // one word, over and over
+  std::swap(tokens, zeros);
   tokens.pop_back();  // an end that begins at an odd place
   for (auto& token : tokens) token = 7;
   for (int i = kCount - 1 - 65536; i < kCount - 1; ++i) tokens[i] = i % 2 == 0 ? 7 : 0;
