@@ -113,7 +113,9 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     if (!std::isfinite(result.loss)) {
       // The weights are those that gave this loss: the update has not been made.
       result.state = "failed";
-      result.message = fmt::format("the loss became {} at step {}", result.loss, step);
+      // The sign of a NaN says nothing.
+      const auto what = std::isnan(result.loss) ? "NaN" : fmt::format("{}", result.loss);
+      result.message = fmt::format("the loss became {} at step {}", what, step);
       session.event("nan_loss", result.message, step);
       session.close("failed");
       save_checkpoint(run_dir, step, task, session);
