@@ -26,6 +26,7 @@ std::optional<Ratio> over_seeds(const Arm& arm, const Of& of) {
   std::vector<double> values(all.size());
   std::ranges::transform(all, values.begin(), &Ratio::value);
   std::vector<SeedValue> seeds;
+  seeds.reserve(all.size());
   for (const auto& ratio : all) seeds.push_back({ratio.value, ratio.lower, ratio.upper});
   const auto range = range_over_seeds(seeds);
   return whole({.value = median(values),

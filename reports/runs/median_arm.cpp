@@ -116,6 +116,7 @@ Points median_series(const store::SeriesKey& key, const std::vector<Measured>& r
   const auto steps = values_by_step(key, runs);
   const auto budget = budget_of(runs);
   std::vector<store::StepValue> points;
+  points.reserve(steps.size());
   for (const auto& [step, values] : steps)
     points.push_back({step, median_point(key, values, runs.size())});
   // What is equal in all, such as the learning rate, is no estimate.
