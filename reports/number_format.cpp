@@ -35,13 +35,12 @@ int enough_digits(double a, double b, const Text& text) {
   return digits;
 }
 
-/// What the bounds are: those of an interval, or the lowest and the highest of a few runs.
-std::string kind_of(const store::Scalar& scalar) {
+}  // namespace
+
+std::string kind_of_interval(const store::Scalar& scalar) {
   const auto range = scalar.attributes.find(kSeedsRange);
   return range == scalar.attributes.end() ? "95 %" : range->second;
 }
-
-}  // namespace
 
 std::string words(double value, int digits) {
   if (std::isnan(value)) return "not a number";
@@ -129,12 +128,12 @@ std::string listed(const std::vector<std::string>& items) {
 
 std::string percent_interval(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "";
-  return kind_of(scalar) + ": " + percent(*scalar.lower) + " to " + percent(*scalar.upper);
+  return kind_of_interval(scalar) + ": " + percent(*scalar.lower) + " to " + percent(*scalar.upper);
 }
 
 std::string interval(const store::Scalar& scalar) {
   if (!scalar.lower || !scalar.upper) return "";
-  return kind_of(scalar) + ": " + words(*scalar.lower) + "–" + words(*scalar.upper);
+  return kind_of_interval(scalar) + ": " + words(*scalar.lower) + "–" + words(*scalar.upper);
 }
 
 }  // namespace kappascope::reports

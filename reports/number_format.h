@@ -38,8 +38,10 @@ std::string percent(double share);
 /// "A", "A and B", "A, B and C".
 std::string listed(const std::vector<std::string>& items);
 /// "95 %: 3.1 % to 5.2 %" of a share, or "" without an interval; "5 seeds: ..." where the bounds
-/// are the lowest and the highest of so many.
+/// are those of so many.
 std::string percent_interval(const store::Scalar& scalar);
+/// What its bounds are: "95 %", or "5 seeds" of a median over them.
+std::string kind_of_interval(const store::Scalar& scalar);
 /// "95 %: 31–52", or "" without an interval.
 std::string interval(const store::Scalar& scalar);
 

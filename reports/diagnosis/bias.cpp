@@ -10,13 +10,6 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr double kWorthwhile = 1.1;  // less is not worth a change
-
-bool is_negligible(const std::optional<Ratio>& changes) {
-  return side_of(changes, kWorthwhile) == Side::kBelow &&
-         side_of(changes, 1 / kWorthwhile) == Side::kAbove;
-}
-
 /// With a bias by what it changes; else, or where that is not told, by what the mean costs.
 Verdict verdict_of(const Arm& arm, const LayerBias& layer) {
   if (is_of_the_start(arm, layer.step)) return Verdict::kTooEarly;
@@ -66,7 +59,7 @@ void rest_on(BiasDiagnosis& out, const LayerBias& layer) {
   const store::SeriesId costs = layer.in_steps ? id::kLearningMeanCosts : id::kKappaMeanCosts;
   const store::SeriesId with = layer.in_steps ? id::kLearningWithBias : id::kKappaWithBias;
   out.evidence = {{mean ? costs : with, layer.layer, layer.step}};
-  out.threshold = mean ? kWorthwhile : 1;
+  out.threshold = mean || layer.decided == Verdict::kNegligible ? kWorthwhile : 1;
   if (!ratio) return;
   out.value = ratio->value;
   out.lower = ratio->lower;
@@ -120,7 +113,10 @@ BiasDiagnosis diagnose_bias(std::span<const Arm> arms) {
                                   Verdict::kTooEarly,
                                   Verdict::kNothingToGain,
                                   Verdict::kMeanHelps}) {
-      if (count(verdict) == 0) continue;
+      // Layers that a run has not come to again say nothing against those that it has.
+      const bool few =
+          verdict == Verdict::kNegligible && count(verdict) < count(Verdict::kTooEarly);
+      if (count(verdict) == 0 || few) continue;
       out.verdict = verdict;
       break;
     }

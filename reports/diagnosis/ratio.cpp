@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kappascope/core/statistics.h"
 #include "reports/runs/seeds.h"
@@ -16,18 +17,24 @@ Ratio whole(Ratio ratio) {
   return ratio;
 }
 
-/// The median of the runs that have it.
+/// The median of the runs that have it. A run that has `series` of the layer and does not resolve
+/// the ratio could be anywhere.
 template <typename Of>
-std::optional<Ratio> over_seeds(const Arm& arm, const Of& of) {
+std::optional<Ratio> over_seeds(const Arm& arm, const store::SeriesKey& series, const Of& of) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   std::vector<Ratio> all;
-  for (const Arm* run : arm.runs)
-    if (auto ratio = of(*run)) all.push_back(std::move(*ratio));
+  std::vector<SeedValue> seeds;
+  for (const Arm* run : arm.runs) {
+    if (auto ratio = of(*run)) {
+      seeds.push_back({ratio->value, ratio->lower, ratio->upper});
+      all.push_back(std::move(*ratio));
+    } else if (!run->series(series.name, series.layer).empty()) {
+      seeds.push_back({.value = kNan, .resolved = false});
+    }
+  }
   if (all.empty()) return std::nullopt;
   std::vector<double> values(all.size());
   std::ranges::transform(all, values.begin(), &Ratio::value);
-  std::vector<SeedValue> seeds;
-  seeds.reserve(all.size());
-  for (const auto& ratio : all) seeds.push_back({ratio.value, ratio.lower, ratio.upper});
   const auto range = range_over_seeds(seeds);
   return whole({.value = median(values),
                 .lower = range.lower,
@@ -42,7 +49,9 @@ std::optional<Ratio> newest_ratio(const Arm& arm,
                                   const std::string& above,
                                   const std::string& below) {
   if (!arm.runs.empty())
-    return over_seeds(arm, [&](const Arm& run) { return newest_ratio(run, layer, above, below); });
+    return over_seeds(arm, {above, layer}, [&](const Arm& run) {
+      return newest_ratio(run, layer, above, below);
+    });
   const Points& points = arm.series(above, layer);
   const Points& others = arm.series(below, layer);
   for (std::size_t place = points.size(); place-- > 0;) {
@@ -61,8 +70,9 @@ std::optional<Ratio> paired(const Arm& arm,
                             const std::string& above,
                             const std::string& below) {
   if (!arm.runs.empty())
-    return over_seeds(arm,
-                      [&](const Arm& run) { return paired(run, layer, measured, above, below); });
+    return over_seeds(arm, {above, layer}, [&](const Arm& run) {
+      return paired(run, layer, measured, above, below);
+    });
   auto ratio = newest_ratio(arm, layer, above, below);
   const auto point = ratio ? arm.series(measured, layer).number_at(ratio->step) : std::nullopt;
   if (!point || !std::isfinite(point->scalar.value) || !point->scalar.lower || !point->scalar.upper)
@@ -77,7 +87,9 @@ std::optional<Ratio> paired(const Arm& arm,
 /// A quotient that the run has measured itself.
 std::optional<Ratio> measured(const Arm& arm, const std::string& layer, const std::string& name) {
   if (!arm.runs.empty())
-    return over_seeds(arm, [&](const Arm& run) { return measured(run, layer, name); });
+    return over_seeds(arm, {id::kLearningSecondMoment, layer}, [&](const Arm& run) {
+      return measured(run, layer, name);
+    });
   const auto point = arm.last(name, layer);
   if (!point || !std::isfinite(point->scalar.value)) return std::nullopt;
   return whole({.value = point->scalar.value,
@@ -89,6 +101,11 @@ std::optional<Ratio> measured(const Arm& arm, const std::string& layer, const st
 }
 
 }  // namespace
+
+bool is_negligible(const std::optional<Ratio>& ratio) {
+  return side_of(ratio, kWorthwhile) == Side::kBelow &&
+         side_of(ratio, 1 / kWorthwhile) == Side::kAbove;
+}
 
 Side side_of(const std::optional<Ratio>& ratio, double limit) {
   if (!ratio || !ratio->lower || !ratio->upper) return Side::kUndecided;

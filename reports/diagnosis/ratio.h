@@ -14,6 +14,10 @@ using kappascope::side_of;
 /// Without an interval it decides nothing.
 Side side_of(const std::optional<Ratio>& ratio, double limit);
 
+inline constexpr double kWorthwhile = 1.1;  ///< less is not worth a change
+/// Surely less than that, whichever way.
+bool is_negligible(const std::optional<Ratio>& ratio);
+
 /// The factor by which it surely differs from 1: how far its interval stays away; 1 where that
 /// holds 1, and without one.
 double sure_factor(const std::optional<Ratio>& ratio);

@@ -13,8 +13,16 @@
 namespace kappascope::reports {
 namespace {
 
-std::string bounds_of(const Diagnosis& answer) {
-  return fmt::format("95 %: {}–{} (step {}).",
+/// What the ends of the number are that an answer rests on.
+std::string kind_of(const Arm& arm, const Diagnosis& answer) {
+  const auto& [series, layer, step] = answer.evidence.front();
+  const auto point = arm.last(series, layer);
+  return point ? kind_of_interval(point->scalar) : "95 %";
+}
+
+std::string bounds_of(const Arm& arm, const Diagnosis& answer) {
+  return fmt::format("{}: {}–{} (step {}).",
+                     kind_of(arm, answer),
                      words(*answer.lower),
                      words(*answer.upper),
                      answer.evidence.front().step);
@@ -34,7 +42,7 @@ void find_massive(const std::vector<Arm>& arms, Findings& out) {
                                layer,
                                words(arm.last(id::kLargest, layer)->scalar.value),
                                words(*answer.value)),
-                   bounds_of(answer),
+                   bounds_of(arm, answer),
                    false});
   }
 }
@@ -74,14 +82,14 @@ void find_eight_bit(const std::vector<Arm>& arms, Findings& out) {
     if (const auto blocks = arm.last(id::kLostMxfp8, layer); blocks && is_resolved(blocks->scalar))
       text += fmt::format("; with a scale for every 32 channels (MXFP8) {}",
                           percent(blocks->scalar.value));
-    out.push_back(
-        {"eight_bit",
-         text + ".",
-         fmt::format("95 %: {}–{} (step {}). It matters where this layer is to run in FP8.",
-                     percent(*answer.lower),
-                     percent(*answer.upper),
-                     answer.evidence.front().step),
-         false});
+    out.push_back({"eight_bit",
+                   text + ".",
+                   fmt::format("{}: {}–{} (step {}). It matters where this layer is to run in FP8.",
+                               kind_of(arm, answer),
+                               percent(*answer.lower),
+                               percent(*answer.upper),
+                               answer.evidence.front().step),
+                   false});
   }
 }
 

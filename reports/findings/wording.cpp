@@ -75,7 +75,8 @@ std::string in_words(const Absorbed& absorbed) {
 
 std::string certainty_of(const Ratio& ratio) {
   const auto& [value, lower, upper, step, layer, paired, seeds] = ratio;
-  if (!lower || !upper) return "No interval was recorded.";
+  if (!lower || !upper)
+    return seeds > 0 ? "Not every seed has an interval." : "No interval was recorded.";
   if (seeds > 0)
     return fmt::format("{}: {}–{}×.", counted(seeds, "seed"), words(*lower), words(*upper));
   if (paired) {

@@ -8,7 +8,7 @@ const kappascopeFigures = (model, view) => {
   const filled = ["circle", "square", "diamond", "triangle-down", "pentagon", "star"];
   const kRow = 150, kCompactRow = 110, kPrintedLead = 64, kPrintedRow = 54, kPrintedGap = 27, kLeadRow = document.getElementById("live") ? 106 : 118;
   const kGap = 54, kStackGap = 32, kColumnGap = 58, kNarrowest = 180, kFewTicks = 4, kTicks = 6, kTop = 24, kBottom = 46, kLeft = 84, kRight = 14;
-  const kTickRoom = 17, kLetter = 6.6;  // height of a tick's words, mean width of one of their letters
+  const kTickRoom = 17, kLetter = 6.6, kSpare = 12;  // height of a tick's words, mean width of one of their letters, what a name may reach over
   const colour = (arm) => {
     const list = root.dataset.theme === "dark" ? model.dark : model.light;
     return list[arm % list.length];
@@ -105,12 +105,12 @@ const kappascopeFigures = (model, view) => {
       const near = zoom.y.get(places[i]);
       const yRange = near && near.log === panel.y.log ? near.range : [panel.y.min, panel.y.max].map((v) => transformed(v, panel.y));
       const x = scaleOf(figure.x, xRange, from, from + each), y = scaleOf(panel.y, yRange, top + heights[r], top);
-      const last = i + columns >= shown.length;
+      const last = i + columns >= shown.length, isLog = panel.y.log || panel.y.threshold;
       return { p: places[i], panel, x, y, last, turned,
         xTicks: ticksOf(x, Math.max(2, each / 90)), yTicks: ticksOf(y, Math.min(panel.height < 1 ? kFewTicks : kTicks, Math.max(2, Math.floor((y.from - y.to) / kTickRoom)))),
         namesX: last || (figure.x.categories && !tall && !turned && !stack),
         yTitle: column > 0 && panel.y.title === shown[i - 1].y.title ? ""
-          : [panel.y.title + (panel.y.log || panel.y.threshold ? " (log)" : ""), panel.y.title].find((text) => kLetter * text.length < heights[r] + gap) || "" };
+          : [panel.y.title + (isLog ? " (log)" : ""), panel.y.title, isLog ? "log" : ""].find((text) => kLetter * text.length < heights[r] + gap + kSpare) };
     });
     const lowest = Math.max(...frames.map((frame) => frame.y.from));
     return { width, height: lowest + kBottom + below, below, left, frames, stack };

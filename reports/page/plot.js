@@ -42,8 +42,10 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
       out += label(text, x.from - 8, y.place(v) + 4, 'text-anchor="end"');
     }
     out += line(x.from, y.from, x.to, y.from, 'stroke="' + soft + '"') + line(x.from, y.from, x.from, y.to, 'stroke="' + soft + '"');
-    const fits = Math.floor((x.to + 14 - x.from) / kBold), title = panel.title.length > fits ? panel.title.slice(0, fits - 1) + "…" : panel.title;
-    out += label(title, x.from, y.to - 7, 'font-weight="bold" class="title"');
+    // Layers differ in the middle of their names or at the end.
+    const letters = [...panel.title], over = letters.length - Math.floor((x.to + 14 - x.from) / kBold);
+    if (over > 0) letters.splice(Math.floor((letters.length - over) / 4), over + 1, "…");
+    out += label(letters.join(""), x.from, y.to - 7, 'font-weight="bold" class="title"');
     const aside = x.from - (x.from > layout.left + 1 ? 52 : layout.left - 13);
     if (frame.yTitle) out += label(frame.yTitle, aside, middle, 'text-anchor="middle" transform="rotate(-90 ' + at(aside) + " " + at(middle) + ')"');
     if (frame.last && figure.x.title) out += label(figure.x.title, (x.from + x.to) / 2, y.from + 38 + layout.below, 'text-anchor="middle"');
@@ -283,7 +285,7 @@ const kappascopePlots = (model, view, figures, { zoomed, picked }) => {
     div.addEventListener("dblclick", () => zoomed(div.figure, null, null));
   }
 
-  // Draws it into its place, as wide as that is; a sheet is narrower than the window, and fills it where page.css zooms out.
+  // Draws it into its place, as wide as that is; or as an upright sheet is, where page.css may zoom out.
   function draw(div, figure) {
     const printed = kSheet / (view.isCompact(figure) ? kPrintZoom : 1);
     div.figure = figure;

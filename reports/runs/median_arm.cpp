@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "reports/number_format.h"
 #include "reports/runs/seeds.h"
 
 namespace kappascope::reports {
@@ -27,27 +28,19 @@ double middle(std::vector<double> values) {
   return lower == upper ? upper : lower + (upper - lower) / 2;
 }
 
-struct Value {
-  SeedValue of_seed{};
-  bool resolved = false;
-};
-
-Value value_of(const store::Scalar& scalar) {
-  return {seed_value(scalar), is_resolved(scalar)};
-}
-
 /// One step of one series in all runs.
 store::Scalar median_point(const store::SeriesKey& key,
-                           const std::vector<Value>& points,
+                           const std::vector<SeedValue>& points,
                            std::size_t runs) {
   std::vector<double> values;
   std::vector<SeedValue> seeds;
   std::size_t unresolved = 0;
-  for (const auto& [of_seed, resolved] : points) {
-    if (std::isnan(of_seed.value)) continue;
-    values.push_back(of_seed.value);
-    seeds.push_back(of_seed);
-    unresolved += resolved ? 0U : 1U;
+  for (const auto& point : points) {
+    // A number that its rows do not tell may have an end that they do.
+    if (!std::isnan(point.value) || point.lower || point.upper) seeds.push_back(point);
+    if (std::isnan(point.value)) continue;
+    values.push_back(point.value);
+    unresolved += point.resolved ? 0U : 1U;
   }
   store::Scalar out{.name = key.name, .layer = key.layer, .value = middle(values)};
   if (values.size() < runs || unresolved > 0) {
@@ -60,8 +53,7 @@ store::Scalar median_point(const store::SeriesKey& key,
     const auto range = range_over_seeds(seeds);
     out.lower = range.lower;
     out.upper = range.upper;
-    if (range.lower || range.upper)
-      out.attributes[kSeedsRange] = fmt::format("{} seeds", values.size());
+    if (range.lower || range.upper) out.attributes[kSeedsRange] = counted(seeds.size(), "seed");
   }
   return out;
 }
@@ -72,31 +64,38 @@ struct Measured {
   std::int64_t last_step = 0;
 };
 
+bool has_interval(const Measured& run) {
+  return std::ranges::any_of(run.points, [](const store::StepValue& point) {
+    return point.scalar.lower || point.scalar.upper;
+  });
+}
+
 /// What is known of a layer at `step`: its last number, where it is of the second half of the steps
 /// until then.
-std::optional<Value> held(const Measured& run, std::int64_t step) {
-  std::optional<Value> out;
+std::optional<SeedValue> held(const Measured& run, std::int64_t step, bool exact) {
+  std::optional<SeedValue> out;
   if (step > run.last_step) return out;
   const auto& steps = run.points.steps();
   const auto after = std::upper_bound(steps.begin(), steps.end(), step);
   if (after == steps.begin() || 2 * *std::prev(after) < step) return out;
   const auto& [at, scalar] = run.points[static_cast<std::size_t>(after - steps.begin() - 1)];
-  return value_of(scalar);
+  return seed_value(scalar, exact);
 }
 
 /// At the steps of all runs. The layers of a run take turns, so that those of its seeds are
 /// measured at steps of their own.
-std::map<std::int64_t, std::vector<Value>> values_by_step(const store::SeriesKey& key,
-                                                          const std::vector<Measured>& runs) {
-  std::map<std::int64_t, std::vector<Value>> steps;
+std::map<std::int64_t, std::vector<SeedValue>> values_by_step(const store::SeriesKey& key,
+                                                              const std::vector<Measured>& runs) {
+  const bool exact = std::ranges::none_of(runs, has_interval);
+  std::map<std::int64_t, std::vector<SeedValue>> steps;
   for (const auto& run : runs) {
-    for (const auto& [step, scalar] : run.points) steps[step].push_back(value_of(scalar));
+    for (const auto& [step, scalar] : run.points) steps[step].push_back(seed_value(scalar, exact));
   }
   if (key.layer.empty()) return steps;
   for (auto& [step, values] : steps) {
     values.clear();
     for (const auto& run : runs)
-      if (const auto value = held(run, step)) values.push_back(*value);
+      if (const auto value = held(run, step, exact)) values.push_back(*value);
   }
   return steps;
 }
@@ -208,8 +207,10 @@ std::string seeds_in_words(const std::vector<Arm>& arms) {
   if (most == 0) return "no run came to its end";
   if (most == 1) return "one seed, so no band";
   return fewest == most
-             ? fmt::format("median of {} seeds, band: lowest to highest", most)
-             : fmt::format("median of {} to {} seeds, band: lowest to highest", fewest, most);
+             ? fmt::format("median of {} seeds, band: lowest to highest that they allow", most)
+             : fmt::format("median of {} to {} seeds, band: lowest to highest that they allow",
+                           fewest,
+                           most);
 }
 
 }  // namespace kappascope::reports

@@ -27,7 +27,7 @@ Points running_median(const Points& points, std::size_t window);
 std::size_t smoothing_window(std::size_t points);
 
 /// How many runs stand behind the medians, for a caption: "median of 5 seeds, band: lowest to
-/// highest".
+/// highest that they allow".
 std::string seeds_in_words(const std::vector<Arm>& arms);
 
 }  // namespace kappascope::reports

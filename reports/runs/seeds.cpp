@@ -2,19 +2,23 @@
 #include "reports/runs/seeds.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kappascope::reports {
 
-SeedValue seed_value(const store::Scalar& scalar) {
-  if (scalar.lower || scalar.upper || !is_resolved(scalar))
-    return {scalar.value, scalar.lower, scalar.upper};
-  return {scalar.value, scalar.value, scalar.value};
+SeedValue seed_value(const store::Scalar& scalar, bool exact) {
+  const bool resolved = is_resolved(scalar);
+  if (exact && resolved && !std::isnan(scalar.value))
+    return {scalar.value, scalar.value, scalar.value};
+  return {scalar.value, scalar.lower, scalar.upper, resolved};
 }
 
 SeedRange range_over_seeds(const std::vector<SeedValue>& seeds) {
   constexpr std::size_t kEnough = 6;
   if (seeds.empty()) return {};
-  const auto known = [](const SeedValue& one) { return one.lower && one.upper; };
+  const auto known = [](const SeedValue& one) {
+    return one.resolved && one.lower && one.upper && !std::isnan(one.value);
+  };
   if (seeds.size() >= kEnough && std::ranges::all_of(seeds, known)) {
     const auto [low, high] = std::ranges::minmax(seeds, {}, &SeedValue::value);
     return {low.value, high.value};

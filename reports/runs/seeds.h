@@ -12,17 +12,18 @@ namespace kappascope::reports {
 struct SeedValue {
   double value = 0;
   std::optional<double> lower{}, upper{};
+  bool resolved = true;
 };
-/// A number that is resolved and has no interval, such as a loss, is its own ends.
-SeedValue seed_value(const store::Scalar& scalar);
+/// `exact`: it is of a series without intervals, such as a loss, and is its own ends.
+SeedValue seed_value(const store::Scalar& scalar, bool exact);
 
 struct SeedRange {
   std::optional<double> lower{}, upper{};
 };
-/// Where the median over all seeds may lie. Of six seeds or more the lowest and the highest value
-/// hold it with 1 − 2^(1−n), 97 % or more (order statistics; no NaN among them). Of fewer it
-/// reaches as far as the interval of any of them, so that a median is never surer than each of its
-/// seeds. Nothing of one number without an interval.
+/// Where the median over all seeds may lie. Of six seeds or more, each of them resolved, the lowest
+/// and the highest value hold it with 1 − 2^(1−n), about 97 % or more (order statistics). Of fewer
+/// it reaches as far as the interval of any of them, so that a median is never surer than each of
+/// its seeds. Nothing of one number without an interval.
 SeedRange range_over_seeds(const std::vector<SeedValue>& seeds);
 
 }  // namespace kappascope::reports

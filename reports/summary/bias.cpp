@@ -2,11 +2,13 @@
 // Did the post-gating bias help: what it changes, layer by layer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
+#include "reports/diagnosis/ratio.h"
 #include "reports/runs/layer_names.h"
 #include "reports/summary/answers.h"
 
@@ -17,6 +19,7 @@ namespace {
 /// those where it is not known.
 struct Effect {
   std::array<std::size_t, 5> layers{};
+  std::size_t lower = 0;        ///< surely, by however little
   std::optional<Ratio> surest;  ///< with the bias over without, where it surely changes most
   std::size_t rivals = 0;       ///< other layers where it may change as much: intervals overlap
 };
@@ -30,9 +33,13 @@ Effect effect_of(std::size_t arm, const std::vector<LayerBias>& layers) {
     if (layer.arm != arm || !layer.has_bias) continue;
     const auto& ratio = layer.bias_changes;
     const bool known = layer.decided != Verdict::kTooEarly && ratio && ratio->lower;
-    const bool helps = layer.decided == Verdict::kHelps, harms = layer.decided == Verdict::kHarms;
-    const bool negligible = layer.decided == Verdict::kNegligible;
-    ++effect.layers.at(helps ? 0U : harms ? 1U : negligible ? 2U : known ? 3U : 4U);
+    const Side side = known ? side_of(ratio, 1) : Side::kUndecided;
+    ++effect.layers.at(!known                 ? 4U
+                       : is_negligible(ratio) ? 2U
+                       : side == Side::kBelow ? 0U
+                       : side == Side::kAbove ? 1U
+                                              : 3U);
+    effect.lower += side == Side::kBelow ? 1U : 0U;
     if (known && (!effect.surest || size(ratio) > size(effect.surest))) effect.surest = ratio;
   }
   for (const auto& layer : layers) {
@@ -53,7 +60,7 @@ Gauge gauge_of(const Ratio& ratio) {
 /// "of 6 layers 4 lower and 2 not significant"
 std::string layers_text(const Effect& effect, std::size_t all) {
   constexpr std::array kWhat = {
-      "lower", "higher", "within 10 % of it", "not significant", "not resolved"};
+      "lower", "higher", "changed by less than 10 %", "not significant", "not resolved"};
   if (effect.layers[3] == all)
     return fmt::format("none of {} beyond its interval", counted(all, "layer"));
   std::vector<std::string> parts;
@@ -61,6 +68,13 @@ std::string layers_text(const Effect& effect, std::size_t all) {
     if (effect.layers.at(i) > 0)
       parts.push_back(fmt::format("{} {}", effect.layers.at(i), kWhat.at(i)));
   return fmt::format("of {} {}", counted(all, "layer"), listed(parts));
+}
+
+/// "hardly, in 2 of 3 layers" where it is not known of all that have a bias.
+std::string hardly(const BiasDiagnosis& bias) {
+  const auto all = std::ranges::count(bias.layers, true, &LayerBias::has_bias);
+  const auto some = std::ranges::count(bias.layers, Verdict::kNegligible, &LayerBias::decided);
+  return some == all ? "hardly" : fmt::format("hardly, in {} of {} layers", some, all);
 }
 
 std::string answer_of(const BiasDiagnosis& bias) {
@@ -76,7 +90,7 @@ std::string answer_of(const BiasDiagnosis& bias) {
          : v == Verdict::kMixed       ? "mixed"
          : v == Verdict::kHarms       ? "no"
          : v == Verdict::kNotTaken    ? "not so far"
-         : v == Verdict::kNegligible  ? "hardly"
+         : v == Verdict::kNegligible  ? hardly(bias)
          : nothing                    ? "nothing to gain"
                                       : "cannot tell";
 }
@@ -147,7 +161,7 @@ Answer bias(const std::vector<Arm>& arms) {
     if (all == 0) continue;
     in_steps = arms[a].has(id::kLearning);
     const char* what = in_steps ? "steps" : "κ";
-    better += effect.layers[0];
+    better += effect.lower;
     layers += all;
     Reading reading{
         a, fmt::format("{0} with the bias over {0} without it is not resolved in any layer", what)};

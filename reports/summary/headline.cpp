@@ -87,6 +87,11 @@ std::string training_loss_of(const Arm& arm, const store::StepValue& last) {
                      state_of(arm));
 }
 
+std::string median_text(const store::Scalar& loss) {
+  const auto range = interval(loss);
+  return fmt::format("The median; {}.", range.empty() ? status_text(loss) : range);
+}
+
 Headline of_one(const Arm& arm) {
   auto loss = arm.last(id::kLossTest);
   const bool is_test = loss.has_value();
@@ -101,8 +106,7 @@ Headline of_one(const Arm& arm) {
                                      grouped(static_cast<double>(loss->step)),
                                      state_of(arm))
                        : training_loss_of(arm, *loss),
-               arm.seeds > 1 ? fmt::format("The median; {}.", interval(loss->scalar))
-                             : "One run: another seed may differ.",
+               arm.seeds > 1 ? median_text(loss->scalar) : "One run: another seed may differ.",
                basis_of({&arm, 1})};
   if (points.size() > 1 && std::isfinite(points.front().scalar.value))
     out.text +=

@@ -52,8 +52,8 @@ Reading reading_of(std::size_t a,
     if (is_resolved(s)) return {a, text, interval(s)};
     return {a,
             text,
-            s.upper && std::isfinite(*s.upper)
-                ? fmt::format("95 %: {}–{}", words(least_of(s)), words(*s.upper))
+            s.lower && s.upper && std::isfinite(*s.upper)
+                ? fmt::format("{}: {}–{}", kind_of_interval(s), words(least_of(s)), words(*s.upper))
                 : "not resolved: " + status_text(s)};
   }
   if (is_resolved(s)) return {a, fmt::format("κ = {}{}", words(s.value), where), interval(s)};

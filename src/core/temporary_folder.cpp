@@ -5,13 +5,19 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <system_error>
 
 #include "core/require.h"
 
 namespace kappascope {
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "kappascope-XXXXXX").string();
+  std::error_code error;
+  const auto place = std::filesystem::temp_directory_path(error);
+  require(!error,
+          "there is no folder for temporary files: TMPDIR in the environment names none ({})",
+          error.message());
+  std::string name = (place / "kappascope-XXXXXX").string();
   require(mkdtemp(name.data()) != nullptr,
           "cannot make a temporary folder {}: {}",
           name,

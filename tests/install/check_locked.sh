@@ -11,7 +11,7 @@ for locked in python/requirements/*.txt python/requirements/torch/*.txt; do
     END { if (name == "" || !hashed || bad != "") { print file ": without version or hash: " bad name; exit 1 } }' "$locked" >&2
 done
 # Scripts install those alone, but for the one that asks what users get and the one that makes the pins.
-bare=$(grep -rnIE 'pip"?,? "?(install|download)[^a-z]' quickstart .ci python tests benchmarks experiments docs examples theory --exclude='*.md' --exclude-dir=kappascope |
+bare=$(grep -rnIE 'pip"?,? "?(install|download)([^a-z]|$)' quickstart .ci python tests benchmarks experiments docs examples theory --exclude='*.md' --exclude-dir=kappascope |
   grep -vE -- '--require-hashes|--no-index|--no-build-isolation|^tests/(install/check_locked.sh|python/package_test.py):' |
   grep -vE '^python/(wheels/test|requirements/lock):' || true)
 [ -z "$bare" ] || { echo "installs what is not pinned: $bare" >&2; exit 1; }

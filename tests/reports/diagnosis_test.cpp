@@ -250,6 +250,7 @@ TEST_CASE("a bias is judged by what it surely changes, its absence by what the m
   for (const Ends& little : {Ends{1.01, 1.09}, Ends{0.95, 0.99}, Ends{0.92, 1.05}}) {
     CHECK(of({little}, true).verdict == Verdict::kNegligible);
     CHECK(of({little}, true).grade == Grade::kGood);
+    CHECK(*of({little}, true).threshold > 1);
   }
   CHECK(of({{0.95, 0.99}, {0.8, 1.3}}, true).verdict == Verdict::kUndecided);
   CHECK(of({less, {0.95, 0.99}}, true).verdict == Verdict::kHelpsInPart);

@@ -106,7 +106,8 @@ TEST_CASE("figures pass through a temporary folder, of which nothing stays", "[g
   }
   CHECK(std::filesystem::is_empty(folder / "scratch"));
   const Variable scratch("TMPDIR", (folder / "missing").string());
-  CHECK_THROWS_AS(write_figures({run}, folder / "other", FigureFormat::kSvg), std::exception);
+  CHECK_THROWS_WITH(write_figures({run}, folder / "other", FigureFormat::kSvg),
+                    Catch::Contains("TMPDIR"));
 }
 
 TEST_CASE("hostile names are letters in a figure", "[gnuplot]") {

@@ -51,7 +51,8 @@ inline Visit visit(const TemporaryFolder& folder,
 }
 
 /// How many sheets of A4 the page takes.
-inline int printed_sheets(const TemporaryFolder& folder, const std::string& page) {
+inline int printed_sheets(const TemporaryFolder& folder, std::string page) {
+  page.insert(page.find("</head>"), "<style>@page { size: A4 }</style>");
   std::ofstream(folder / "page.html", std::ios::binary) << page;
   const std::string command =
       "timeout 120 chromium --headless=new --no-sandbox --disable-gpu "
@@ -63,6 +64,7 @@ inline int printed_sheets(const TemporaryFolder& folder, const std::string& page
   const std::string sheet = "/Type /Page\n";
   int sheets = 0;
   for (auto at = pdf.find(sheet); at != std::string::npos; at = pdf.find(sheet, at + 1)) ++sheets;
+  REQUIRE(sheets > 0);
   return sheets;
 }
 

@@ -26,7 +26,8 @@ int run_report(const Arguments& arguments) {
   usage.text =
       "Writes one HTML page about one or several runs, all on one step axis; a folder stands for\n"
       "the runs in it (two levels deep). Runs that differ in their seed alone are one arm: its\n"
-      "median, and a band from the lowest to the highest. The page works offline. --figures "
+      "median, and a band from the lowest to the highest that they allow. The page works offline.\n"
+      "--figures "
       "writes\n"
       "the same figures as files for a paper. Runs are only read, also while they are being\n"
       "written.\n\n"

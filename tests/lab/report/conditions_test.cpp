@@ -22,7 +22,7 @@ TEST_CASE("runs that failed are in no median, and an arm without runs is empty",
   CHECK(arms[1].label == "biased");
   CHECK(arms[1].seeds == 0);
   CHECK(arms[1].scalars.empty());
-  CHECK(seeds_in_words(arms) == "median of 2 seeds, band: lowest to highest");
+  CHECK(seeds_in_words(arms) == "median of 2 seeds, band: lowest to highest that they allow");
 }
 
 }  // namespace kappascope::reports

@@ -51,7 +51,7 @@ TEST_CASE("a study without a grid is drawn in full", "[study]") {
     CHECK(series["upper"].back() == 1.4);
   }
   for (const char* expected : {"biased against control",
-                               "median of 4 seeds, band: lowest to highest",
+                               "median of 4 seeds, band: lowest to highest that they allow",
                                "running median of 3 steps",
                                "data-finding=\"told_apart\"",
                                "<strong>−0.5</strong>",

@@ -95,7 +95,7 @@ int run_compare(const Arguments& arguments) {
       "is found, the smallest detectable one is printed. With --out the comparison is also "
       "written\n"
       "as an offline HTML page with curves: the median over seeds, and a band from the lowest to\n"
-      "the highest.\n\n"
+      "the highest that they allow.\n\n"
       "example: kappascope compare runs/pgb-mlp-mnist --control 'no bias' --metric accuracy/test";
   usage.options.add_options()("help,h", "print this help")(
       "run", po::value(&words)->required(), "runs, or folders of runs")(
