@@ -32,6 +32,28 @@ const Answer& answer(const Summary& summary, const std::string& id) {
 
 }  // namespace
 
+TEST_CASE("a bias that surely changes little is said to do hardly anything, and where",
+          "[summary]") {
+  const auto card = [](double second_lower, double second_upper) {
+    Content content;
+    for (const std::string layer : {"a", "b"}) {
+      auto changes = sample::plain("learning/bias_changes", layer, 0.97);
+      changes.lower = layer == "a" ? 0.95 : second_lower;
+      changes.upper = layer == "a" ? 0.99 : second_upper;
+      content.scalars.push_back(changes);
+      for (const auto* steps : {"learning/second_moment", "learning/with_bias"})
+        content.scalars.push_back(sample::scalar(steps, layer, 100, 0.01));
+    }
+    return answer(summary_of(content), "bias");
+  };
+  const auto both = card(0.92, 1.05);
+  CHECK(both.answer == "hardly");
+  CHECK(both.grade == Grade::kGood);
+  CHECK_THAT(both.readings.front().interval, Contains("of 2 layers 2 changed by less than 10 %"));
+  CHECK_THAT(both.why, Contains("lower in 1 of 2 layers"));
+  CHECK(card(0.8, 1.3).answer == "cannot tell");
+}
+
 TEST_CASE("a layer is called by what tells it from the others, and in full below", "[summary]") {
   const LayerNames names(std::vector<std::string>{"model.layers.9.mlp.down_proj",
                                                   "model.layers.10.mlp.down_proj",

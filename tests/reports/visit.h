@@ -24,6 +24,19 @@ inline bool has_chromium() {
   return false;
 }
 
+/// Opens page.html of the folder, cut off from the network, with these options more.
+inline void run_chromium(const TemporaryFolder& folder,
+                         const std::string& options,
+                         const std::string& address = "") {
+  const std::string command =
+      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu "
+      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
+      (folder / "profile").string() + " " + options + " 'file://" +
+      (folder / "page.html").string() + address + "' > " + (folder / "dom").string() + " 2> " +
+      (folder / "messages").string();
+  REQUIRE(std::system(command.c_str()) == 0);
+}
+
 struct Visit {
   std::string dom, messages;
 };
@@ -41,12 +54,7 @@ inline Visit visit(const TemporaryFolder& folder,
               "{" +
                   script + "\n}</script>");
   std::ofstream(folder / "page.html", std::ios::binary) << page;
-  const std::string command =
-      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --enable-logging=stderr "
-      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
-      (folder / "profile").string() + " --dump-dom 'file://" + (folder / "page.html").string() +
-      "#dark' > " + (folder / "dom").string() + " 2> " + (folder / "messages").string();
-  REQUIRE(std::system(command.c_str()) == 0);
+  run_chromium(folder, "--enable-logging=stderr --dump-dom", "#dark");
   return {read_file(folder / "dom"), read_file(folder / "messages")};
 }
 
@@ -54,12 +62,7 @@ inline Visit visit(const TemporaryFolder& folder,
 inline int printed_sheets(const TemporaryFolder& folder, std::string page) {
   page.insert(page.find("</head>"), "<style>@page { size: A4 }</style>");
   std::ofstream(folder / "page.html", std::ios::binary) << page;
-  const std::string command =
-      "timeout 120 chromium --headless=new --no-sandbox --disable-gpu "
-      "--virtual-time-budget=20000 --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=" +
-      (folder / "profile").string() + " --print-to-pdf=" + (folder / "page.pdf").string() +
-      " 'file://" + (folder / "page.html").string() + "' 2> " + (folder / "messages").string();
-  REQUIRE(std::system(command.c_str()) == 0);
+  run_chromium(folder, "--print-to-pdf=" + (folder / "page.pdf").string());
   const auto pdf = read_file(folder / "page.pdf");
   const std::string sheet = "/Type /Page\n";
   int sheets = 0;
