@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lab/study/comparison.h"
+#include "lab/study/definition.h"
 #include "lab/study/regime.h"
 #include "lab/study/run_ends.h"
 #include "lab/study/verdict.h"
@@ -78,5 +79,14 @@ Verdict measure(const Claim& claim, const StudyRuns& study);
 study::ClaimVerdict claim_verdict(const Claim& claim, const Verdict& verdict);
 
 std::string verdict_json(const Claim& claim, const Verdict& verdict);
+
+/// Throws UsageError when a claim of the study does not exist, or is not measured by a study of its
+/// name.
+void check_claims(const study::StudyDefinition& definition);
+
+/// The claims of a study, each decided on these runs (study::DecideClaims).
+std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
+                                               const std::vector<study::RunEnd>& runs,
+                                               study::Family& family);
 
 }  // namespace kappascope::theory

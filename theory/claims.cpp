@@ -138,4 +138,39 @@ std::string verdict_json(const Claim& claim, const Verdict& verdict) {
   return study::verdict_json(claim_verdict(claim, verdict));
 }
 
+void check_claims(const study::StudyDefinition& definition) {
+  for (const auto& id : definition.claims) {
+    const auto* claim = find_claim(id);
+    if (claim == nullptr) {
+      throw UsageError(fmt::format(
+          "{}: no claim is called {}; kappascope verify --list shows them", definition.name, id));
+    }
+    const auto& studies = claim->studies;
+    if (std::ranges::find(studies, definition.name) == studies.end()) {
+      throw UsageError(fmt::format(
+          "{}: {} is not decided by a study of this name, but by {}; remove it from "
+          "study.claims",
+          definition.name,
+          id,
+          studies.empty() ? "kappascope verify" : fmt::format("{}", fmt::join(studies, ", "))));
+    }
+  }
+}
+
+std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
+                                               const std::vector<study::RunEnd>& runs,
+                                               study::Family& family) {
+  const auto decide = [&] {
+    std::vector<study::ClaimVerdict> verdicts;
+    for (const auto& id : definition.claims) {
+      const auto* claim = find_claim(id);
+      const StudyRuns of_claim{definition.name, runs, &family, study::regimes_of(definition, id)};
+      verdicts.push_back(claim_verdict(*claim, measure(*claim, of_claim)));
+    }
+    return verdicts;
+  };
+  decide();  // what every claim compares joins the family before any is judged
+  return decide();
+}
+
 }  // namespace kappascope::theory

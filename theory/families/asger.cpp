@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kappascope/store/schema/layer_probes.h"
+#include "lab/study/metrics.h"
 #include "theory/checks/asger/gate.h"
 #include "theory/checks/asger/gradient.h"
 #include "theory/checks/asger/layer.h"
@@ -123,15 +124,16 @@ std::vector<Claim> gate_claims() {
              using enum Direction;
              const auto variance = store::median_over_steps(store::id::kVarianceMeasured),
                         largest = store::median_over_steps(store::id::kHessianLambda.at(1));
-             return check_direction(study,
-                                    {.claimed = {{variance, "alpha 1", "alpha 0", kHigher}},
-                                     .beside = {{variance, "alpha 0.5", "alpha 0", kHigher},
-                                                {variance, "alpha 0.25", "alpha 0", kHigher},
-                                                {largest, "alpha 1", "alpha 0", kHigher},
-                                                {largest, "alpha 0.5", "alpha 0", kHigher},
-                                                {largest, "alpha 0.25", "alpha 0", kHigher},
-                                                {"explosions/share", "alpha 1", "alpha 0", kHigher},
-                                                {"spikes/share", "alpha 1", "alpha 0", kHigher}}});
+             return check_direction(
+                 study,
+                 {.claimed = {{variance, "alpha 1", "alpha 0", kHigher}},
+                  .beside = {{variance, "alpha 0.5", "alpha 0", kHigher},
+                             {variance, "alpha 0.25", "alpha 0", kHigher},
+                             {largest, "alpha 1", "alpha 0", kHigher},
+                             {largest, "alpha 0.5", "alpha 0", kHigher},
+                             {largest, "alpha 0.25", "alpha 0", kHigher},
+                             {study::metric::kExplosionsShare, "alpha 1", "alpha 0", kHigher},
+                             {study::metric::kSpikesShare, "alpha 1", "alpha 0", kHigher}}});
            }},
       {.id = "A-STAB",
        .source = "ASGER, 5.2",
@@ -145,7 +147,8 @@ std::vector<Claim> gate_claims() {
        .measure =
            [](const StudyRuns& study) {
              std::vector<Contrast> stable;
-             for (const auto* metric : {"explosions/share", "spikes/share"}) {
+             for (const auto metric :
+                  {study::metric::kExplosionsShare, study::metric::kSpikesShare}) {
                for (const auto* arm : {"alpha 0.25", "alpha 0.5", "alpha 1"})
                  stable.push_back({metric, arm, "alpha 0"});
              }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kappascope/store/schema/layer_probes.h"
+#include "theory/arms.h"
 #include "theory/checks/centring/second_moments.h"
 #include "theory/checks/centring/silu.h"
 #include "theory/checks/studies/contrasts.h"
@@ -91,8 +92,8 @@ Verdict measure_variance(const StudyRuns& study) {
   using enum Direction;
   const auto variance = store::median_over_steps(store::id::kAverageVariance);
   return check_direction(study,
-                         {.claimed = {{variance, "PGB", "no bias", kLower}},
-                          .beside = {{variance, "PGB", "output bias", kLower}}});
+                         {.claimed = {{variance, arm::kPgb, arm::kNoBias, kLower}},
+                          .beside = {{variance, arm::kPgb, arm::kOutputBias, kLower}}});
 }
 
 }  // namespace

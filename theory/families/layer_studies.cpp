@@ -5,6 +5,8 @@
 
 #include "kappascope/core/statistics.h"
 #include "kappascope/store/schema/layer_probes.h"
+#include "lab/study/metrics.h"
+#include "theory/arms.h"
 #include "theory/checks/studies/contrasts.h"
 #include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"
@@ -81,11 +83,12 @@ std::vector<Claim> asger_trainings() {
        .measure =
            [](const StudyRuns& study) {
              const std::string loss = store::id::kLossTest;
-             return check_direction(study,
-                                    {.claimed = {{loss, "ASGER balanced", "SwiGLU", kHigher}},
-                                     .size = {{0.15, 0.15}},
-                                     .beside = {{loss, "ASGER", "SwiGLU", kHigher},
-                                                {loss, "ASGER balanced", "output bias", kHigher}}});
+             return check_direction(
+                 study,
+                 {.claimed = {{loss, "ASGER balanced", "SwiGLU", kHigher}},
+                  .size = {{0.15, 0.15}},
+                  .beside = {{loss, "ASGER", "SwiGLU", kHigher},
+                             {loss, "ASGER balanced", arm::kOutputBias, kHigher}}});
            }},
       {.id = "A-GAIN",
        .source = "ASGER, 5.2",
@@ -130,8 +133,8 @@ std::vector<Claim> isotropy_trainings() {
        .studies = {"isogmlp"},
        .measure =
            [](const StudyRuns& study) {
-             return check_direction(study,
-                                    {{{"loss/train@variance", "IsoGMLP", "no branch", kLower}}});
+             return check_direction(
+                 study, {{{study::metric::kLossVariance, "IsoGMLP", "no branch", kLower}}});
            }},
       {.id = "I-INIT",
        .source = "Isotropy GMLP, ablation",
@@ -145,9 +148,10 @@ std::vector<Claim> isotropy_trainings() {
            [](const StudyRuns& study) {
              return check_direction(
                  study,
-                 {.claimed = {{"explosions/share", "orthogonal", "normal", kLower}},
-                  .beside = {{"explosions/share", "normal, same scale", "normal", kLower},
-                             {store::id::kLossTest, "orthogonal", "normal", kLower}}});
+                 {.claimed = {{study::metric::kExplosionsShare, "orthogonal", "normal", kLower}},
+                  .beside = {
+                      {study::metric::kExplosionsShare, "normal, same scale", "normal", kLower},
+                      {store::id::kLossTest, "orthogonal", "normal", kLower}}});
            }},
       {.id = "I-DIM",
        .source = "Isotropy GMLP, 6.3",

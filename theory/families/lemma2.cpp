@@ -8,6 +8,7 @@
 
 #include "kappascope/core/statistics.h"
 #include "kappascope/store/schema/layer_probes.h"
+#include "theory/arms.h"
 #include "theory/checks/lemma2/draws.h"
 #include "theory/checks/lemma2/variance.h"
 #include "theory/checks/measured_run.h"
@@ -98,10 +99,11 @@ Verdict formula_of_run(const CheckContext& context) {
 /// The formula as printed and as derived for the masks of the runs, side by side, and where b
 /// ended.
 Verdict formulas_of_study(const StudyRuns& study) {
-  auto printed = check_each_run(study, "PGB", EachRun::kNumber, formula_of_run);
-  const auto derived = check_each_run(study, "PGB", EachRun::kNumber, [](const CheckContext& run) {
-    return check_gradient_variance(*run.run, store::id::kVarianceDerived);
-  });
+  auto printed = check_each_run(study, arm::kPgb, EachRun::kNumber, formula_of_run);
+  const auto derived =
+      check_each_run(study, arm::kPgb, EachRun::kNumber, [](const CheckContext& run) {
+        return check_gradient_variance(*run.run, store::id::kVarianceDerived);
+      });
   if (printed.outcome != Outcome::kMeasured) return printed;
   printed.condition =
       "as printed: " + printed.condition + "; as derived (P-L2d'): " + derived.condition;
@@ -110,7 +112,7 @@ Verdict formulas_of_study(const StudyRuns& study) {
     std::vector<double> ends;
     for (const auto& run : study.runs) {
       const auto found = run.values.find(name);
-      if (run.arm == "PGB" && found != run.values.end()) ends.push_back(found->second.value);
+      if (run.arm == arm::kPgb && found != run.values.end()) ends.push_back(found->second.value);
     }
     printed.condition +=
         fmt::format("; {} at the end, median over runs: {:.3g}", what, median(ends));

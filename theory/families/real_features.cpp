@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kappascope/store/schema/layer_probes.h"
+#include "theory/arms.h"
 #include "theory/checks/measured_run.h"
 #include "theory/checks/studies/ratios.h"
 #include "theory/families/families.h"
@@ -34,7 +35,7 @@ std::string shares_by_thirds(const StudyRuns& study,
   std::string text;
   for (std::size_t third = 0; third < 3; ++third) {
     const auto found =
-        check_each_run(study, "no bias", EachRun::kShare, [&](const CheckContext& context) {
+        check_each_run(study, arm::kNoBias, EachRun::kShare, [&](const CheckContext& context) {
           return check_order(*context.run, larger, smaller, third);
         });
     text += third == 0 ? "" : ", ";
@@ -46,7 +47,7 @@ std::string shares_by_thirds(const StudyRuns& study,
 /// "In every layer at every step": both numbers are exact on their sample, so one pair in the other
 /// order refutes.
 Verdict order_in_every_run(const StudyRuns& study) {
-  auto verdict = check_each_run(study, "no bias", EachRun::kShare, order_of_kappas);
+  auto verdict = check_each_run(study, arm::kNoBias, EachRun::kShare, order_of_kappas);
   if (verdict.outcome == Outcome::kMeasured)
     verdict.condition += "; by thirds of training: " +
                          shares_by_thirds(study, id::kKappaSecondMoment, id::kKappaSigma);
@@ -66,7 +67,7 @@ Verdict mean_dominates(const CheckContext& context) {
 }
 
 Verdict mean_dominates_in_study(const StudyRuns& study) {
-  auto verdict = check_each_run(study, "no bias", EachRun::kShare, mean_dominates);
+  auto verdict = check_each_run(study, arm::kNoBias, EachRun::kShare, mean_dominates);
   if (verdict.outcome == Outcome::kMeasured)
     verdict.condition += "; by thirds of training: " +
                          shares_by_thirds(study, id::kMeanSquared, id::kLargestVariance);
@@ -98,7 +99,7 @@ std::vector<Claim> real_features_claims() {
        .check = variance_along_mean,
        .measure =
            [](const StudyRuns& study) {
-             return check_each_run(study, "no bias", EachRun::kShare, variance_along_mean);
+             return check_each_run(study, arm::kNoBias, EachRun::kShare, variance_along_mean);
            }},
       {.id = "P-DOMr",
        .source = "Post-gating bias, variance control",

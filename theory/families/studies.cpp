@@ -2,6 +2,8 @@
 // Statements of "Post-Gating Bias" and "Bias redundancy" about whole trainings: each is measured by
 // studies, on their runs. The names of arms are those in experiments/.
 #include "kappascope/store/schema/layer_probes.h"
+#include "lab/study/metrics.h"
+#include "theory/arms.h"
 #include "theory/checks/studies/contrasts.h"
 #include "theory/checks/studies/levels.h"
 #include "theory/families/families.h"
@@ -19,25 +21,25 @@ Verdict measure_adversarial(const StudyRuns& study) {
   const std::string attacked = store::id::kAccuracyDocumentAttack;
   const std::string clean = store::id::kAccuracyTest;
   DirectionQuestion question;
-  question.claimed = {{attacked, "PGB", "no bias", kHigher}};
+  question.claimed = {{attacked, arm::kPgb, arm::kNoBias, kHigher}};
   if (study.name == "pgb-mlp-mnist") question.size = {0.02, 0.02};
   // "Much more pronounced" than that.
   if (study.name == "pgb-mlp-mnist-2x64") question.size = {0.02, 1};
-  question.beside = {{attacked, "output bias", "no bias", kHigher},
-                     {attacked, "PGB", "output bias", kHigher},
-                     {clean, "PGB", "no bias", kHigher}};
+  question.beside = {{attacked, arm::kOutputBias, arm::kNoBias, kHigher},
+                     {attacked, arm::kPgb, arm::kOutputBias, kHigher},
+                     {clean, arm::kPgb, arm::kNoBias, kHigher}};
   return check_direction(study, question);
 }
 
 Verdict measure_no_effect_in_language(const StudyRuns& study) {
   const std::string loss = store::id::kLossTest;
   NoEffectQuestion question{.claimed = {}, .margin = kMargin, .seen_refutes = true};
-  const std::vector<std::string> arms = {"no bias", "PGB", "norm bias", "both"};
+  const std::vector<std::string> arms = {arm::kNoBias, arm::kPgb, "norm bias", "both"};
   for (std::size_t i = 0; i < arms.size(); ++i) {
     for (std::size_t j = i + 1; j < arms.size(); ++j)
       question.claimed.push_back({loss, arms[j], arms[i]});
   }
-  question.beside = {{loss, "output bias", "no bias"}, {loss, "PGB", "output bias"}};
+  question.beside = {{loss, arm::kOutputBias, arm::kNoBias}, {loss, arm::kPgb, arm::kOutputBias}};
   return check_no_effect(study, question);
 }
 
@@ -46,8 +48,8 @@ Verdict measure_useless_biases(const StudyRuns& study) {
   // 0.02 nats are 2 % of perplexity, whatever the loss itself is.
   NoEffectQuestion question{.claimed = {}, .margin = {.absolute = 0.02}};
   for (const auto* arm : {"Q bias", "K bias", "V bias", "second bias"})
-    question.claimed.push_back({loss, arm, "no bias", kLower, "norm-order post"});
-  question.beside = {{loss, "O bias", "no bias", kLower, "norm-order post"}};
+    question.claimed.push_back({loss, arm, arm::kNoBias, kLower, "norm-order post"});
+  question.beside = {{loss, "O bias", arm::kNoBias, kLower, "norm-order post"}};
   return check_no_effect(study, question);
 }
 
@@ -67,12 +69,12 @@ std::vector<Claim> study_claims() {
            [](const StudyRuns& study) {
              return check_direction(
                  study,
-                 {.claimed = {{"spikes/length", "PGB", "no bias", kLower},
-                              {"spikes/first", "PGB", "no bias", kHigher},
-                              {store::id::kLossTest, "PGB", "no bias", kLower}},
-                  .beside = {{"spikes/steps", "PGB", "no bias", kLower},
-                             {"spikes/length", "output bias", "no bias", kLower},
-                             {store::id::kLossTest, "output bias", "no bias", kLower}}});
+                 {.claimed = {{study::metric::kSpikesLength, arm::kPgb, arm::kNoBias, kLower},
+                              {study::metric::kSpikesFirst, arm::kPgb, arm::kNoBias, kHigher},
+                              {store::id::kLossTest, arm::kPgb, arm::kNoBias, kLower}},
+                  .beside = {{study::metric::kSpikesSteps, arm::kPgb, arm::kNoBias, kLower},
+                             {study::metric::kSpikesLength, arm::kOutputBias, arm::kNoBias, kLower},
+                             {store::id::kLossTest, arm::kOutputBias, arm::kNoBias, kLower}}});
            }},
       {.id = "P-X2",
        .source = "Post-gating bias, section 4",
@@ -112,9 +114,9 @@ std::vector<Claim> study_claims() {
            [](const StudyRuns& study) {
              const std::string clean = store::id::kAccuracyTest;
              return check_direction(study,
-                                    {.claimed = {{clean, "PGB", "no bias", kHigher},
-                                                 {clean, "output bias", "no bias", kHigher}},
-                                     .beside = {{clean, "PGB", "output bias", kHigher}}});
+                                    {.claimed = {{clean, arm::kPgb, arm::kNoBias, kHigher},
+                                                 {clean, arm::kOutputBias, arm::kNoBias, kHigher}},
+                                     .beside = {{clean, arm::kPgb, arm::kOutputBias, kHigher}}});
            }},
       {.id = "P-CANCEL",
        .source = "Post-gating bias, 3.3, interpretation of Lemma 2",
@@ -126,9 +128,12 @@ std::vector<Claim> study_claims() {
        .studies = {"centring"},
        .measure =
            [](const StudyRuns& study) {
-             return check_level(
-                 study,
-                 {store::id::kBiasResidual, "PGB", 0.5, kLower, {"PGB from the mean", "centred"}});
+             return check_level(study,
+                                {store::id::kBiasResidual,
+                                 arm::kPgb,
+                                 0.5,
+                                 kLower,
+                                 {arm::kPgbFromMean, arm::kCentred}});
            }},
       {.id = "P-STAY",
        .source = "ours, beside P-CANCEL",
@@ -139,9 +144,12 @@ std::vector<Claim> study_claims() {
        .studies = {"centring"},
        .measure =
            [](const StudyRuns& study) {
-             return check_level(
-                 study,
-                 {store::id::kBiasResidual, "PGB from the mean", 0.5, kLower, {"PGB", "centred"}});
+             return check_level(study,
+                                {store::id::kBiasResidual,
+                                 arm::kPgbFromMean,
+                                 0.5,
+                                 kLower,
+                                 {arm::kPgb, arm::kCentred}});
            }},
       {.id = "P-NOISE",
        .source = "Post-gating bias, 3.3 and section 5",
@@ -156,10 +164,10 @@ std::vector<Claim> study_claims() {
              const auto noise = store::median_over_steps(store::id::kVarianceMeasured);
              return check_direction(
                  study,
-                 {.claimed = {{noise, "PGB", "no bias", kLower}},
-                  .beside = {{noise, "output bias", "no bias", kLower},
-                             {noise, "PGB", "output bias", kLower},
-                             {noise, "centred, output bias", "output bias", kLower}}});
+                 {.claimed = {{noise, arm::kPgb, arm::kNoBias, kLower}},
+                  .beside = {{noise, arm::kOutputBias, arm::kNoBias, kLower},
+                             {noise, arm::kPgb, arm::kOutputBias, kLower},
+                             {noise, arm::kCentredOutputBias, arm::kOutputBias, kLower}}});
            }},
       {.id = "P-CENTRE",
        .source = "ours, beside Proposition 1: what to do instead",
@@ -173,12 +181,12 @@ std::vector<Claim> study_claims() {
              const std::string loss = store::id::kLossTest;
              return check_direction(
                  study,
-                 {.claimed = {{loss, "centred, output bias", "output bias", kLower}},
-                  .beside = {{loss, "PGB", "no bias", kLower},
-                             {loss, "PGB from the mean", "no bias", kLower},
-                             {loss, "output bias", "no bias", kLower},
-                             {loss, "PGB", "output bias", kLower},
-                             {loss, "centred", "no bias", kLower}}});
+                 {.claimed = {{loss, arm::kCentredOutputBias, arm::kOutputBias, kLower}},
+                  .beside = {{loss, arm::kPgb, arm::kNoBias, kLower},
+                             {loss, arm::kPgbFromMean, arm::kNoBias, kLower},
+                             {loss, arm::kOutputBias, arm::kNoBias, kLower},
+                             {loss, arm::kPgb, arm::kOutputBias, kLower},
+                             {loss, arm::kCentred, arm::kNoBias, kLower}}});
            }},
       {.id = "P-X4",
        .source = "Post-gating bias, abstract",
@@ -192,12 +200,13 @@ std::vector<Claim> study_claims() {
        .studies = {"pgb-controlled"},
        .measure =
            [](const StudyRuns& study) {
-             return check_pooled(study,
-                                 {.contrast = {store::id::kLossTest, "PGB", "no bias", kLower},
-                                  .settings = {"dropout", "latent-noise"},
-                                  .margin = kMargin,
-                                  .beside = {{store::id::kLossTest, "output bias", "no bias"},
-                                             {store::id::kLossTest, "PGB", "output bias"}}});
+             return check_pooled(
+                 study,
+                 {.contrast = {store::id::kLossTest, arm::kPgb, arm::kNoBias, kLower},
+                  .settings = {"dropout", "latent-noise"},
+                  .margin = kMargin,
+                  .beside = {{store::id::kLossTest, arm::kOutputBias, arm::kNoBias},
+                             {store::id::kLossTest, arm::kPgb, arm::kOutputBias}}});
            }},
       {.id = "P-X5",
        .source = "Post-gating bias, section 5 and future work",
@@ -210,9 +219,10 @@ std::vector<Claim> study_claims() {
        .measure =
            [](const StudyRuns& study) {
              const auto largest = store::median_over_steps(store::id::kHessianLambda.at(1));
-             return check_direction(study,
-                                    {.claimed = {{largest, "PGB", "no bias", kLower}},
-                                     .beside = {{largest, "output bias", "no bias", kLower}}});
+             return check_direction(
+                 study,
+                 {.claimed = {{largest, arm::kPgb, arm::kNoBias, kLower}},
+                  .beside = {{largest, arm::kOutputBias, arm::kNoBias, kLower}}});
            }},
       {.id = "Z-POST",
        .source = "Bias redundancy, post-norm",

@@ -13,7 +13,7 @@
 #include "core/printable.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/schema/series.h"
-#include "lab/study/run_ends.h"
+#include "lab/study/metrics.h"
 
 namespace kappascope::study {
 namespace {

@@ -17,6 +17,7 @@
 #include "kappascope/store/run.h"
 #include "kappascope/store/schema/series.h"
 #include "lab/study/json.h"
+#include "lab/study/metrics.h"
 
 namespace kappascope::study {
 namespace {
@@ -54,7 +55,7 @@ ArmSummary summary_of(const std::string& arm, const std::vector<RunEnd>& all) {
   summary.parameters = whole_number(runs.front()->fact("parameters"));
   summary.memory = median_of(runs, store::id::kMemoryTraining);
   summary.probing = median_of(runs, store::id::kCostTotal);
-  summary.spikes = median_of(runs, "spikes/count");
+  summary.spikes = median_of(runs, metric::kSpikesCount);
   return summary;
 }
 

@@ -2,8 +2,6 @@
 #include "lab/study/run_ends.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -13,6 +11,7 @@
 #include "kappascope/core/statistics.h"
 #include "kappascope/store/run_reader.h"
 #include "kappascope/store/schema/layer_probes.h"
+#include "lab/study/metrics.h"
 
 namespace kappascope::study {
 namespace {
@@ -25,24 +24,8 @@ constexpr double kExplosion = 3;    // times the median before it
 constexpr std::int64_t kNear = 50;  // steps from a spike within which a measurement belongs to it
 
 /// Quantities of layers of which it is told what they do as the loss spikes.
-const std::map<std::string, std::string> kAroundSpikes = {
-    {id::kKappaSigma, "spikes/kappa"}, {id::kEffectiveRank, "spikes/effective_rank"}};
-
-/// What is derived from series beside their medians over steps.
-constexpr std::array kDerived = {"loss/train@variance",
-                                 "spikes/count",
-                                 "spikes/first",
-                                 "spikes/steps",
-                                 "spikes/share",
-                                 "spikes/length",
-                                 "spikes/height",
-                                 "spikes/kappa",
-                                 "spikes/effective_rank",
-                                 "explosions/share",
-                                 "edge/start",
-                                 "edge/first",
-                                 "edge/share",
-                                 "edge/within"};
+const std::map<std::string, MetricId> kAroundSpikes = {
+    {id::kKappaSigma, metric::kSpikesKappa}, {id::kEffectiveRank, metric::kSpikesEffectiveRank}};
 
 using Values = std::map<std::string, RunEnd::Value>;
 
@@ -103,12 +86,13 @@ std::vector<std::int64_t> add_spikes(const std::vector<store::StepValue>& losses
   }
   const auto count = static_cast<double>(spikes.size());
   const auto last = losses.back().step;
-  out["spikes/count"] = {count, last};
-  out["spikes/steps"] = {steps, last};
-  out["spikes/share"] = {steps / static_cast<double>(losses.size()), last};
-  out["spikes/length"] = {spikes.empty() ? kMissing : steps / count, last};
-  out["spikes/height"] = {spikes.empty() ? kMissing : height, last};
-  out["spikes/first"] = {spikes.empty() ? kMissing : static_cast<double>(begins.front()), last};
+  out[metric::kSpikesCount] = {count, last};
+  out[metric::kSpikesSteps] = {steps, last};
+  out[metric::kSpikesShare] = {steps / static_cast<double>(losses.size()), last};
+  out[metric::kSpikesLength] = {spikes.empty() ? kMissing : steps / count, last};
+  out[metric::kSpikesHeight] = {spikes.empty() ? kMissing : height, last};
+  out[metric::kSpikesFirst] = {spikes.empty() ? kMissing : static_cast<double>(begins.front()),
+                               last};
   return begins;
 }
 
@@ -147,10 +131,10 @@ void add_edge(const store::RunReader& run, Values& out) {
   }
   if (std::isnan(start)) return;
   const auto count = static_cast<double>(after.size());
-  out["edge/start"] = {start, last};
-  out["edge/first"] = {first < 0 ? kMissing : static_cast<double>(first), last};
-  out["edge/share"] = {first < 0 ? kMissing : median(after), last};
-  out["edge/within"] = {first < 0 ? kMissing : within / count, last};
+  out[metric::kEdgeStart] = {start, last};
+  out[metric::kEdgeFirst] = {first < 0 ? kMissing : static_cast<double>(first), last};
+  out[metric::kEdgeShare] = {first < 0 ? kMissing : median(after), last};
+  out[metric::kEdgeWithin] = {first < 0 ? kMissing : within / count, last};
 }
 
 RunEnd read_run_end(const fs::path& dir) {
@@ -172,11 +156,11 @@ RunEnd read_run_end(const fs::path& dir) {
     add_series(key.name, series, end.values);
     if (key.name == id::kLossTrain) {
       spikes = add_spikes(points, end.values);
-      end.values["loss/train@variance"] = {variance_within(points), points.back().step};
+      end.values[metric::kLossVariance] = {variance_within(points), points.back().step};
     }
     if (key.name == id::kGradientNorm) {
       const auto share = share_above_median(numbers(points), kExplosion);
-      end.values["explosions/share"] = {share, points.back().step};
+      end.values[metric::kExplosionsShare] = {share, points.back().step};
     }
   }
   for (const auto& [name, steps] : of_layers) {
@@ -188,7 +172,7 @@ RunEnd read_run_end(const fs::path& dir) {
     }
     add_series(name, series, end.values);
     const auto around = kAroundSpikes.find(name);
-    if (around != kAroundSpikes.end() && end.values.contains("spikes/count"))
+    if (around != kAroundSpikes.end() && end.values.contains(metric::kSpikesCount))
       end.values[around->second] = {change_at(spikes, series), series.rbegin()->first};
   }
   add_edge(run, end.values);
@@ -206,28 +190,6 @@ std::string RunEnd::data() const {
   const auto text = fact("data");
   const auto slash = text.rfind('/', text.find(" ("));
   return slash == std::string::npos ? text : text.substr(slash + 1);
-}
-
-bool is_metric(const std::string& name) {
-  if (std::ranges::find(kDerived, name) != kDerived.end()) return true;
-  const auto over_steps = store::median_over_steps("");
-  const auto series =
-      name.ends_with(over_steps) ? name.substr(0, name.size() - over_steps.size()) : name;
-  if (id::kUser.contains(series)) return true;
-  const auto* info = store::find_series(series);
-  // A pattern of names, as hessian/lambda_K, is the name of none.
-  return info != nullptr &&
-         std::ranges::none_of(series, [](unsigned char c) { return std::isupper(c) != 0; });
-}
-
-std::vector<std::string> metric_names() {
-  std::vector<std::string> names(kDerived.begin(), kDerived.end());
-  for (const auto& info : store::schema()) {
-    if (info.array) continue;
-    names.push_back(info.name);
-    names.push_back(store::median_over_steps(info.name));
-  }
-  return names;
 }
 
 std::vector<RunEnd> read_run_ends(const std::vector<fs::path>& paths) {

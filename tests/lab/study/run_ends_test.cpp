@@ -7,6 +7,7 @@
 #include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
 #include "kappascope/store/run.h"
+#include "lab/study/metrics.h"
 #include "support/catch.h"
 
 using namespace kappascope;

@@ -106,10 +106,6 @@ std::vector<AsgerGate> any_gates(std::uint64_t seed) {
   return gates;
 }
 
-GateRange published_range(const AsgerGate& gate) {
-  return {-gate.alpha, 1 + gate.alpha, true};
-}
-
 GateRange open_range(const AsgerGate& gate) {
   if (gate.beta == 0 || gate.alpha == -kHalf) return {kHalf, kHalf, true};
   const Rational a = -gate.alpha, b = 1 + gate.alpha;

@@ -32,8 +32,6 @@ struct GateRange {
   bool closed = false;
 };
 using RangeStatement = std::function<GateRange(const AsgerGate&)>;
-/// [-α, 1+α], as printed.
-GateRange published_range(const AsgerGate& gate);
 /// Open, between -α and 1+α whichever is lower; the point 1/2 when β = 0 or α = -1/2.
 GateRange open_range(const AsgerGate& gate);
 /// Compares what G takes with the statement at the two ends, a thousandth to either side of them,

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/names.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
 #include "theory/tools/tally.h"
@@ -76,17 +77,12 @@ std::pair<Normalised<Rational>, Normalised<Rational>> outputs(const BatchCase& o
 }
 
 const char* to_string(BatchMode mode) {
-  switch (mode) {
-    case BatchMode::kTraining:
-      return "training";
-    case BatchMode::kMeanKept:
-      return "evaluation, b dropped and the running mean kept";
-    case BatchMode::kMeanMoved:
-      return "evaluation, b dropped and the running mean lowered by b";
-    case BatchMode::kTrainedWithout:
-      return "evaluation, trained without b";
-  }
-  return "?";
+  return name_in<BatchMode::kTrainedWithout>(
+      std::array{"training",
+                 "evaluation, b dropped and the running mean kept",
+                 "evaluation, b dropped and the running mean lowered by b",
+                 "evaluation, trained without b"},
+      mode);
 }
 
 /// ε = 1/2 makes the roots of the first case whole; then fixed, full and averaging momenta, one

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/names.h"
 #include "theory/tools/tally.h"
 
 namespace kappascope::theory {
@@ -54,23 +55,15 @@ int other_names() {
 }  // namespace
 
 const char* to_string(TableQuantity quantity) {
-  switch (quantity) {
-    case TableQuantity::kGap:
-      return "gap to the baseline in percent";
-    case TableQuantity::kFinalLoss:
-      return "difference of the final losses of Tables 1 and 2";
-    case TableQuantity::kExplainedShare:
-      return "share of the improvement that named rows make";
-    case TableQuantity::kLastStep:
-      return "improvement of the last row, which names no change";
-    case TableQuantity::kListedSteps:
-      return "improvement of all the rows that name a change";
-    case TableQuantity::kOtherNames:
-      return "losses under one name in Table 1, another in Table 2";
-    case TableQuantity::kExpansion:
-      return "feedforward dimension over hidden dimension";
-  }
-  return "";
+  return name_in<TableQuantity::kExpansion>(
+      std::array{"gap to the baseline in percent",
+                 "difference of the final losses of Tables 1 and 2",
+                 "share of the improvement that named rows make",
+                 "improvement of the last row, which names no change",
+                 "improvement of all the rows that name a change",
+                 "losses under one name in Table 1, another in Table 2",
+                 "feedforward dimension over hidden dimension"},
+      quantity);
 }
 
 Enclosure recomputed(TableQuantity quantity) {

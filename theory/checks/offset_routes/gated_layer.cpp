@@ -7,26 +7,14 @@
 #include <cassert>
 #include <cmath>
 
+#include "core/names.h"
 #include "theory/exact/linalg.h"
 #include "theory/tools/draws.h"
 
 namespace kappascope::theory {
 
 const char* to_string(Gate gate) {
-  switch (gate) {
-    case Gate::kBilinear:
-      return "bilinear";
-    case Gate::kRelu:
-      return "ReLU";
-    case Gate::kSilu:
-      return "SiLU";
-    case Gate::kGelu:
-      return "GELU";
-    case Gate::kLogistic:
-      return "logistic";
-  }
-  assert(false);
-  return "";
+  return name_in<Gate::kLogistic>(std::array{"bilinear", "ReLU", "SiLU", "GELU", "logistic"}, gate);
 }
 
 FormalSum activate(Gate gate, const Rational& t) {

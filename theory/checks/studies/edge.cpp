@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kappascope/core/statistics.h"
+#include "lab/study/metrics.h"
 #include "theory/checks/studies/judging.h"
 
 namespace kappascope::theory {
@@ -25,10 +26,10 @@ struct ArmEdge {
 
 ArmEdge edge_of(const StudyRuns& study, const std::string& arm) {
   ArmEdge edge;
-  const auto add = [&](const study::RunEnd& run, const char* name, std::vector<double>& to) {
+  const auto add = [&](const study::RunEnd& run, study::MetricId name, std::vector<double>& to) {
     const auto found = run.values.find(name);
     if (found == run.values.end() || std::isnan(found->second.value)) {
-      edge.lacking = fmt::format("seed {} of '{}' has no {}", run.seed, arm, name);
+      edge.lacking = fmt::format("seed {} of '{}' has no {}", run.seed, arm, name.name());
     } else {
       to.push_back(found->second.value);
     }
@@ -37,10 +38,10 @@ ArmEdge edge_of(const StudyRuns& study, const std::string& arm) {
     if (run.arm != arm) continue;
     if (run.state == "failed")
       edge.diverged = fmt::format("seed {} of '{}' diverged", run.seed, arm);
-    add(run, "edge/start", edge.starts);
-    add(run, "edge/first", edge.firsts);
-    add(run, "edge/share", edge.shares);
-    add(run, "edge/within", edge.within);
+    add(run, study::metric::kEdgeStart, edge.starts);
+    add(run, study::metric::kEdgeFirst, edge.firsts);
+    add(run, study::metric::kEdgeShare, edge.shares);
+    add(run, study::metric::kEdgeWithin, edge.within);
   }
   return edge;
 }

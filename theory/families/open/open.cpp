@@ -5,6 +5,8 @@
 
 #include "kappascope/store/schema/layer_probes.h"
 #include "kappascope/store/schema/series.h"
+#include "lab/study/metrics.h"
+#include "theory/arms.h"
 #include "theory/checks/studies/contrasts.h"
 #include "theory/families/families.h"
 
@@ -54,34 +56,35 @@ std::vector<Claim> measured_claims() {
           "PGB keeps a clear advantage in adversarial accuracy throughout training.",
           "Accuracy under the document's attack, its median over training, paired by seed.",
           {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
-          {.claimed = {{store::median_over_steps(attacked), "PGB", "no bias", kHigher}},
-           .beside = {{store::median_over_steps(attacked), "output bias", "no bias", kHigher}}}),
+          {.claimed = {{store::median_over_steps(attacked), arm::kPgb, arm::kNoBias, kHigher}},
+           .beside =
+               {{store::median_over_steps(attacked), arm::kOutputBias, arm::kNoBias, kHigher}}}),
       measured("P-C100",
                "Post-gating bias, section 4",
                "PGB raises the adversarial accuracy of gated MLPs on CIFAR-100 too, for which the "
                "document announces a test and shows no result.",
                "Accuracy under the document's attack at the end, paired by seed.",
                {"pgb-mlp-cifar100"},
-               {.claimed = {{attacked, "PGB", "no bias", kHigher}},
-                .beside = {{attacked, "output bias", "no bias", kHigher}}}),
+               {.claimed = {{attacked, arm::kPgb, arm::kNoBias, kHigher}},
+                .beside = {{attacked, arm::kOutputBias, arm::kNoBias, kHigher}}}),
       measured("P-LR",
                "Post-gating bias, abstract",
                "PGB makes training stable at higher learning rates: fewer steps lie in spikes.",
                "Share of steps in loss spikes of the ViT-VAE, at a rate at which the control has "
                "at least three, paired by seed; an output bias and the loss beside it.",
                {"pgb-vitvae"},
-               {.claimed = {{"spikes/share", "PGB", "no bias", kLower}},
-                .beside = {{"spikes/share", "output bias", "no bias", kLower},
-                           {"explosions/share", "PGB", "no bias", kLower}}}),
+               {.claimed = {{study::metric::kSpikesShare, arm::kPgb, arm::kNoBias, kLower}},
+                .beside = {{study::metric::kSpikesShare, arm::kOutputBias, arm::kNoBias, kLower},
+                           {study::metric::kExplosionsShare, arm::kPgb, arm::kNoBias, kLower}}}),
       measured("P-KWm",
                "Post-gating bias, 3.2",
                "Without PGB training ends with a worse conditioned W_d.",
                "Largest over smallest singular value of W_d, the median over layers, at the end of "
                "training, paired by seed; an output bias beside it.",
                {"constant-regression", "pgb-vitvae"},
-               {.claimed = {{weights, "PGB", "no bias", kLower}},
-                .beside = {{weights, "output bias", "no bias", kLower},
-                           {weights, "PGB", "output bias", kLower}}}),
+               {.claimed = {{weights, arm::kPgb, arm::kNoBias, kLower}},
+                .beside = {{weights, arm::kOutputBias, arm::kNoBias, kLower},
+                           {weights, arm::kPgb, arm::kOutputBias, kLower}}}),
       measured("A-BEST",
                "ASGER, 5.2",
                "Of the ranges 0.25, 0.5 and 1, α = 0.5 is the best: 5.67 against 5.89 with 0.25.",

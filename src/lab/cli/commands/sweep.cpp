@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/json_line.h"
 #include "cli/say.h"
@@ -58,57 +61,6 @@ void print_list(const std::vector<study::StudyRun>& runs, const std::string& stu
   if (as_json) print_json(list);
 }
 
-/// Throws UsageError when a claim of the study does not exist, or is not measured by a study of its
-/// name.
-void check_claims(const study::StudyDefinition& definition) {
-  for (const auto& id : definition.claims) {
-    const auto* claim = theory::find_claim(id);
-    if (claim == nullptr) {
-      throw UsageError(fmt::format(
-          "{}: no claim is called {}; kappascope verify --list shows them", definition.name, id));
-    }
-    const auto& studies = claim->studies;
-    if (std::ranges::find(studies, definition.name) == studies.end()) {
-      throw UsageError(fmt::format(
-          "{}: {} is not decided by a study of this name, but by {}; remove it from "
-          "study.claims",
-          definition.name,
-          id,
-          studies.empty() ? "kappascope verify" : fmt::format("{}", fmt::join(studies, ", "))));
-    }
-  }
-}
-
-/// The claims of a study, each decided on these runs (study::DecideClaims).
-std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
-                                               const std::vector<study::RunEnd>& runs,
-                                               study::Family& family) {
-  const auto decide = [&] {
-    std::vector<study::ClaimVerdict> verdicts;
-    for (const auto& id : definition.claims) {
-      const auto* claim = theory::find_claim(id);
-      const theory::StudyRuns of_claim{
-          definition.name, runs, &family, study::regimes_of(definition, id)};
-      verdicts.push_back(theory::claim_verdict(*claim, theory::measure(*claim, of_claim)));
-    }
-    return verdicts;
-  };
-  decide();  // what every claim compares joins the family before any is judged
-  return decide();
-}
-
-/// The command line that repeats the study, with its data by name.
-std::string command_of(const std::string& file,
-                       const std::string& data,
-                       const std::vector<std::string>& changes,
-                       const std::string& seeds) {
-  auto command = "kappascope sweep " + file;
-  if (!data.empty()) command += " --data " + fs::path(data).filename().string();
-  for (const auto& change : changes) command += " --set " + change;
-  if (!seeds.empty()) command += fmt::format(" --seeds '{}'", seeds);
-  return command;
-}
-
 /// A line for all runs that failed for the same reason.
 void report_failures(const std::vector<study::RunFailure>& failures) {
   std::map<std::string, std::vector<std::string>> runs;
@@ -124,12 +76,29 @@ void report_failures(const std::vector<study::RunFailure>& failures) {
   }
 }
 
-}  // namespace
-
-int run_sweep(const Arguments& arguments) {
+/// What the command line asks for.
+struct SweepRequest {
   std::string file, out, data, device, seeds;
   int jobs = 1;
   std::vector<std::string> overrides;
+  PlanRequest plan;
+  po::variables_map values;
+
+  [[nodiscard]] bool is_set(const char* flag) const { return values[flag].as<bool>(); }
+};
+
+/// The command line that repeats the study, with its data by name.
+std::string command_of(const SweepRequest& asked) {
+  auto command = "kappascope sweep " + asked.file;
+  if (!asked.data.empty()) command += " --data " + fs::path(asked.data).filename().string();
+  for (const auto& change : asked.overrides) command += " --set " + change;
+  if (!asked.seeds.empty()) command += fmt::format(" --seeds '{}'", asked.seeds);
+  return command;
+}
+
+/// Nothing: the help has been printed.
+std::optional<SweepRequest> read_sweep_request(const Arguments& arguments) {
+  SweepRequest asked;
   Usage usage;
   usage.synopsis = "kappascope sweep STUDY.ini [--jobs N] [--seeds S] [--data PATH] [--out FOLDER]";
   usage.text =
@@ -151,96 +120,125 @@ int run_sweep(const Arguments& arguments) {
       "example: kappascope sweep experiments/small/pgb-mlp-mnist.ini --jobs 2 --seeds 3 \\\n"
       "           --set train.steps=100";
   usage.options.add_options()("help,h", "print this help")(
-      "study", po::value(&file)->required(), "study file")(
+      "study", po::value(&asked.file)->required(), "study file")(
       "jobs",
-      po::value(&jobs)->default_value(1)->value_name("N"),
+      po::value(&asked.jobs)->default_value(asked.jobs)->value_name("N"),
       "number of runs trained in parallel, on different CUDA devices where there are several")(
       "seeds",
-      po::value(&seeds)->value_name("S"),
+      po::value(&asked.seeds)->value_name("S"),
       "instead of those in the study file: seeds 1 to S, or those of a list, '1 2 7' or 4-6")(
       "data",
-      po::value(&data)->value_name("PATH"),
+      po::value(&asked.data)->value_name("PATH"),
       "training data; short for --set data.path=PATH")(
       "device",
-      po::value(&device)->value_name("NAME"),
+      po::value(&asked.device)->value_name("NAME"),
       "where the runs train: cpu, cuda, cuda:N or auto; short for --set train.device=NAME")(
       "set",
-      po::value(&overrides)->composing()->value_name("NAME=VALUE"),
+      po::value(&asked.overrides)->composing()->value_name("NAME=VALUE"),
       "override a setting in all runs; repeatable")(
       "out",
-      po::value(&out)->value_name("FOLDER"),
+      po::value(&asked.out)->value_name("FOLDER"),
       "folder for the runs and the result (default: runs/STUDY)")(
       "list",
       po::bool_switch(),
       "list the runs without training; with --json also the parameter count of language models")(
       "json", po::bool_switch(), "print the result as JSON");
-  PlanRequest plan;
-  add_plan(usage.options, plan);
+  add_plan(usage.options, asked.plan);
   add_force(usage);
   usage.positional = "study";
   usage.positional_count = 1;
-  po::variables_map values;
-  if (!parse(arguments, usage, values)) return 0;
-  if (jobs < 1) throw UsageError("--jobs must be at least 1");
+  if (!parse(arguments, usage, asked.values)) return std::nullopt;
+  if (asked.jobs < 1) throw UsageError("--jobs must be at least 1");
+  return asked;
+}
 
-  auto definition = study::read_definition(file);
-  check_claims(definition);
-  if (values.count("seeds") != 0) definition.seeds = study::parse_seeds(seeds, "--seeds");
-  const auto& name = definition.name;
-  const study::StudyOptions options = {.folder = out,
-                                       .changes = changes_from(overrides, data, device),
-                                       .command = command_of(file, data, overrides, seeds),
-                                       .decide = decide_claims};
-  const auto folder = study::study_folder(definition, options);
-  auto runs = study::plan_runs(definition, folder, options.changes);
-  check_runs(definition, runs);
-  if (values["list"].as<bool>()) {
-    print_list(runs, name, values["json"].as<bool>());
-    return 0;
-  }
-  if (asks_for_plan(plan)) {
-    print_plan(runs, name, plan, values["json"].as<bool>());
-    return 0;
-  }
-  const auto page = folder / "RESULTS.md";
-  check_output(page, reports::kMarkdownMark, values);
+/// Trains the runs that are not complete and concludes; nothing: interrupted.
+struct Sweep {
+  study::StudyResult result;
+  bool damaged = false;  ///< a run that the result rests on
+};
+std::optional<Sweep> sweep(const study::StudyDefinition& definition,
+                           const study::StudyOptions& options,
+                           const fs::path& folder,
+                           std::vector<study::StudyRun>& runs,
+                           int jobs) {
   study::require_place_for_result(folder);
   make_directories(folder);
   const store::WriterLock lock(folder, "study");
   study::find_progress(runs, [&](const study::StudyRun& run, const std::string& stored) {
-    return difference(run, stored, name);
+    return difference(run, stored, definition.name);
   });
-  const auto trained = train_runs(runs, name, folder, jobs);
-  if (trained.interrupted) {
-    notice("kappascope: interrupted; run the same command again to resume\n");
-    return 130;
-  }
+  const auto trained = train_runs(runs, definition.name, folder, jobs);
+  if (trained.interrupted) return std::nullopt;
   report_failures(trained.failures);
-  std::vector<std::filesystem::path> ended;
+  std::vector<fs::path> ended;
   for (const auto& run : runs) {
     if (run.progress != study::Progress::kConflict && store::RunWriter::holds_run(run.dir))
       ended.push_back(run.dir);
   }
   const bool damaged = warn_of_damage(ended);
-  const auto result = study::conclude(definition, runs, trained.failures, options);
-  if (study::holds_more(folder, result)) {
-    const auto kept = study::read_result(folder);
-    notice("kappascope: {} is kept, of {} of {} runs: this result has {} of {}\n",
-           page.string(),
-           kept.ended,
-           kept.runs,
-           result.ended,
-           result.runs);
-  } else {
+  return Sweep{study::conclude(definition, runs, trained.failures, options), damaged};
+}
+
+/// RESULTS.md of the folder, unless the one there is of more runs.
+void write_page(const fs::path& page, const study::StudyResult& result) {
+  const auto folder = page.parent_path();
+  if (!study::holds_more(folder, result)) {
     write_text_atomically(page, reports::study_markdown({result}));
+    return;
   }
-  if (values["json"].as<bool>()) {
+  const auto kept = study::read_result(folder);
+  notice("kappascope: {} is kept, of {} of {} runs: this result has {} of {}\n",
+         page.string(),
+         kept.ended,
+         kept.runs,
+         result.ended,
+         result.runs);
+}
+
+}  // namespace
+
+int run_sweep(const Arguments& arguments) {
+  const auto asked = read_sweep_request(arguments);
+  if (!asked) return 0;
+  auto definition = study::read_definition(asked->file);
+  theory::check_claims(definition);
+  if (asked->values.count("seeds") != 0)
+    definition.seeds = study::parse_seeds(asked->seeds, "--seeds");
+  const auto& name = definition.name;
+  const study::StudyOptions options = {
+      .folder = asked->out,
+      .changes = changes_from(asked->overrides, asked->data, asked->device),
+      .command = command_of(*asked),
+      .decide = theory::decide_claims};
+  const auto folder = study::study_folder(definition, options);
+  auto runs = study::plan_runs(definition, folder, options.changes);
+  check_runs(definition, runs);
+  const bool as_json = asked->is_set("json");
+  if (asked->is_set("list")) {
+    print_list(runs, name, as_json);
+    return 0;
+  }
+  if (asks_for_plan(asked->plan)) {
+    print_plan(runs, name, asked->plan, as_json);
+    return 0;
+  }
+  const auto page = folder / "RESULTS.md";
+  check_output(page, reports::kMarkdownMark, asked->values);
+  const auto done = sweep(definition, options, folder, runs, asked->jobs);
+  if (!done) {
+    notice("kappascope: interrupted; run the same command again to resume\n");
+    return 130;
+  }
+  const auto& result = done->result;
+  write_page(page, result);
+  if (as_json) {
     print_json_text(study::result_json(result));
   } else {
     say("{}: {} of {} runs in {}\n", name, result.ended, result.runs, folder.string());
     print_result(result);
   }
-  return result.ended == result.runs && !damaged ? 0 : 1;
+  return result.ended == result.runs && !done->damaged ? 0 : 1;
 }
 
 }  // namespace kappascope::cli

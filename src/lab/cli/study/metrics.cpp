@@ -11,20 +11,12 @@
 #include "kappascope/store/schema/layer_probes.h"
 #include "lab/cli/settings_options.h"
 #include "lab/cli/study/runs.h"
+#include "lab/study/metrics.h"
 
 namespace kappascope::cli {
 namespace {
 
 using store::Emitter;
-
-/// The series that the metric rests on; nullptr: one of the user's own.
-const store::SeriesInfo* basis_of(const std::string& metric) {
-  if (metric == "spikes/kappa") return store::find_series(store::id::kKappaSecondMoment.name());
-  if (metric == "spikes/effective_rank")
-    return store::find_series(store::id::kEffectiveRank.name());
-  if (metric.starts_with("edge/")) return store::find_series(store::id::kHessianLambda.at(1));
-  return store::find_series(metric.substr(0, metric.find('@')));
-}
 
 std::string off(bool on, const std::string& setting) {
   return on ? "" : setting + " is false";
@@ -32,8 +24,8 @@ std::string off(bool on, const std::string& setting) {
 
 /// Which setting keeps a run from recording the metric; empty where none does.
 std::string why_not_recorded(const std::string& metric, const Settings& settings) {
-  const auto* basis = basis_of(metric);
-  if (basis == nullptr) return "";
+  const auto* basis = store::find_series(study::basis_of(metric));
+  if (basis == nullptr) return "";  // one of the user's own
   switch (basis->emitter) {
     case Emitter::kTraining:
       return "";
