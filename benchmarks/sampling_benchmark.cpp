@@ -13,8 +13,8 @@
 #include <functional>
 
 #include "kappascope/core/error.h"
+#include "kappascope/curvature/sampling.h"
 #include "kappascope/curvature/spectrum.h"
-#include "kappascope/curvature/top_eigenvalue.h"
 #include "lab/data/images.h"
 #include "lab/data/sampler.h"
 #include "lab/nn/mlp_stack.h"

@@ -196,7 +196,7 @@ struct MomentLayer {
 /// the isotropy of the layer's output. Writes kappa/* and features/* per layer. Cost: half a
 /// product φᵀφ a step; at emission four eigendecompositions of order d_ff a layer (one with
 /// vectors), or from d_ff = 1,024 on one factorisation (linalg/features/kappa.h). features/products
-/// has the route as its status, and the products that it took.
+/// has the route as an attribute, and the products that it took.
 class FeatureMoments final : public LayerWindows<MomentLayer> {
  public:
   /// `outputs`: measure W_d and the layer's output too, where the front end gives W_d: two products
@@ -243,7 +243,7 @@ class FeatureMoments final : public LayerWindows<MomentLayer> {
 
 }  // namespace
 
-std::unique_ptr<session::Probe> make_feature_moments(const ProbeOptions& options) {
+std::unique_ptr<session::Probe> make_features(const ProbeOptions& options) {
   linalg::MomentOptions moments;
   moments.sample_rows = options.sample_rows;
   return std::make_unique<FeatureMoments>(moments, options.outputs);

@@ -15,13 +15,10 @@ struct Maker {
   std::unique_ptr<session::Probe> (*make)(const ProbeOptions& options);
 };
 
-constexpr std::array<Maker, 7> kMakers = {{{"learning", make_learning_time},
-                                           {"magnitudes", make_magnitudes},
-                                           {"weights", make_weights},
-                                           {"attention", make_attention},
-                                           {"features", make_feature_moments},
-                                           {"intercept", make_intercept},
-                                           {"gradient_variance", make_gradient_variance}}};
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage)
+#define KAPPASCOPE_ROW(NAME) Maker{#NAME, make_##NAME},
+constexpr auto kMakers = std::to_array<Maker>({KAPPASCOPE_LAYER_PROBES(KAPPASCOPE_ROW)});
+#undef KAPPASCOPE_ROW
 
 }  // namespace
 

@@ -14,13 +14,22 @@ namespace kappascope::probes {
 std::unique_ptr<session::Probe> make_layer_probe(std::string_view name,
                                                  const ProbeOptions& options = {});
 
-// What each measures, and at what cost, stands above its class in the file of its name.
-std::unique_ptr<session::Probe> make_attention(const ProbeOptions& options);
-std::unique_ptr<session::Probe> make_feature_moments(const ProbeOptions& options);
-std::unique_ptr<session::Probe> make_gradient_variance(const ProbeOptions& options);
-std::unique_ptr<session::Probe> make_intercept(const ProbeOptions& options);
-std::unique_ptr<session::Probe> make_learning_time(const ProbeOptions& options);
-std::unique_ptr<session::Probe> make_magnitudes(const ProbeOptions& options);
-std::unique_ptr<session::Probe> make_weights(const ProbeOptions& options);
+/// The probes by the names of their rows in the schema, each once: `X(NAME)` stands for
+/// make_NAME(), which the probe's own file defines.
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage)
+#define KAPPASCOPE_LAYER_PROBES(X) \
+  X(attention)                     \
+  X(features)                      \
+  X(gradient_variance)             \
+  X(intercept)                     \
+  X(learning)                      \
+  X(magnitudes)                    \
+  X(weights)
+
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage)
+#define KAPPASCOPE_DECLARE(NAME) \
+  std::unique_ptr<session::Probe> make_##NAME(const ProbeOptions& options);
+KAPPASCOPE_LAYER_PROBES(KAPPASCOPE_DECLARE)
+#undef KAPPASCOPE_DECLARE
 
 }  // namespace kappascope::probes

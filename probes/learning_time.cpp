@@ -85,7 +85,7 @@ class LearningTime final : public RowWindows<LearningLayer> {
 
 }  // namespace
 
-std::unique_ptr<session::Probe> make_learning_time(const ProbeOptions& /*options*/) {
+std::unique_ptr<session::Probe> make_learning(const ProbeOptions& /*options*/) {
   return std::make_unique<LearningTime>();
 }
 

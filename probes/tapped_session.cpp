@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/tapped_session.h"
-
 #include <torch/nn/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -9,6 +7,7 @@
 
 #include "core/require.h"
 #include "kappascope/nn/tapped_linear.h"
+#include "kappascope/probes/attach.h"
 #include "session/passes.h"
 #include "tensor/safetensors/state_file.h"
 

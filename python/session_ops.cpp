@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch.classes.kappascope.Session, the run that Python's hooks feed. Python's side of it is
-// kappascope/_watch/scope.py.
+// kappascope/_watch/passes.py and record.py.
 #include <fmt/format.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>

@@ -221,14 +221,7 @@ std::vector<Figure> draft_figures(const std::vector<Arm>& arms) {
   if (auto figure = kappa_costs(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
   for (auto* draw : {intercept_absorption, hessian_eigenvalues, hessian_density})
     figures.push_back(draw(arms));
-  for (auto* draw : {magnitudes,
-                     alignment,
-                     updates,
-                     expert_load,
-                     attention_logits,
-                     attention_entropy,
-                     layer_profile})
-    if (auto figure = draw(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  std::ranges::move(layer_figures(arms), std::back_inserter(figures));
   if (auto figure = critical_steps(arms); !figure.panels.empty())
     figures.push_back(std::move(figure));
   const auto groups = spectrum_groups(arms);

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "core/atomic_file.h"
+#include "core/names.h"
 #include "core/require.h"
 #include "core/temporary_folder.h"
 #include "kappascope/reports/report.h"
@@ -67,15 +68,7 @@ int run_gnuplot(const fs::path& script, const fs::path& messages) {
 }
 
 const char* extension(FigureFormat format) {
-  switch (format) {
-    case FigureFormat::kSvg:
-      return ".svg";
-    case FigureFormat::kPdf:
-      return ".pdf";
-    case FigureFormat::kPng:
-      return ".png";
-  }
-  return "";
+  return name_in<FigureFormat::kPng>(std::array{".svg", ".pdf", ".png"}, format);
 }
 
 /// The list of figures in a folder, which says what may be replaced there.

@@ -10,7 +10,7 @@
 
 namespace kappascope::reports {
 
-// One function a figure; build_figures() lists them in the order of the page.
+// One function a figure; draft_figures() lists them in the order of the page.
 
 /// The loss, and what else a training is judged by, on one step axis: the first two panels are the
 /// loss and, where a layer was measured, the first number of the worst; between them, with
@@ -20,18 +20,8 @@ Figure overview(const std::vector<Arm>& arms, bool over_first = true);
 Figure learning_layers(const std::vector<Arm>& arms);
 /// Those with the mean of the features over those without it; empty where nobody measured them.
 Figure mean_costs(const std::vector<Arm>& arms);
-/// Largest, 99th percentile and median of |φ|, a panel a layer; empty where nobody measured them.
-Figure magnitudes(const std::vector<Arm>& arms);
-/// The alignment of gate and up-projection, the same.
-Figure alignment(const std::vector<Arm>& arms);
-/// How far a step moves W_d, W_gate and W_up, the same.
-Figure updates(const std::vector<Arm>& arms);
-/// Kurtosis, losses of 8-bit formats, norms and stable ranks by layer, as measured last; empty
-/// where nobody measured them.
-Figure layer_profile(const std::vector<Arm>& arms);
-/// Largest logits of attention, and its entropy, the same.
-Figure attention_logits(const std::vector<Arm>& arms);
-Figure attention_entropy(const std::vector<Arm>& arms);
+/// What other probes of a layer measure, a figure a question; only those that somebody measured.
+std::vector<Figure> layer_figures(const std::vector<Arm>& arms);
 /// The busiest and the idlest expert of each bank; empty where there are none.
 Figure expert_load(const std::vector<Arm>& arms);
 /// The same of condition numbers, and with the mean over those without it.

@@ -68,8 +68,6 @@ std::optional<Series> at_the_end(const Arm& arm,
   return series;
 }
 
-}  // namespace
-
 Figure magnitudes(const std::vector<Arm>& arms) {
   return over_steps(
       {.id = "magnitudes",
@@ -192,6 +190,21 @@ Figure layer_profile(const std::vector<Arm>& arms) {
       "Weights: W_d, dashed W_gate, dotted W_up; stable rank ‖W‖_F² / σ_max² is 1 where one "
       "direction is all.";
   return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> layer_figures(const std::vector<Arm>& arms) {
+  std::vector<Figure> figures;
+  for (auto* draw : {magnitudes,
+                     alignment,
+                     updates,
+                     expert_load,
+                     attention_logits,
+                     attention_entropy,
+                     layer_profile})
+    if (auto figure = draw(arms); !figure.panels.empty()) figures.push_back(std::move(figure));
+  return figures;
 }
 
 }  // namespace kappascope::reports

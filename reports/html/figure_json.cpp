@@ -6,144 +6,105 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
-#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "reports/figures/builders.h"
 
 namespace kappascope::reports {
+
+using Json = nlohmann::ordered_json;
+
 namespace {
 
-void append(std::string& out, double value, int digits = 9) {
-  if (std::isnan(value)) {
-    out += "null";
-  } else if (std::isinf(value)) {
-    out += value > 0 ? "\"inf\"" : "\"-inf\"";
-  } else {
-    fmt::format_to(std::back_inserter(out), "{:.{}g}", value, digits);
-  }
+Json number(double value, int digits = 9) {
+  if (std::isnan(value)) return nullptr;
+  const auto text = fmt::format("{:.{}g}", value, digits);
+  // Rounding carries the largest numbers beyond what there is.
+  if (std::isinf(std::strtod(text.c_str(), nullptr))) return value > 0 ? "inf" : "-inf";
+  return Json::parse(text);
 }
 
 template <typename Range, typename One>
-void append_list(std::string& out, const Range& range, const One& one) {
-  out += '[';
-  bool first = true;
-  for (const auto& item : range) {
-    if (!first) out += ',';
-    first = false;
-    one(item);
-  }
-  out += ']';
+Json list(const Range& range, const One& one) {
+  auto out = Json::array();
+  for (const auto& item : range) out.push_back(one(item));
+  return out;
 }
 
-void append_numbers(std::string& out,
-                    const char* key,
-                    const std::vector<double>& values,
-                    int digits = 9) {
-  if (values.empty()) return;
-  out += fmt::format(",\"{}\":", key);
-  append_list(out, values, [&](double v) { append(out, v, digits); });
+void add_numbers(Json& out, const char* key, const std::vector<double>& values, int digits = 9) {
+  if (!values.empty()) out[key] = list(values, [&](double v) { return number(v, digits); });
 }
 
-void append_axis(std::string& out, const Axis& axis) {
-  out += "{\"title\":" + text_json(axis.title) + ",\"log\":" + (axis.log ? "true" : "false");
-  out += ",\"min\":";
-  append(out, axis.min);
-  out += ",\"max\":";
-  append(out, axis.max);
-  out += ",\"ticks\":";
-  append_list(out, axis.ticks, [&](const Tick& tick) {
-    out += '[';
-    append(out, tick.at);
-    out += ',' + text_json(tick.label) + ']';
-  });
-  out += fmt::format(",\"categories\":{}", axis.categories);
-  if (axis.threshold > 0) out += fmt::format(",\"threshold\":{:.9g}", axis.threshold);
-  out += '}';
-}
-
-void append_series(std::string& out, const Series& series) {
-  static constexpr std::array<const char*, 4> kDashes = {"solid", "dash", "dot", "dashdot"};
-  out += fmt::format("{{\"arm\":{},\"panel\":{},\"points\":{},\"dash\":\"{}\",\"faint\":{}",
-                     series.arm,
-                     series.panel,
-                     series.draw == Draw::kPoints,
-                     kDashes[static_cast<std::size_t>(series.dash)],
-                     series.faint);
-  out += ",\"layer\":" + text_json(series.layer) + ",\"quantity\":" + text_json(series.quantity);
-  append_numbers(out, "x", series.x);
-  append_numbers(out, "y", series.y);
-  append_numbers(out, "shade", series.shade, 4);
-  append_numbers(out, "shown", series.shown, 6);
-  append_numbers(out, "until", series.until);
-  append_numbers(out, "lower", series.lower, 6);
-  append_numbers(out, "upper", series.upper, 6);
-  if (std::any_of(series.hollow.begin(), series.hollow.end(), [](auto h) { return h != 0; })) {
-    out += ",\"hollow\":";
-    append_list(out, series.hollow, [&](std::uint8_t h) { out += h != 0 ? '1' : '0'; });
-  }
-  const bool same =
-      std::adjacent_find(series.hover.begin(), series.hover.end(), std::not_equal_to<>()) ==
-      series.hover.end();
-  if (!series.hover.empty() && same) {
-    out += ",\"note\":" + text_json(series.hover.front());
-  } else if (!series.hover.empty()) {
-    out += ",\"notes\":";
-    append_list(out, series.hover, [&](const std::string& note) { out += text_json(note); });
-  }
-  out += '}';
-}
-
-void append_figure(std::string& out, const Figure& figure) {
-  out += "{\"id\":" + text_json(figure.id) + ",\"title\":" + text_json(figure.title) + ",\"x\":";
-  append_axis(out, figure.x);
-  out += fmt::format(",\"columns\":{},\"panels\":", figure.columns);
-  append_list(out, figure.panels, [&](const Panel& panel) {
-    out += "{\"title\":" + text_json(panel.title);
-    if (!panel.layer.empty()) out += ",\"layer\":" + text_json(panel.layer);
-    out += fmt::format(",\"height\":{},\"y\":", panel.height);
-    append_axis(out, panel.y);
-    out += '}';
-  });
-  out += ",\"series\":";
-  append_list(out, figure.series, [&](const Series& series) { append_series(out, series); });
-  out += ",\"lines\":";
-  append_list(out, figure.lines, [&](const ReferenceLine& line) {
-    out += fmt::format("{{\"panel\":{},\"label\":{},\"y\":", line.panel, text_json(line.label));
-    append(out, line.y);
-    out += '}';
-  });
-  if (!figure.marks.empty()) {
-    out += ",\"marks\":";
-    append_list(out, figure.marks, [&](const StepMark& mark) {
-      out += fmt::format("{{\"arm\":{},\"label\":{},\"x\":", mark.arm, text_json(mark.label));
-      append(out, mark.x);
-      if (mark.non_finite) out += ",\"nonFinite\":true";
-      out += '}';
-    });
-  }
-  out += '}';
+Json json_of(const Axis& axis) {
+  Json out = {{"title", axis.title},
+              {"log", axis.log},
+              {"min", number(axis.min)},
+              {"max", number(axis.max)},
+              {"ticks",
+               list(axis.ticks,
+                    [](const Tick& t) {
+                      return Json{number(t.at), t.label};
+                    })},
+              {"categories", axis.categories}};
+  if (axis.threshold > 0) out["threshold"] = number(axis.threshold);
+  return out;
 }
 
 }  // namespace
 
-// Names come from users and need not be UTF-8.
-std::string text_json(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string figure_json(const Figure& figure) {
-  std::string out;
-  append_figure(out, figure);
+Json series_json(const Series& series) {
+  static constexpr std::array<const char*, 4> kDashes = {"solid", "dash", "dot", "dashdot"};
+  Json out = {{"arm", series.arm},
+              {"panel", series.panel},
+              {"points", series.draw == Draw::kPoints},
+              {"dash", kDashes[static_cast<std::size_t>(series.dash)]},
+              {"faint", series.faint},
+              {"layer", series.layer},
+              {"quantity", series.quantity}};
+  add_numbers(out, "x", series.x);
+  add_numbers(out, "y", series.y);
+  add_numbers(out, "shade", series.shade, 4);
+  add_numbers(out, "shown", series.shown, 6);
+  add_numbers(out, "until", series.until);
+  add_numbers(out, "lower", series.lower, 6);
+  add_numbers(out, "upper", series.upper, 6);
+  if (std::ranges::any_of(series.hollow, [](auto h) { return h != 0; }))
+    out["hollow"] = list(series.hollow, [](auto h) { return h != 0 ? 1 : 0; });
+  const bool same =
+      std::ranges::adjacent_find(series.hover, std::not_equal_to<>()) == series.hover.end();
+  if (!series.hover.empty() && same) out["note"] = series.hover.front();
+  if (!same) out["notes"] = series.hover;
   return out;
 }
 
-std::string series_json(const Series& series) {
-  std::string out;
-  append_series(out, series);
+Json figure_json(const Figure& figure) {
+  Json out = {{"id", figure.id},
+              {"title", figure.title},
+              {"x", json_of(figure.x)},
+              {"columns", figure.columns}};
+  out["panels"] = list(figure.panels, [](const Panel& panel) {
+    Json one = {{"title", panel.title}};
+    if (!panel.layer.empty()) one["layer"] = panel.layer;
+    one.update({{"height", panel.height}, {"y", json_of(panel.y)}});
+    return one;
+  });
+  out["series"] = list(figure.series, series_json);
+  out["lines"] = list(figure.lines, [](const ReferenceLine& line) {
+    return Json{{"panel", line.panel}, {"label", line.label}, {"y", number(line.y)}};
+  });
+  if (figure.marks.empty()) return out;
+  out["marks"] = list(figure.marks, [](const StepMark& mark) {
+    Json one = {{"arm", mark.arm}, {"label", mark.label}, {"x", number(mark.x)}};
+    if (mark.non_finite) one["nonFinite"] = true;
+    return one;
+  });
   return out;
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
@@ -180,24 +141,15 @@ std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
 std::string figures_json(const std::vector<Arm>& arms,
                          const std::vector<Figure>& figures,
                          const std::vector<std::string>& named) {
-  std::string out = "{\"arms\":";
-  append_list(out, arms, [&](const Arm& arm) { out += text_json(arm.label); });
-  const auto quote = [&](const char* colour) { out += fmt::format("\"{}\"", colour); };
-  out += ",\"light\":";
-  append_list(out, kLightColours, quote);
-  out += ",\"dark\":";
-  append_list(out, kDarkColours, quote);
-  out += ",\"picked\":";
-  append_list(out, picked_layers(figures, named), [&](const std::string& layer) {
-    out += text_json(layer);
-  });
-  out += ",\"figures\":";
-  std::vector<const Figure*> drawn;
+  auto drawn = Json::array();
   for (const Figure& figure : figures) {
-    if (!figure.panels.empty()) drawn.push_back(&figure);
+    if (!figure.panels.empty()) drawn.push_back(figure_json(figure));
   }
-  append_list(out, drawn, [&](const Figure* figure) { append_figure(out, *figure); });
-  return out + "}";
+  return text_of({{"arms", list(arms, [](const Arm& arm) { return arm.label; })},
+                  {"light", kLightColours},
+                  {"dark", kDarkColours},
+                  {"picked", picked_layers(figures, named)},
+                  {"figures", std::move(drawn)}});
 }
 
 }  // namespace kappascope::reports

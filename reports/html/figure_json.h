@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,12 @@ std::string figures_json(const std::vector<Arm>& arms,
                          const std::vector<Figure>& figures,
                          const std::vector<std::string>& named = {});
 /// One of them, which can be drawn.
-std::string figure_json(const Figure& figure);
-std::string series_json(const Series& series);
+nlohmann::ordered_json figure_json(const Figure& figure);
+nlohmann::ordered_json series_json(const Series& series);
 /// Of many layers, those that stand worst in the figures of κ; nothing where all are drawn.
 std::vector<std::string> picked_layers(const std::vector<Figure>& figures,
                                        const std::vector<std::string>& named = {});
-/// A text as JSON; what is no UTF-8 is replaced.
-std::string text_json(const std::string& text);
+/// On one line; what is no UTF-8 (names come from users) is replaced.
+std::string text_of(const nlohmann::ordered_json& json);
 
 }  // namespace kappascope::reports

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/live/change.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -11,6 +9,8 @@
 
 namespace kappascope::reports {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Every list of a series that has a value a point.
 template <typename One>
@@ -68,12 +68,12 @@ Series tail_of(const Series& series, std::size_t from) {
   return out;
 }
 
-std::string without_points(const Series& series) {
+Json without_points(const Series& series) {
   return series_json(tail_of(series, series.x.size()));
 }
 
 /// The figure but for its series.
-std::string frame_json(const Figure& figure) {
+Json frame_json(const Figure& figure) {
   return figure_json({.id = figure.id,
                       .title = figure.title,
                       .x = figure.x,
@@ -84,121 +84,85 @@ std::string frame_json(const Figure& figure) {
 }
 
 bool same_series(const Figure& a, const Figure& b) {
-  return std::ranges::equal(a.series, b.series, [](const Series& left, const Series& right) {
-    return without_points(left) == without_points(right);
-  });
+  return std::ranges::equal(a.series, b.series, {}, without_points, without_points);
 }
 
-/// Empty where nothing changed.
-std::string figure_change(const Figure& before, const Figure& now) {
-  if (!same_series(before, now)) return "{\"whole\":" + figure_json(now) + "}";
-  std::string tails;
+/// Null where nothing changed.
+Json figure_change(const Figure& before, const Figure& now) {
+  if (!same_series(before, now)) return {{"whole", figure_json(now)}};
+  Json change = {{"id", now.id}}, tails = Json::array();
   for (std::size_t s = 0; s < now.series.size(); ++s) {
     const Series& series = now.series[s];
     const std::size_t common = common_points(before.series[s], series);
     if (common == series.x.size() && common == before.series[s].x.size()) continue;
-    tails += fmt::format("{}{{\"series\":{},\"from\":{},\"tail\":{}}}",
-                         tails.empty() ? "" : ",",
-                         s,
-                         common,
-                         series_json(tail_of(series, common)));
+    tails.push_back(
+        {{"series", s}, {"from", common}, {"tail", series_json(tail_of(series, common))}});
   }
-  auto frame = frame_json(now);
-  if (frame == frame_json(before)) frame.clear();
-  if (tails.empty() && frame.empty()) return "";
-  return fmt::format("{{\"id\":{},{}\"tails\":[{}]}}",
-                     text_json(now.id),
-                     frame.empty() ? "" : "\"frame\":" + frame + ",",
-                     tails);
+  if (auto frame = frame_json(now); frame != frame_json(before)) change["frame"] = std::move(frame);
+  if (tails.empty() && change.size() == 1) return nullptr;
+  change["tails"] = std::move(tails);
+  return change;
 }
 
-/// Collects the members of a JSON object.
-class Members {
- public:
-  void add(const std::string& key, const std::string& json) {
-    text_ += (text_.empty() ? "" : ",") + text_json(key) + ":" + json;
-  }
-  [[nodiscard]] bool empty() const { return text_.empty(); }
-  [[nodiscard]] std::string json() const { return "{" + text_ + "}"; }
-
- private:
-  std::string text_;
-};
-
-template <typename Range, typename Of>
-std::string list_json(const Range& range, const Of& of) {
-  std::string out;
-  for (const auto& one : range) out += (out.empty() ? "" : ",") + text_json(of(one));
-  return "[" + out + "]";
+std::vector<std::string> places_of(const std::vector<PagePart>& parts) {
+  std::vector<std::string> places;
+  for (const auto& part : parts)
+    places.push_back(part.home.empty() ? part.id : part.home + "/" + part.id);
+  return places;
 }
 
-std::string identity(const std::string& text) {
-  return text;
-}
-std::string place_of(const PagePart& part) {
-  return part.home.empty() ? part.id : part.home + "/" + part.id;
-}
-
-std::string drawn_json(const std::vector<Figure>& figures) {
+std::vector<std::string> drawn(const std::vector<Figure>& figures) {
   std::vector<std::string> ids;
   for (const auto& figure : figures) {
     if (!figure.panels.empty()) ids.push_back(figure.id);
   }
-  return list_json(ids, identity);
+  return ids;
 }
 
-std::string figures_change(const std::vector<Figure>& before, const std::vector<Figure>& now) {
+Json figures_change(const std::vector<Figure>& before, const std::vector<Figure>& now) {
   std::map<std::string, const Figure*> known;
   for (const auto& figure : before) {
     if (!figure.panels.empty()) known.emplace(figure.id, &figure);
   }
-  std::string out;
+  Json out = Json::array();
   for (const auto& figure : now) {
     if (figure.panels.empty()) continue;
     const auto found = known.find(figure.id);
-    const auto one = found == known.end() ? "{\"whole\":" + figure_json(figure) + "}"
-                                          : figure_change(*found->second, figure);
-    if (!one.empty()) out += (out.empty() ? "" : ",") + one;
+    auto one = found == known.end() ? Json{{"whole", figure_json(figure)}}
+                                    : figure_change(*found->second, figure);
+    if (!one.is_null()) out.push_back(std::move(one));
   }
-  return out.empty() ? "" : "[" + out + "]";
+  return out;
 }
 
-void add_html(const std::vector<PagePart>& before, const std::vector<PagePart>& now, Members& out) {
+void add_html(const std::vector<PagePart>& before, const std::vector<PagePart>& now, Json& out) {
   for (const auto& part : now) {
     const auto old = std::ranges::find(before, part.id, &PagePart::id);
-    if (old == before.end() || old->html != part.html) out.add(part.id, text_json(part.html));
+    if (old == before.end() || old->html != part.html) out["html"][part.id] = part.html;
   }
 }
 
 }  // namespace
 
 std::string change_between(const PageState& before, const PageState& now) {
-  Members out;
-  const auto text = [&](const char* key, const std::string& old, const std::string& value) {
-    if (old != value) out.add(key, text_json(value));
+  auto out = Json::object();
+  const auto add = [&](const char* key, const auto& old, const auto& value) {
+    if (old != value) out[key] = value;
   };
-  const auto order = [&](const char* key, const auto& old, const auto& value) {
-    const auto json = list_json(value, place_of);
-    if (list_json(old, place_of) != json) out.add(key, json);
-  };
-  text("title", before.page.title, now.page.title);
-  text("note", before.note, now.note);
-  text("contents", before.parts.contents, now.parts.contents);
-  if (before.arms != now.arms) out.add("arms", list_json(now.arms, identity));
-  order("run", before.parts.run, now.parts.run);
-  order("claims", before.parts.claims, now.parts.claims);
-  Members html;
-  add_html(before.parts.run, now.parts.run, html);
-  add_html(before.parts.claims, now.parts.claims, html);
-  if (!html.empty()) out.add("html", html.json());
-  const auto picked = picked_layers(now.page.figures, now.page.named);
-  if (picked_layers(before.page.figures, before.page.named) != picked)
-    out.add("picked", list_json(picked, identity));
-  const auto drawn = drawn_json(now.page.figures);
-  if (drawn_json(before.page.figures) != drawn) out.add("drawn", drawn);
-  if (const auto figures = figures_change(before.page.figures, now.page.figures); !figures.empty())
-    out.add("figures", figures);
-  return out.empty() ? "" : out.json();
+  add("title", before.page.title, now.page.title);
+  add("note", before.note, now.note);
+  add("contents", before.parts.contents, now.parts.contents);
+  add("arms", before.arms, now.arms);
+  add("run", places_of(before.parts.run), places_of(now.parts.run));
+  add("claims", places_of(before.parts.claims), places_of(now.parts.claims));
+  add_html(before.parts.run, now.parts.run, out);
+  add_html(before.parts.claims, now.parts.claims, out);
+  add("picked",
+      picked_layers(before.page.figures, before.page.named),
+      picked_layers(now.page.figures, now.page.named));
+  add("drawn", drawn(before.page.figures), drawn(now.page.figures));
+  add("figures", Json::array(), figures_change(before.page.figures, now.page.figures));
+  return out.empty() ? "" : text_of(out);
 }
 
 }  // namespace kappascope::reports

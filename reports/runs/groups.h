@@ -11,7 +11,7 @@
 namespace kappascope::reports {
 
 /// The runs as a report compares them: those that differ in their seed alone are one arm, the
-/// median over them (study/median_arm), and the others are arms of their own. The runs must outlive
+/// median over them (runs/median_arm), and the others are arms of their own. The runs must outlive
 /// it.
 class Groups {
  public:

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/checkpoints.h"
 #include "cli/command.h"
 #include "cli/outcome.h"
 
@@ -23,6 +22,14 @@ struct CommandGroup {
   const char* about;  ///< what they do, over their names in --help
   std::vector<Command> commands;
   const char* statuses = "";  ///< exit statuses that they alone have, for --help
+};
+
+/// What became of the checkpoints of a run.
+struct CheckedCheckpoints {
+  bool looked = true;  ///< whether this program reads checkpoints
+  int whole = 0;
+  int old = 0;  ///< of version 0.1, which are not read
+  std::vector<std::string> damage{};
 };
 
 /// What the laboratory adds to the program that reads runs; empty where it is not built.

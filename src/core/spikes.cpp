@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <limits>
 
@@ -39,105 +40,53 @@ double middle_distance(const std::vector<double>& sorted, double middle) {
   return sorted.size() % 2 == 1 ? last : (before + last) / 2;
 }
 
+struct Usual {
+  double value = 0, spread = 0;
+  // A series that stands still differs by rounding.
+  [[nodiscard]] double above(double spreads) const {
+    return value + std::max(spreads * spread, 1e-12 * std::abs(value));
+  }
+};
+
 }  // namespace
 
-// A series that stands still differs by rounding.
-double SpikeDetector::Usual::above(double spreads) const {
-  return value + std::max(spreads * spread, 1e-12 * std::abs(value));
-}
-
-SpikeDetector::SpikeDetector(const SpikeOptions& options) : options_(options) {
+std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOptions& options) {
   require(options.window >= 5 && options.end <= options.threshold,
           "spikes need a window of at least 5 and an end below their threshold");
-}
-
-SpikeDetector::Usual SpikeDetector::usual_now() const {
-  const double middle = middle_of(sorted_);
-  return {middle, 1.4826 * middle_distance(sorted_, middle)};
-}
-
-void SpikeDetector::keep(double calm) {
-  calm_.push_back(calm);
-  sorted_.insert(std::ranges::upper_bound(sorted_, calm), calm);
-}
-
-SpikeDetector::Place SpikeDetector::add(double value) {
-  value = height(value);
-  if (in_spike_) {
-    if (value >= before_.above(options_.end)) {
-      calm_run_ = 0;
-      return Place::kInside;
-    }
-    if (++calm_run_ < options_.window / 5) return Place::kBelow;
-    in_spike_ = false;
-    return Place::kOver;
-  }
-  if (calm_.size() == options_.window) {
-    if (value > middle_of(sorted_)) {  // else it is no spike whatever the spread is
-      const auto usual = usual_now();
-      if (value > usual.above(options_.threshold)) {
-        before_ = usual;
-        in_spike_ = true;
-        calm_run_ = 0;
-        return Place::kBegin;
-      }
-    }
-    sorted_.erase(std::ranges::lower_bound(sorted_, calm_.front()));
-    calm_.pop_front();
-  }
-  if (std::isfinite(value)) keep(value);
-  return Place::kCalm;
-}
-
-double SpikeDetector::usual() const {
-  if (in_spike_) return before_.value;
-  return calm_.size() < options_.window ? std::numeric_limits<double>::quiet_NaN()
-                                        : usual_now().value;
-}
-
-std::vector<double> SpikeDetector::state() const {
-  std::vector<double> out = {
-      in_spike_ ? 1.0 : 0.0, before_.value, before_.spread, static_cast<double>(calm_run_)};
-  out.insert(out.end(), calm_.begin(), calm_.end());
-  return out;
-}
-
-void SpikeDetector::load(std::span<const double> state) {
-  constexpr std::size_t kFixed = 4;
-  require(state.size() >= kFixed && state.size() <= kFixed + options_.window && state[3] >= 0 &&
-              state[3] <= static_cast<double>(options_.window),
-          "{} numbers are no state of a detector of spikes",
-          state.size());
-  in_spike_ = state[0] != 0;
-  before_ = {state[1], state[2]};
-  calm_run_ = static_cast<std::size_t>(state[3]);
-  calm_.clear();
-  sorted_.clear();
-  for (const double calm : state.subspan(kFixed)) {
-    require(std::isfinite(calm), "a calm value of a detector of spikes is no number");
-    keep(calm);
-  }
-}
-
-std::vector<Spike> find_spikes(std::span<const double> values, const SpikeOptions& options) {
-  SpikeDetector detector(options);
   std::vector<Spike> spikes;
+  std::deque<double> calm;     // the last ones, in the order in which they came
+  std::vector<double> sorted;  // the same in theirs
+  Usual before;                // of the last spike
+  std::size_t calm_run = 0;    // values below its end so far, in a row
   for (std::size_t i = 0; i < values.size(); ++i) {
-    switch (detector.add(values[i])) {
-      case SpikeDetector::Place::kBegin:
-        spikes.push_back({i, 1, detector.usual(), height(values[i]), false});
-        break;
-      case SpikeDetector::Place::kInside:
-        spikes.back().length = i - spikes.back().begin + 1;
-        spikes.back().peak = std::max(spikes.back().peak, height(values[i]));
-        break;
-      case SpikeDetector::Place::kOver:
-        spikes.back().over = true;
-        break;
-      case SpikeDetector::Place::kCalm:
-      case SpikeDetector::Place::kBelow:
-        break;
+    const double value = height(values[i]);
+    if (!spikes.empty() && !spikes.back().over) {
+      auto& spike = spikes.back();
+      if (value >= before.above(options.end)) {
+        calm_run = 0;
+        spike.length = i - spike.begin + 1;
+        spike.peak = std::max(spike.peak, value);
+      } else {
+        spike.over = ++calm_run == options.window / 5;
+      }
+      continue;
     }
+    if (calm.size() == options.window) {
+      const double middle = middle_of(sorted);
+      if (value > middle) {  // else it is no spike whatever the spread is
+        before = {middle, 1.4826 * middle_distance(sorted, middle)};
+        if (value > before.above(options.threshold)) {
+          calm_run = 0;
+          spikes.push_back({i, 1, middle, value, false});
+          continue;
+        }
+      }
+      sorted.erase(std::ranges::lower_bound(sorted, calm.front()));
+      calm.pop_front();
+    }
+    if (!std::isfinite(value)) continue;
+    calm.push_back(value);
+    sorted.insert(std::ranges::upper_bound(sorted, value), value);
   }
   return spikes;
 }

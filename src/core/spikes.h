@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -22,44 +20,6 @@ struct Spike {
   double usual = 0;        ///< median of the calm values before it
   double peak = 0;         ///< its largest value; infinite where a value is no number
   bool over = false;       ///< false: the series ended before it did
-};
-
-/// Finds spikes while a series grows, a value at a time; find_spikes() says what one is.
-class SpikeDetector {
- public:
-  enum class Place : std::uint8_t {
-    kCalm,    ///< outside spikes, or before there are enough values
-    kBegin,   ///< the first value of a spike
-    kInside,  ///< still above its end
-    kBelow,   ///< below its end, perhaps for a moment
-    kOver,    ///< so many in a row lay below it that it is over
-  };
-
-  explicit SpikeDetector(const SpikeOptions& options = {});
-  /// Where the next value stands.
-  Place add(double value);
-  /// Median of the calm values: before the spike that is on, or before the next value; NaN where
-  /// they are not enough yet.
-  [[nodiscard]] double usual() const;
-  /// Everything that it goes by, as numbers.
-  [[nodiscard]] std::vector<double> state() const;
-  /// Takes them over. Throws Error where they are not those of such a detector.
-  void load(std::span<const double> state);
-
- private:
-  struct Usual {
-    double value = 0, spread = 0;
-    [[nodiscard]] double above(double spreads) const;
-  };
-  [[nodiscard]] Usual usual_now() const;
-  void keep(double calm);
-
-  SpikeOptions options_;
-  std::deque<double> calm_;     // the last ones, in the order in which they came
-  std::vector<double> sorted_;  // the same in theirs
-  bool in_spike_ = false;
-  Usual before_;              // of the spike that is on
-  std::size_t calm_run_ = 0;  // values below its end so far, in a row
 };
 
 /// The spikes of a series of equal steps, such as the loss of every training step. What is usual

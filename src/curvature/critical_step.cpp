@@ -9,6 +9,7 @@
 #include <exception>
 #include <map>
 
+#include "core/names.h"
 #include "core/require.h"
 #include "curvature/products/displaced.h"
 #include "curvature/products/evaluation.h"
@@ -133,17 +134,8 @@ double shorter(double upper, const Slopes& slopes, const CriticalStepOptions& op
 }  // namespace
 
 const char* to_string(CriticalStepStatus status) {
-  switch (status) {
-    case CriticalStepStatus::kResolved:
-      return "resolved";
-    case CriticalStepStatus::kMaxEvaluations:
-      return "max_evaluations";
-    case CriticalStepStatus::kNotReached:
-      return "not_reached";
-    case CriticalStepStatus::kAscends:
-      return "ascends";
-  }
-  return "";
+  return name_in<CriticalStepStatus::kAscends>(
+      std::array{"resolved", "max_evaluations", "not_reached", "ascends"}, status);
 }
 
 CriticalStep critical_step(const LossFunction& loss,

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/names.h"
 #include "core/require.h"
 #include "curvature/tensor_basis.h"
 #include "kappascope/core/statistics.h"
@@ -69,17 +70,8 @@ LogDeterminant exact(const CurvatureOperator& op, double damping) {
 }  // namespace
 
 const char* to_string(LogDeterminantStatus status) {
-  switch (status) {
-    case LogDeterminantStatus::kEstimated:
-      return "estimated";
-    case LogDeterminantStatus::kExact:
-      return "exact";
-    case LogDeterminantStatus::kNotPositive:
-      return "not_positive_definite";
-    case LogDeterminantStatus::kNonFinite:
-      return "non_finite";
-  }
-  return "";
+  return name_in<LogDeterminantStatus::kNonFinite>(
+      std::array{"estimated", "exact", "not_positive_definite", "non_finite"}, status);
 }
 
 LogDeterminant log_determinant(const CurvatureOperator& op, const LogDeterminantOptions& options) {

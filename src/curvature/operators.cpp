@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/names.h"
 #include "core/require.h"
 #include "tensor/convert.h"
 
@@ -40,17 +41,8 @@ std::unique_ptr<CurvatureOperator> watched(const CurvatureOperator& op,
 }
 
 const char* to_string(ProductKind kind) {
-  switch (kind) {
-    case ProductKind::kAutomatic:
-      return "automatic";
-    case ProductKind::kGraphKept:
-      return "graph kept";
-    case ProductKind::kRecomputed:
-      return "recomputed";
-    case ProductKind::kFiniteDifference:
-      return "finite difference";
-  }
-  return "unknown";
+  return name_in<ProductKind::kFiniteDifference>(
+      std::array{"automatic", "graph kept", "recomputed", "finite difference"}, kind);
 }
 
 linalg::SymmetricOperator as_linear(const CurvatureOperator& op) {

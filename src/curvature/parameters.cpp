@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/parameters.h"
-
 #include <torch/nn/module.h>
 
 #include <algorithm>
 
 #include "core/require.h"
+#include "kappascope/curvature/operators.h"
 
 namespace kappascope::curvature {
 namespace {

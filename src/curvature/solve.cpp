@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/names.h"
 #include "core/require.h"
 #include "kappascope/linalg/random.h"
 
@@ -115,17 +116,8 @@ at::Tensor minres(Shifted& op,
 }  // namespace
 
 const char* to_string(SolveStatus status) {
-  switch (status) {
-    case SolveStatus::kConverged:
-      return "converged";
-    case SolveStatus::kMaxProducts:
-      return "max_products";
-    case SolveStatus::kStagnated:
-      return "stagnated";
-    case SolveStatus::kNonFinite:
-      return "non_finite";
-  }
-  return "";
+  return name_in<SolveStatus::kNonFinite>(
+      std::array{"converged", "max_products", "stagnated", "non_finite"}, status);
 }
 
 Solution solve(const CurvatureOperator& op, const at::Tensor& b, const SolveOptions& options) {

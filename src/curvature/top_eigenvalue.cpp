@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/top_eigenvalue.h"
-
 #include <torch/types.h>
 
 #include <algorithm>
@@ -8,8 +6,10 @@
 #include <limits>
 #include <vector>
 
+#include "core/names.h"
 #include "core/require.h"
 #include "curvature/subsample.h"
+#include "kappascope/curvature/sampling.h"
 
 namespace kappascope::curvature {
 namespace {
@@ -191,17 +191,8 @@ class TopEigenvalueSearch {
 }  // namespace
 
 const char* to_string(SamplingStatus status) {
-  switch (status) {
-    case SamplingStatus::kReached:
-      return "reached";
-    case SamplingStatus::kDataEnded:
-      return "data_ended";
-    case SamplingStatus::kBudget:
-      return "budget";
-    case SamplingStatus::kNonFinite:
-      return "non_finite";
-  }
-  return "?";
+  return name_in<SamplingStatus::kNonFinite>(
+      std::array{"reached", "data_ended", "budget", "non_finite"}, status);
 }
 
 TopEigenvalue top_eigenvalue(const RowsOperator& op,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/names.h"
 #include "core/require.h"
 #include "linalg/host_basis.h"
 #include "linalg/lanczos_in.h"
@@ -35,29 +36,12 @@ SymmetricOperator dense_operator(const Eigen::MatrixXd& matrix) {
 }
 
 const char* to_string(KrylovStatus status) {
-  switch (status) {
-    case KrylovStatus::kConverged:
-      return "converged";
-    case KrylovStatus::kMaxProducts:
-      return "max_products";
-    case KrylovStatus::kNonFinite:
-      return "non_finite";
-    case KrylovStatus::kInconsistent:
-      return "inconsistent";
-  }
-  return "?";
+  return name_in<KrylovStatus::kInconsistent>(
+      std::array{"converged", "max_products", "non_finite", "inconsistent"}, status);
 }
 
 const char* to_string(SpectrumEnd end) {
-  switch (end) {
-    case SpectrumEnd::kLargest:
-      return "largest";
-    case SpectrumEnd::kSmallest:
-      return "smallest";
-    case SpectrumEnd::kBoth:
-      return "both";
-  }
-  return "?";
+  return name_in<SpectrumEnd::kBoth>(std::array{"largest", "smallest", "both"}, end);
 }
 
 SpectrumEnd parse_spectrum_end(const std::string& name, const std::string& option) {

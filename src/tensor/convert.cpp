@@ -89,18 +89,4 @@ at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::T
   return torch::cat(flat);
 }
 
-std::vector<at::Tensor> unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& like) {
-  std::vector<at::Tensor> parts;
-  int64_t begin = 0;
-  for (const auto& shape : like) {
-    parts.push_back(flat.narrow(0, begin, shape.numel()).view(shape.sizes()));
-    begin += shape.numel();
-  }
-  require(begin == flat.numel(),
-          "unflatten: a vector of {} values for shapes of {}",
-          flat.numel(),
-          begin);
-  return parts;
-}
-
 }  // namespace kappascope::tensor

@@ -18,7 +18,7 @@ Eigen::MatrixXd to_matrix(const at::Tensor& tensor);
 at::Tensor from_vector(const Eigen::VectorXd& vector);
 
 /// Eigenvalues, ascending, of a symmetric matrix by LibTorch's LAPACK, which is several times
-/// faster than Eigen's solver for wide layers. For linalg::KappaOptions::eigenvalues.
+/// faster than Eigen's solver for wide layers. For linalg::DenseSolvers::eigenvalues.
 Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& matrix);
 /// The same with orthonormal eigenvectors.
 linalg::SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix);
@@ -32,7 +32,5 @@ bool cholesky(Eigen::Ref<Eigen::MatrixXd> matrix);
 /// Concatenates tensors into one [Σ numel] vector of their type; undefined entries count as zeros
 /// of the shape of `like`.
 at::Tensor flatten(const std::vector<at::Tensor>& parts, const std::vector<at::Tensor>& like);
-/// Views of `flat` in the shapes of `like`.
-std::vector<at::Tensor> unflatten(const at::Tensor& flat, const std::vector<at::Tensor>& like);
 
 }  // namespace kappascope::tensor

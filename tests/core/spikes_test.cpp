@@ -137,22 +137,3 @@ TEST_CASE("the share above a multiple of the median before it") {
   CHECK(share_above_median(norms, 2) == Approx(3 / 100.0));
   CHECK(std::isnan(share_above_median(std::vector<double>(50, 1.0), 3)));
 }
-
-TEST_CASE("a detector that is saved and loaded goes on as if it had not been, at every place") {
-  auto loss = calm_loss(300, 4);
-  for (std::size_t i = 100; i < 140; ++i) loss[i] += 2;
-  loss[200] = std::numeric_limits<double>::infinity();
-  std::vector<SpikeDetector::Place> whole;
-  SpikeDetector once;
-  for (const double value : loss) whole.push_back(once.add(value));
-  for (const std::size_t cut : {0U, 30U, 99U, 101U, 145U, 201U, 299U}) {
-    CAPTURE(cut);
-    SpikeDetector before, after;
-    for (std::size_t i = 0; i < cut; ++i) before.add(loss[i]);
-    after.load(before.state());
-    for (std::size_t i = cut; i < loss.size(); ++i) REQUIRE(after.add(loss[i]) == whole[i]);
-  }
-  SpikeDetector other;
-  CHECK_THROWS_AS(other.load(std::vector<double>{1, 2}), Error);
-  CHECK_THROWS_AS(other.load(std::vector<double>(60, 1.0)), Error);
-}

@@ -49,4 +49,12 @@ inline curvature::RowsOperator operator_of(const at::Tensor& x) {
       [x](const at::Tensor& rows) { return std::make_unique<LinearRows>(x.index_select(0, rows)); };
 }
 
+/// The same, which keeps the rows of every call in `asked`.
+inline curvature::RowsOperator operator_of(const at::Tensor& x, std::vector<at::Tensor>& asked) {
+  return [inner = operator_of(x), &asked](const at::Tensor& rows) {
+    asked.push_back(rows.clone());
+    return inner(rows);
+  };
+}
+
 }  // namespace kappascope::test

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/parameters.h"
-
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
@@ -8,6 +6,7 @@
 
 #include "curvature/small_problem.h"
 #include "kappascope/core/error.h"
+#include "kappascope/curvature/operators.h"
 #include "support/catch.h"
 
 using namespace kappascope;

@@ -60,11 +60,7 @@ TEST_CASE("the bias of batches is found and taken out: coverage over 200 data se
 TEST_CASE("batches are disjoint, matched by rank, and their cost is counted") {
   const auto x = drawn_rows(800, kSpectrum, Tails::kGaussian, 1);
   std::vector<at::Tensor> asked;
-  const auto inner = operator_of(x);
-  const curvature::RowsOperator op = [&](const at::Tensor& rows) {
-    asked.push_back(rows.clone());
-    return inner(rows);
-  };
+  const auto op = operator_of(x, asked);
   const auto found = curvature::sampled_eigenvalues(op, 800, batches_of(4, 200, 3));
   REQUIRE(asked.size() == 6);
   CHECK(torch::equal(torch::cat({asked[0], asked[1]}), asked[2]));

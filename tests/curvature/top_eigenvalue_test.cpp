@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/curvature/top_eigenvalue.h"
-
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adam.h>
 #include <torch/types.h>
@@ -11,6 +9,7 @@
 
 #include "curvature/linear_rows.h"
 #include "kappascope/core/error.h"
+#include "kappascope/curvature/sampling.h"
 #include "kappascope/curvature/spectrum.h"
 #include "support/catch.h"
 #include "support/gated_stack.h"
@@ -87,11 +86,7 @@ TEST_CASE("the deficit is what the direction of a batch loses, and no more than 
 TEST_CASE("in two dimensions the deficit is that of one rotation, counted once") {
   const auto x = drawn_rows(3000, {4, 2}, Tails::kGaussian, 5);
   std::vector<at::Tensor> asked;
-  const auto inner = operator_of(x);
-  const curvature::RowsOperator op = [&](const at::Tensor& rows) {
-    asked.push_back(rows.clone());
-    return inner(rows);
-  };
+  const auto op = operator_of(x, asked);
   const auto found = curvature::top_eigenvalue(op, x.size(0), narrow(0.1, 256, 64));
   REQUIRE(found.fresh_rows >= 128);
   REQUIRE(found.deficit > 0);
@@ -143,11 +138,7 @@ TEST_CASE("a narrower interval costs more, and the status says why a search ende
 TEST_CASE("rows in the eigenproblem have no part in the quotient") {
   const auto x = drawn_rows(4000, kSpectrum, Tails::kGaussian, 4);
   std::vector<at::Tensor> asked;
-  const auto inner = operator_of(x);
-  const curvature::RowsOperator op = [&](const at::Tensor& rows) {
-    asked.push_back(rows.clone());
-    return inner(rows);
-  };
+  const auto op = operator_of(x, asked);
   const auto found = curvature::top_eigenvalue(op, 4000, narrow(0.2));
   REQUIRE(found.status == SamplingStatus::kReached);
   REQUIRE(asked.front().numel() == found.batch_rows);

@@ -8,6 +8,7 @@
 #include "support/thread_group.h"
 
 using namespace kappascope;
+using testing::emitted;
 using testing::value;
 
 namespace {
@@ -20,12 +21,6 @@ session::AttentionView view_of(const std::string& name, const at::Tensor& logits
 
 void observe(session::Probe& probe, const std::vector<session::AttentionView>& attentions) {
   probe.observe({.step = 0, .layers = &kNoLayers, .attentions = &attentions});
-}
-
-store::Snapshot emitted(session::Probe& probe) {
-  store::Snapshot out;
-  probe.emit(out);
-  return out;
 }
 
 /// Without random numbers: threads share their generator.

@@ -24,11 +24,7 @@ struct Descent {
     const torch::NoGradGuard no_grad;
     x.mul_(1 - rate);
   }
-  store::Snapshot emitted() {
-    store::Snapshot out;
-    probe.emit(out);
-    return out;
-  }
+  store::Snapshot emitted() { return testing::emitted(probe); }
 };
 
 }  // namespace
@@ -64,8 +60,7 @@ TEST_CASE("a window without a step leaves nothing, and a loss that fails an even
                                });
   failing.observe({.step = 0});
   descent.update(0.1);
-  store::Snapshot out;
-  failing.emit(out);
+  const auto out = testing::emitted(failing);
   CHECK(out.scalars.empty());
   REQUIRE(out.events.size() == 1);
   CHECK(out.events[0].kind == "probe_failed");
@@ -106,7 +101,5 @@ TEST_CASE("a restored probe of steps gives the same bits") {
                              });
   whole.probe.observe({.step = 9});
   testing::carry_over(whole.probe, other);
-  store::Snapshot out;
-  other.emit(out);
-  CHECK(out.scalars.empty());
+  CHECK(testing::emitted(other).scalars.empty());
 }

@@ -24,8 +24,7 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
   const auto b = torch::randn({6}, torch::kDouble);
   const auto probe = probes::make_layer_probe("features");
   for (const auto& part : phi.split(100)) testing::observe(*probe, testing::view_of(part, b));
-  store::Snapshot out;
-  probe->emit(out);
+  const auto out = testing::emitted(*probe);
   const auto mu = phi.mean(0), centred = phi - mu;
   const auto sigma = centred.t().matmul(centred) / 400;
   CHECK(value(out, "kappa/sigma") == Approx(kappa(sigma)).epsilon(1e-9));
@@ -43,9 +42,7 @@ TEST_CASE("the three kappas are those of Σ, Σ+μμᵀ and Σ+(μ+b)(μ+b)ᵀ o
   CHECK(*sigma_row->n == 400);
   CHECK(sigma_row->layer == "layer");
   // A new window begins: nothing is left over.
-  store::Snapshot empty;
-  probe->emit(empty);
-  CHECK(empty.scalars.empty());
+  CHECK(testing::emitted(*probe).scalars.empty());
 }
 
 TEST_CASE("the mean beside the largest variance, W_d, the output and a branch alone") {
@@ -58,8 +55,7 @@ TEST_CASE("the mean beside the largest variance, W_d, the output and a branch al
   view.branch = 2;
   const auto probe = probes::make_layer_probe("features");
   testing::observe(*probe, view);
-  store::Snapshot out;
-  probe->emit(out);
+  const auto out = testing::emitted(*probe);
   const auto mu = phi.mean(0), centred = phi - mu;
   const auto sigma = centred.t().matmul(centred) / 300;
   CHECK(value(out, "features/mean_squared") ==
@@ -83,15 +79,13 @@ TEST_CASE("the mean beside the largest variance, W_d, the output and a branch al
         Approx(std::sqrt(kappa(view.weight.matmul(view.weight.t())))).epsilon(1e-9));
   // Neither weights nor branch: nothing is said of them.
   testing::observe(*probe, testing::view_of(phi));
-  store::Snapshot plain;
-  probe->emit(plain);
+  const auto plain = testing::emitted(*probe);
   for (const auto* name : {"weight/kappa", "features/output_isotropy", "features/branch_isotropy"})
     CHECK(testing::find(plain, name) == nullptr);
   // A diverged model's weights are no reason to stop.
   view.weight = torch::full({3, 5}, std::numeric_limits<double>::quiet_NaN(), torch::kDouble);
   testing::observe(*probe, view);
-  store::Snapshot diverged;
-  probe->emit(diverged);
+  const auto diverged = testing::emitted(*probe);
   CHECK(testing::find(diverged, "weight/kappa")->status == "non_finite");
 }
 
@@ -102,8 +96,7 @@ TEST_CASE("a wide layer is factored, a narrow one decomposed, and the snapshot s
     const auto phi = torch::randn({2 * d, d}) * torch::linspace(0.5, 2, d) + 1;
     const auto probe = probes::make_layer_probe("features");
     testing::observe(*probe, testing::view_of(phi));
-    store::Snapshot out;
-    probe->emit(out);
+    const auto out = testing::emitted(*probe);
     const auto centred = phi.to(torch::kDouble) - phi.to(torch::kDouble).mean(0);
     // The products of the rows are made in float: 1e-7 of the largest eigenvalue, in the smallest.
     CHECK(value(out, "kappa/sigma") ==
@@ -129,8 +122,7 @@ TEST_CASE("constant features and non-finite rows are named") {
   phi[7][0] = std::numeric_limits<float>::quiet_NaN();
   const auto probe = probes::make_layer_probe("features");
   testing::observe(*probe, testing::view_of(phi));
-  store::Snapshot out;
-  probe->emit(out);
+  const auto out = testing::emitted(*probe);
   CHECK(value(out, "features/constant") == 2);
   CHECK(value(out, "features/nonfinite_rows") == 1);
   CHECK(testing::find(out, "kappa/sigma")->status == "degenerate");
@@ -140,8 +132,7 @@ TEST_CASE("too few rows for the width are said to be so, not reported as a condi
   torch::manual_seed(3);
   const auto probe = probes::make_layer_probe("features");
   testing::observe(*probe, testing::view_of(torch::randn({20, 32})));
-  store::Snapshot out;
-  probe->emit(out);
+  const auto out = testing::emitted(*probe);
   CHECK(testing::find(out, "kappa/sigma")->status == "not_resolvable");
 }
 
@@ -149,8 +140,7 @@ TEST_CASE("features that are all NaN give a named outcome") {
   const auto probe = probes::make_layer_probe("features");
   testing::observe(*probe,
                    testing::view_of(torch::full({20, 4}, std::numeric_limits<float>::quiet_NaN())));
-  store::Snapshot out;
-  probe->emit(out);
+  const auto out = testing::emitted(*probe);
   CHECK(testing::find(out, "kappa/sigma")->status == "degenerate");
   CHECK(value(out, "features/nonfinite_rows") == 20);
 }
@@ -173,9 +163,7 @@ TEST_CASE("a saved probe goes on to the last bit") {
   testing::carry_over(*first, *second);
   testing::observe(*whole, view(c));
   testing::observe(*second, view(c));
-  store::Snapshot x, y;
-  whole->emit(x);
-  second->emit(y);
+  const auto x = testing::emitted(*whole), y = testing::emitted(*second);
   REQUIRE(x.scalars.size() == y.scalars.size());
   for (std::size_t i = 0; i < x.scalars.size(); ++i)
     CHECK(x.scalars[i].value == y.scalars[i].value);
@@ -189,9 +177,7 @@ TEST_CASE("features that bfloat16 cannot hold are counted, over the window and t
   phi.select(1, 3).fill_(1e-39);  // a subnormal number
   phi.select(1, 4).fill_(0);      // dead, but held
   const auto outside = [](session::Probe& probe) {
-    store::Snapshot out;
-    probe.emit(out);
-    return testing::value(out, "features/outside_bfloat16");
+    return testing::value(testing::emitted(probe), "features/outside_bfloat16");
   };
   const auto probe = probes::make_layer_probe("features");
   const auto other = probes::make_layer_probe("features");

@@ -32,6 +32,13 @@ inline void observe(session::Probe& probe, const session::LayerView& layer, int6
   probe.observe({.step = step, .layers = &layers});
 }
 
+/// What the probe's window showed.
+inline store::Snapshot emitted(session::Probe& probe) {
+  store::Snapshot out;
+  probe.emit(out);
+  return out;
+}
+
 inline const store::Scalar* find(const store::Snapshot& snapshot, const std::string& name) {
   for (const auto& scalar : snapshot.scalars) {
     if (scalar.name == name) return &scalar;

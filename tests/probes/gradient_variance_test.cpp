@@ -18,8 +18,7 @@ TEST_CASE("the probe averages batches, and a saved one goes on") {
   testing::observe(*probe, view);
   testing::carry_over(*probe, *restored);
   testing::observe(*restored, view);
-  store::Snapshot out;
-  restored->emit(out);
+  const auto out = testing::emitted(*restored);
   const auto v = tensor::gradient_variance(phi, gamma, b, 0.25);
   CHECK(testing::value(out, "gradvar/measured") == Approx(v.measured.value).epsilon(1e-13));
   CHECK(testing::value(out, "gradvar/published") == Approx(v.published.value).epsilon(1e-13));
@@ -40,8 +39,7 @@ TEST_CASE("the probe writes the critical batch of its window, with the rows of a
     view.rows_of_step = 1000;  // of which a hundred were kept
     testing::observe(*probe, view, i);
   }
-  store::Snapshot out;
-  probe->emit(out);
+  const auto out = testing::emitted(*probe);
   const auto* found = testing::find(out, "gradvar/critical_batch");
   REQUIRE(found != nullptr);
   CHECK(*found->n == 1000);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "fixture.h"
 #include "kappascope/linalg/random.h"
 #include "support/catch.h"
 
 using namespace kappascope;
+using testing::emitted;
 
 namespace {
 
@@ -19,19 +21,24 @@ struct Quadratic {
   [[nodiscard]] at::Tensor loss() const { return (d * w.square()).sum() / 2; }
 };
 
+probes::HessianSpectrum probe_of(curvature::LossFunction loss,
+                                 const at::Tensor& w,
+                                 probes::HessianSpectrumOptions options = {}) {
+  return {std::move(loss),
+          [w] {
+            return curvature::NamedParameters{{"w", w}};
+          },
+          std::move(options)};
+}
+
 }  // namespace
 
 TEST_CASE("the probe reports both ends of the spectrum with bounds, the density and the trace") {
   const Quadratic q;
   probes::HessianSpectrumOptions options;
   options.top = 2;
-  probes::HessianSpectrum probe([&] { return q.loss(); },
-                                [&] {
-                                  return curvature::NamedParameters{{"w", q.w}};
-                                },
-                                options);
-  store::Snapshot out;
-  probe.emit(out);
+  auto probe = probe_of([&] { return q.loss(); }, q.w, options);
+  const auto out = emitted(probe);
   for (const auto& [name, want] : {std::pair("hessian/lambda_1", 9.),
                                    {"hessian/lambda_2", 5.},
                                    {"hessian/lambda_min_1", -3.},
@@ -75,13 +82,8 @@ TEST_CASE("the stored trace is covered where outliers stand over a small bulk") 
     options.density_steps = 10;
     options.density_starts = 2 + static_cast<int>(random.below(3));
     options.seed = static_cast<std::uint64_t>(draw);
-    probes::HessianSpectrum probe([&] { return (d * w.square()).sum() / 2; },
-                                  [&] {
-                                    return curvature::NamedParameters{{"w", w}};
-                                  },
-                                  options);
-    store::Snapshot out;
-    probe.emit(out);
+    auto probe = probe_of([&] { return (d * w.square()).sum() / 2; }, w, options);
+    const auto out = emitted(probe);
     const auto* trace = testing::find(out, "hessian/trace");
     REQUIRE(trace != nullptr);
     const double truth = d.sum().item<double>(), rounding = 1e-12 * d.abs().sum().item<double>();
@@ -105,29 +107,20 @@ TEST_CASE("each measurement starts from the last, also behind a checkpoint") {
   options.top = 2;
   options.density = false;
   const auto make = [&] {
-    return probes::HessianSpectrum([&] { return (d * w.square()).sum() / 2; },
-                                   [&] {
-                                     return curvature::NamedParameters{{"w", w}};
-                                   },
-                                   options);
-  };
-  const auto measured = [](probes::HessianSpectrum& probe) {
-    store::Snapshot out;
-    probe.emit(out);
-    return out;
+    return probe_of([&] { return (d * w.square()).sum() / 2; }, w, options);
   };
   auto probe = make();
-  const auto first = measured(probe);
+  const auto first = emitted(probe);
   auto resumed = make();
   testing::carry_over(probe, resumed);
   d *= 1.01;
-  const auto second = measured(probe);
+  const auto second = emitted(probe);
   CHECK(testing::find(second, "hessian/products")->value <
         testing::find(first, "hessian/products")->value);
   CHECK(testing::find(second, "hessian/lambda_1")->value ==
         Approx(testing::find(first, "hessian/lambda_1")->value * 1.01).epsilon(1e-3));
 
-  const auto again = measured(resumed);
+  const auto again = emitted(resumed);
   REQUIRE(again.scalars.size() == second.scalars.size());
   for (std::size_t i = 0; i < again.scalars.size(); ++i)
     CHECK(again.scalars[i].value == second.scalars[i].value);
@@ -137,27 +130,18 @@ TEST_CASE("the global random state is left alone even when the loss draws from i
   const Quadratic q;
   probes::HessianSpectrumOptions options;
   options.density = false;
-  probes::HessianSpectrum probe([&] { return q.loss() + 0 * torch::rand({}); },
-                                [&] {
-                                  return curvature::NamedParameters{{"w", q.w}};
-                                },
-                                options);
+  auto probe = probe_of([&] { return q.loss() + 0 * torch::rand({}); }, q.w, options);
   torch::manual_seed(3);
   const auto want = torch::rand({3});
   torch::manual_seed(3);
-  store::Snapshot out;
-  probe.emit(out);
+  emitted(probe);
   CHECK(torch::equal(torch::rand({3}), want));
 }
 
 TEST_CASE("a loss without curvature becomes an event, not a number") {
   const Quadratic q;
-  probes::HessianSpectrum probe([&] { return q.loss() * std::numeric_limits<double>::infinity(); },
-                                [&] {
-                                  return curvature::NamedParameters{{"w", q.w}};
-                                });
-  store::Snapshot out;
-  probe.emit(out);
+  auto probe = probe_of([&] { return q.loss() * std::numeric_limits<double>::infinity(); }, q.w);
+  const auto out = emitted(probe);
   CHECK(out.scalars.empty());
   REQUIRE(out.events.size() == 1);
   CHECK(out.events[0].kind == "hessian_failed");
@@ -178,11 +162,7 @@ TEST_CASE("a window keeps to what its budget leaves, by products or by being put
     now += count == 1 ? first : 1;
     return true;
   };
-  probes::HessianSpectrum probe([&] { return now += 0.5, q.loss(); },
-                                [&] {
-                                  return curvature::NamedParameters{{"w", q.w}};
-                                },
-                                options);
+  auto probe = probe_of([&] { return now += 0.5, q.loss(); }, q.w, options);
   const auto window = [&](double seconds) {
     now = 0;
     store::Snapshot out;
@@ -222,11 +202,7 @@ TEST_CASE("a window keeps to what its budget leaves, by products or by being put
     now += count <= 2 ? 1 : 5;
     return true;
   };
-  probes::HessianSpectrum busy([&] { return now += 0.5, q.loss(); },
-                               [&] {
-                                 return curvature::NamedParameters{{"w", q.w}};
-                               },
-                               slow);
+  auto busy = probe_of([&] { return now += 0.5, q.loss(); }, q.w, slow);
   now = 0;
   store::Snapshot ended;
   busy.emit_within(20, ended);
@@ -251,14 +227,8 @@ TEST_CASE("a window ends with the product after which it is told to, and keeps w
   };
   const auto window = [&] {
     last = 0;
-    probes::HessianSpectrum probe([&] { return q.loss(); },
-                                  [&] {
-                                    return curvature::NamedParameters{{"w", q.w}};
-                                  },
-                                  options);
-    store::Snapshot out;
-    probe.emit(out);
-    return out;
+    auto probe = probe_of([&] { return q.loss(); }, q.w, options);
+    return emitted(probe);
   };
   const auto whole = window();
   CHECK(whole.events.empty());
@@ -288,23 +258,14 @@ TEST_CASE("the probe reports what the optimiser sees, with its limit") {
     CHECK(parameters.front().first == "w");
     return seen;
   };
-  probes::HessianSpectrum probe([&] { return q.loss(); },
-                                [&] {
-                                  return curvature::NamedParameters{{"w", q.w}};
-                                },
-                                options);
-  const auto emitted = [&] {
-    store::Snapshot out;
-    probe.emit(out);
-    return out;
-  };
+  auto probe = probe_of([&] { return q.loss(); }, q.w, options);
   // Not known yet.
-  auto out = emitted();
+  auto out = emitted(probe);
   CHECK(testing::find(out, "hessian/preconditioned") == nullptr);
   CHECK(testing::find(out, "hessian/stability_limit") == nullptr);
   // P = 1: the Hessian itself.
   seen = curvature::Preconditioner{.limit = 20};
-  out = emitted();
+  out = emitted(probe);
   REQUIRE(testing::find(out, "hessian/preconditioned") != nullptr);
   CHECK(testing::find(out, "hessian/preconditioned")->value == Approx(9));
   CHECK(testing::find(out, "hessian/stability_limit")->value == 20);
@@ -312,7 +273,7 @@ TEST_CASE("the probe reports what the optimiser sees, with its limit") {
         testing::value(out, "hessian/along_gradient"));
   // 5 · 2² is the largest of d s².
   seen->scale = torch::tensor({1., 1., 1., 3., 2., 1.}, torch::kDouble);
-  out = emitted();
+  out = emitted(probe);
   CHECK(testing::find(out, "hessian/preconditioned")->value == Approx(20));
   // P⁻¹ g, as the optimiser measures it: D' = (-3, 0, 1, 18, 20, 9) along (-3, 0, 1, 6, 10, 9).
   CHECK(testing::value(out, "hessian/preconditioned_along_gradient") ==
@@ -321,11 +282,7 @@ TEST_CASE("the probe reports what the optimiser sees, with its limit") {
   CHECK(testing::find(out, "hessian/preconditioned")->status == "converged");
   // Within a budget that has no room for it there is none, and the run says so.
   options.clock = [now = 0.0]() mutable { return now += 1; };
-  probes::HessianSpectrum tight([&] { return q.loss(); },
-                                [&] {
-                                  return curvature::NamedParameters{{"w", q.w}};
-                                },
-                                options);
+  auto tight = probe_of([&] { return q.loss(); }, q.w, options);
   store::Snapshot within;
   tight.emit_within(21, within);
   CHECK(testing::find(within, "hessian/preconditioned") == nullptr);
@@ -348,7 +305,6 @@ TEST_CASE("what comes before the first product keeps to the budget, and can be e
     const auto q = x.matmul(w);
     return at::scaled_dot_product_attention(q, q, q).square().mean();
   };
-  const auto parameters = [&] { return curvature::NamedParameters{{"w", w}}; };
   const auto before = w.detach().clone();
   probes::HessianSpectrumOptions options;
   options.top = 1;
@@ -362,7 +318,7 @@ TEST_CASE("what comes before the first product keeps to the budget, and can be e
   for (const double seconds : {1., 3., 10., 17.}) {
     CAPTURE(seconds);
     now = told = evaluations = 0;
-    probes::HessianSpectrum probe(loss, parameters, options);
+    auto probe = probe_of(loss, w, options);
     store::Snapshot out;
     probe.emit_within(seconds, out);
     CHECK(now <= seconds + 1);
@@ -375,9 +331,8 @@ TEST_CASE("what comes before the first product keeps to the budget, and can be e
   }
   for (stop_at = 0; stop_at < 15; ++stop_at) {
     now = told = evaluations = 0;
-    probes::HessianSpectrum probe(loss, parameters, options);
-    store::Snapshot out;
-    probe.emit(out);
+    auto probe = probe_of(loss, w, options);
+    const auto out = emitted(probe);
     CHECK(evaluations == stop_at);
     CHECK(torch::equal(w.detach(), before));
     REQUIRE(out.events.size() == 1);
@@ -385,9 +340,8 @@ TEST_CASE("what comes before the first product keeps to the budget, and can be e
   }
   stop_at = -1;
   told = 0;
-  probes::HessianSpectrum probe(loss, parameters, options);
-  store::Snapshot out;
-  probe.emit(out);
+  auto probe = probe_of(loss, w, options);
+  const auto out = emitted(probe);
   CHECK(testing::find(out, "hessian/lambda_1") != nullptr);
   CHECK(told > 15);
   CHECK(evaluations > told);  // those of products are not announced

@@ -10,9 +10,7 @@ namespace {
 store::Snapshot measure(const at::Tensor& phi, const at::Tensor& b) {
   const auto probe = probes::make_layer_probe("intercept");
   for (const auto& part : phi.split(50)) testing::observe(*probe, testing::view_of(part, b));
-  store::Snapshot out;
-  probe->emit(out);
-  return out;
+  return testing::emitted(*probe);
 }
 
 }  // namespace
@@ -57,8 +55,7 @@ TEST_CASE(
       view.rows_per_group = tokens;
       const auto probe = probes::make_layer_probe("intercept");
       testing::observe(*probe, view);
-      store::Snapshot out;
-      probe->emit(out);
+      const auto out = testing::emitted(*probe);
       const auto* residual = testing::find(out, "bias/residual");
       covered += *residual->lower <= truth && truth <= *residual->upper ? 1 : 0;
       const auto* cos = testing::find(out, "bias/cos");
@@ -75,9 +72,7 @@ TEST_CASE(
 TEST_CASE("layers without a post-gating bias are left out, and a saved probe goes on") {
   const auto plain = probes::make_layer_probe("intercept");
   testing::observe(*plain, testing::view_of(torch::randn({10, 3})));
-  store::Snapshot nothing;
-  plain->emit(nothing);
-  CHECK(nothing.scalars.empty());
+  CHECK(testing::emitted(*plain).scalars.empty());
 
   torch::manual_seed(3);
   const auto phi = torch::randn({60, 4}), b = torch::randn({4});
@@ -87,9 +82,7 @@ TEST_CASE("layers without a post-gating bias are left out, and a saved probe goe
   testing::observe(*whole, testing::view_of(phi, b));
   testing::observe(*first, testing::view_of(phi, b));
   testing::carry_over(*first, *second);
-  store::Snapshot x, y;
-  whole->emit(x);
-  second->emit(y);
+  const auto x = testing::emitted(*whole), y = testing::emitted(*second);
   CHECK(value(x, "bias/cos") == value(y, "bias/cos"));
   CHECK(value(x, "bias/residual") == value(y, "bias/residual"));
 }

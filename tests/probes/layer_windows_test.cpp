@@ -139,7 +139,7 @@ TEST_CASE("a layer for which there is no memory costs its own windows, whoever h
   // The products of 6·10^6 features are 150 TB: more than a process has addresses for.
   for (const int size : {1, 2}) {
     for (const bool later : {false, true}) {
-      for (const int rank_of_wide : {0, size - 1}) {
+      for (const int rank_of_wide : std::set<int>{0, size - 1}) {
         CAPTURE(size, later, rank_of_wide);
         const TemporaryFolder folder;
         const auto train = [&](const std::shared_ptr<tensor::Group>& group) {

@@ -6,6 +6,7 @@
 #include "support/catch.h"
 
 using namespace kappascope;
+using testing::emitted;
 using testing::value;
 
 namespace {
@@ -17,12 +18,6 @@ session::LayerView view_of(int64_t sequences, int64_t d, const at::Tensor& bias 
       bias);
   view.rows_per_group = 8;
   return view;
-}
-
-store::Snapshot emitted(session::Probe& probe) {
-  store::Snapshot out;
-  probe.emit(out);
-  return out;
 }
 
 }  // namespace

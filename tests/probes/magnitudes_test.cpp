@@ -7,6 +7,7 @@
 #include "support/catch.h"
 
 using namespace kappascope;
+using testing::emitted;
 using testing::value;
 
 namespace {
@@ -16,12 +17,6 @@ session::LayerView view_of(int64_t sequences, int64_t d) {
   auto view = testing::view_of(torch::randn({8 * sequences, d}, torch::kDouble));
   view.rows_per_group = 8;
   return view;
-}
-
-store::Snapshot emitted(session::Probe& probe) {
-  store::Snapshot out;
-  probe.emit(out);
-  return out;
 }
 
 }  // namespace

@@ -18,9 +18,7 @@ session::LayerView masked(const at::Tensor& phi, const at::Tensor& gamma, int64_
 store::Snapshot shown(const std::string& name, const session::LayerView& view) {
   const auto probe = probes::make_layer_probe(name);
   testing::observe(*probe, view);
-  store::Snapshot out;
-  probe->emit(out);
-  return out;
+  return testing::emitted(*probe);
 }
 
 void check_same(const std::string& probe,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/tapped_session.h"
+#include "kappascope/probes/attach.h"
 
 #include <torch/nn/modules/container/sequential.h>
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "core/temporary_folder.h"
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/nn/tapped_linear.h"
-#include "kappascope/probes/attach.h"
 #include "kappascope/store/run_reader.h"
 #include "support/catch.h"
 #include "support/emitted.h"
@@ -56,15 +56,28 @@ std::vector<session::ScheduledProbe> one(Witness::Memory& memory,
   return probes;
 }
 
+/// A session of a model, with a witness.
+template <class Model>
+struct Witnessed {
+  TemporaryFolder folder;
+  Model model;
+  Witness::Memory memory;
+  probes::TappedSession tapped;
+
+  Witnessed(Model shown, session::Schedule schedule, session::Needs needs = {.features = true})
+      : model(std::move(shown)),
+        tapped(*model,
+               store::RunWriter::create(folder.path() / "run", {}),
+               one(memory, needs, schedule)) {}
+};
+
 }  // namespace
 
 TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled back to one token") {
-  const TemporaryFolder folder;
-  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
-  Witness::Memory memory;
-  probes::TappedSession session(*layer,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true, .output_gradients = true}, {4, 2}));
+  Witnessed witnessed(nn::TappedLinear(nn::TappedLinearOptions(3, 2).bias(false)),
+                      {4, 2},
+                      {.features = true, .output_gradients = true});
+  auto& [folder, layer, memory, session] = witnessed;
   const auto x = torch::randn({5, 3});
   for (int step = 0; step < 9; ++step) {
     {
@@ -94,12 +107,8 @@ TEST_CASE("a probe sees the steps of its windows, and the gradient is scaled bac
 }
 
 TEST_CASE("what probing cost is told at the end, also long after the last window") {
-  const TemporaryFolder folder;
-  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  Witness::Memory memory;
-  probes::TappedSession session(*layer,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true}, {4, 1}));
+  Witnessed witnessed(nn::TappedLinear(nn::TappedLinearOptions(3, 2)), {4, 1});
+  auto& [folder, layer, memory, session] = witnessed;
   for (int step = 0; step < 7; ++step) {
     layer->forward(torch::randn({5, 3})).mean().backward();
     session.step(1);
@@ -112,12 +121,8 @@ TEST_CASE("what probing cost is told at the end, also long after the last window
 }
 
 TEST_CASE("gradient accumulation shows every pass; sequences keep their length") {
-  const TemporaryFolder folder;
-  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  Witness::Memory memory;
-  probes::TappedSession session(*layer,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true}, {1, 1}));
+  Witnessed witnessed(nn::TappedLinear(nn::TappedLinearOptions(3, 2)), {1, 1});
+  auto& [folder, layer, memory, session] = witnessed;
   for (int pass = 0; pass < 2; ++pass) layer->forward(torch::randn({4, 6, 3})).mean().backward();
   session.step(1);
   REQUIRE(memory.layers.size() == 2);
@@ -127,13 +132,11 @@ TEST_CASE("gradient accumulation shows every pass; sequences keep their length")
 }
 
 TEST_CASE("rows of a step and memory are stored beside its seconds, where a window ends") {
-  const TemporaryFolder folder;
-  torch::nn::Sequential layers(nn::TappedLinear(nn::TappedLinearOptions(3, 3).bias(false)),
-                               nn::TappedLinear(nn::TappedLinearOptions(3, 2).bias(false)));
-  Witness::Memory memory;
-  probes::TappedSession session(*layers,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true}, {4, 2}));
+  Witnessed witnessed(
+      torch::nn::Sequential(nn::TappedLinear(nn::TappedLinearOptions(3, 3).bias(false)),
+                            nn::TappedLinear(nn::TappedLinearOptions(3, 2).bias(false))),
+      {4, 2});
+  auto& [folder, layers, memory, session] = witnessed;
   for (int64_t step = 0; step < 10; ++step) {
     for (const int64_t rows : {2, 6}) layers->forward(torch::randn({rows, 3})).mean().backward();
     // Through one layer alone pass three more.
@@ -165,12 +168,10 @@ TEST_CASE("rows of a step and memory are stored beside its seconds, where a wind
 }
 
 TEST_CASE("a row's gradient counts all rows of the step, whatever the passes and their sizes") {
-  const TemporaryFolder folder;
-  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2).bias(false));
-  Witness::Memory memory;
-  probes::TappedSession session(*layer,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true, .output_gradients = true}, {1, 1}));
+  Witnessed witnessed(nn::TappedLinear(nn::TappedLinearOptions(3, 2).bias(false)),
+                      {1, 1},
+                      {.features = true, .output_gradients = true});
+  auto& [folder, layer, memory, session] = witnessed;
   for (const double rows : {2, 6}) {  // the mean over eight rows, in two passes
     const auto x = torch::randn({static_cast<int64_t>(rows), 3});
     layer->forward(x).sum(-1).mean().mul(rows / 8).backward();
@@ -191,12 +192,8 @@ TEST_CASE("a row's gradient counts all rows of the step, whatever the passes and
 }
 
 TEST_CASE("a session is not saved within a step") {
-  const TemporaryFolder folder;
-  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  Witness::Memory memory;
-  probes::TappedSession session(*layer,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true}, {1, 1}));
+  Witnessed witnessed(nn::TappedLinear(nn::TappedLinearOptions(3, 2)), {1, 1});
+  auto& [folder, layer, memory, session] = witnessed;
   layer->forward(torch::randn({4, 3})).mean().backward();
   CHECK_THROWS_WITH(session.state(), Catch::Contains("between two steps"));
   session.step(1);
@@ -205,15 +202,11 @@ TEST_CASE("a session is not saved within a step") {
 }
 
 TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
-  const TemporaryFolder folder;
-  nn::TappedLinear layer(nn::TappedLinearOptions(3, 2));
-  Witness::Memory memory;
   session::Schedule schedule{2, 1};
   schedule.budget = 1e-12;
-  memory.cost = std::chrono::duration<double>(2 * session::Budget::kFree);
-  probes::TappedSession session(*layer,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true}, schedule));
+  Witnessed witnessed(nn::TappedLinear(nn::TappedLinearOptions(3, 2)), schedule);
+  witnessed.memory.cost = std::chrono::duration<double>(2 * session::Budget::kFree);
+  auto& [folder, layer, memory, session] = witnessed;
   for (int step = 0; step < 9; ++step) {
     layer->forward(torch::randn({4, 3})).mean().backward();
     session.step(1);
@@ -229,16 +222,13 @@ TEST_CASE("a probe beyond its budget leaves windows out and the run says so") {
 }
 
 TEST_CASE("within a budget the first window looks at one layer, the next at the others") {
-  const TemporaryFolder folder;
-  torch::nn::Sequential model(nn::TappedLinear(nn::TappedLinearOptions(3, 3)),
-                              nn::TappedLinear(nn::TappedLinearOptions(3, 3)),
-                              nn::TappedLinear(nn::TappedLinearOptions(3, 3)));
-  Witness::Memory memory;
   session::Schedule schedule{20, 2};
   schedule.budget = 0.5;
-  probes::TappedSession session(*model,
-                                store::RunWriter::create(folder.path() / "run", {}),
-                                one(memory, {.features = true}, schedule));
+  Witnessed witnessed(torch::nn::Sequential(nn::TappedLinear(nn::TappedLinearOptions(3, 3)),
+                                            nn::TappedLinear(nn::TappedLinearOptions(3, 3)),
+                                            nn::TappedLinear(nn::TappedLinearOptions(3, 3))),
+                      schedule);
+  auto& [folder, model, memory, session] = witnessed;
   std::vector<std::size_t> seen;
   for (int step = 0; step < 21; ++step) {
     model->forward(torch::randn({4, 3})).mean().backward();

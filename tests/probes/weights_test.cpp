@@ -11,6 +11,7 @@
 #include "support/thread_group.h"
 
 using namespace kappascope;
+using testing::emitted;
 using testing::value;
 
 namespace {
@@ -21,12 +22,6 @@ session::LayerView view_of(const std::string& name, const at::Tensor& gate, cons
   view.gate = gate;
   view.up = up;
   return view;
-}
-
-store::Snapshot emitted(session::Probe& probe) {
-  store::Snapshot out;
-  probe.emit(out);
-  return out;
 }
 
 }  // namespace

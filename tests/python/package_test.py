@@ -115,9 +115,10 @@ class Package(unittest.TestCase):
 
         libraries = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
         self.assertNotIn("torch", libraries.stdout)
-        stored = ROOT / "tests/support/runs/version4.sql"
+        stored = ROOT / "tests/support/runs"
         with sqlite3.connect(folder / "run.sqlite") as database:
-            database.executescript(stored.read_text())
+            for part in ("version3.sql", "version4.sql"):
+                database.executescript((stored / part).read_text())
         database.close()
         listed = run("runs", "--json", str(folder))
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))

@@ -297,7 +297,7 @@ TEST_CASE("the table of runs is filtered by what is typed and sorted by a click"
 TEST_CASE("axe-core finds nothing serious, light or dark, on either page", "[browser]") {
   if (!has_chromium()) return;
   const TemporaryFolder folder;
-  const std::string check = read_file(KAPPASCOPE_AXE_JS) + R"js(
+  const std::string check = testing::slurp(KAPPASCOPE_AXE_JS) + R"js(
     const serious = [];
     const look = async () => {
       unfoldAll();

@@ -91,6 +91,7 @@ TEST_CASE("the rate is judged over the whole training and by the error bars", "[
     auto run = store::RunWriter::create(folder / "run", {{"optimizer", adam ? "adam" : "sgd"}});
     bool above = false, undecided = false;
     std::map<std::int64_t, double> shares;
+    std::vector<store::Snapshot> snapshots;
     for (std::int64_t step = 0; step < steps; ++step) {
       const double t = static_cast<double>(step) / static_cast<double>(steps);
       const double rate = 0.05 * (1.001 + std::cos(3.141592653589793 * t));
@@ -108,8 +109,9 @@ TEST_CASE("the rate is judged over the whole training and by the error bars", "[
         above = above || lambda * (1 - error) > limit;
         undecided = undecided || lambda * (1 + error) >= limit;
       }
-      run.write(snapshot);
+      snapshots.push_back(std::move(snapshot));
     }
+    run.write(snapshots);
     const auto arms = read_arms({folder / "run"});
     const auto found = diagnose_rate(arms.front());
     CAPTURE(draw, every, worst);

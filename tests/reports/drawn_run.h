@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "reports/sample_run.h"
 
@@ -108,6 +110,7 @@ inline std::filesystem::path write_drawn(Random& draw,
   const bool learning = draw.one_in(2);
   const double slowest = draw.one_in(2) ? 30 : 1e5;  // steps, of which the run has 120
   const int unresolved = draw.one_in(3) ? 1 : 4;
+  std::vector<store::Snapshot> snapshots;
   for (std::int64_t step = 0; step < steps; ++step) {
     store::Snapshot out{.step = step};
     const double t = static_cast<double>(step) / steps;
@@ -142,8 +145,9 @@ inline std::filesystem::path write_drawn(Random& draw,
       out.scalars.push_back(sample::plain("cost/features", "", draw.positive(1e-5, 3)));
       out.scalars.push_back(sample::plain("cost/total", "", draw.positive(1e-3, 300)));
     }
-    run.write(out);
+    snapshots.push_back(std::move(out));
   }
+  run.write(snapshots);
   run.set_state("finished");
   return dir;
 }

@@ -280,12 +280,13 @@ TEST_CASE("thinning keeps ends, peaks and every unresolved point, and is admitte
   constexpr std::int64_t kSteps = 20'000;
   {
     auto run = store::RunWriter::create(folder / "a", {});
-    store::Snapshot many;
+    std::vector<store::Snapshot> snapshots;
     for (std::int64_t step = 0; step < kSteps; ++step) {
       auto loss = sample::plain("loss/train", "", step == 12'345 ? 50 : 1 + 1e-6 * (step % 97));
       if (step == 777) loss.status = "non_finite";
-      run.write(at_step(step, loss));
+      snapshots.push_back(at_step(step, loss));
     }
+    run.write(snapshots);
   }
   const auto arms = read_arms({folder / "a"});
   CHECK(build_figures(arms, 100'000)[0].series[0].x.size() == kSteps);

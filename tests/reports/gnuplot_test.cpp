@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "kappascope/core/error.h"
@@ -11,14 +10,10 @@
 #include "reports/gnuplot/script.h"
 #include "reports/sample_run.h"
 #include "support/catch.h"
+#include "support/files.h"
 
 namespace kappascope::reports {
 namespace {
-
-std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 bool has_gnuplot() {
   if (std::system("gnuplot --version > /dev/null 2>&1") == 0) return true;
@@ -88,7 +83,7 @@ TEST_CASE("every figure is written in every format with its magic bytes", "[gnup
     CHECK(files.size() == 19);
     for (const auto& file : files) {
       CHECK(file.extension() == extension);
-      const std::string bytes = read_file(file);
+      const std::string bytes = testing::slurp(file);
       CHECK(bytes.size() > 2000);
       CHECK(bytes.rfind(magic, 0) == 0);
     }
@@ -120,7 +115,7 @@ TEST_CASE("hostile names are letters in a figure", "[gnuplot]") {
       {.label = label, .bias = true, .layer_suffix = "'; system('touch " + target + "'); '"});
   const auto files = write_figures({run}, folder / "out", FigureFormat::kSvg);
   CHECK(!std::filesystem::exists(target));
-  const std::string svg = read_file(files.front());
+  const std::string svg = testing::slurp(files.front());
   CHECK(svg.find("50% of_a^b {/:Bold x} `touch boo` @y \\n ") != std::string::npos);
   CHECK(svg.find("é") != std::string::npos);
 }
@@ -130,11 +125,11 @@ TEST_CASE("names of quotes and percent signs are drawn as they are", "[gnuplot]"
   for (const std::string name : {"'x", "''", "a''b", "'_'", "50% off", "100%d", "\"", "\\"}) {
     INFO(name);
     const TemporaryFolder folder;
-    const auto run =
-        write_sample_run(folder / "a", {.label = name, .bias = true, .layer_suffix = name});
+    const auto run = write_sample_run(
+        folder / "a", {.label = name, .bias = true, .steps = 190, .layer_suffix = name});
     for (const auto& file : write_figures({run}, folder / "out", FigureFormat::kSvg)) {
       INFO(file.string());
-      CHECK(read_file(file).find(name) != std::string::npos);
+      CHECK(testing::slurp(file).find(name) != std::string::npos);
     }
   }
 }

@@ -73,13 +73,14 @@ TEST_CASE("a run of 100,000 rows keeps them all in a page under 5 MB", "[report]
   constexpr std::int64_t kSteps = 50'000;
   {
     auto run = store::RunWriter::create(folder / "a", {{"label", "long"}});
-    store::Snapshot snapshot;
+    std::vector<store::Snapshot> snapshots;
     for (std::int64_t step = 0; step < kSteps; ++step) {
-      snapshot.step = step;
-      snapshot.scalars = {sample::plain("loss/train", "", 1.0F / static_cast<float>(step + 3)),
-                          sample::plain("loss/test", "", 1.1F / static_cast<float>(step + 3))};
-      run.write(snapshot);
+      const auto of = static_cast<float>(step + 3);
+      snapshots.push_back({.step = step,
+                           .scalars = {sample::plain("loss/train", "", 1.0F / of),
+                                       sample::plain("loss/test", "", 1.1F / of)}});
     }
+    run.write(snapshots);
   }
   const std::string page = html_report({folder / "a"});
   CHECK(page.size() < 5'000'000);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/temporary_folder.h"
@@ -162,12 +163,12 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
   std::mt19937 random(static_cast<unsigned>(options.seed) + (options.bias ? 1U : 0U));
   std::normal_distribution<double> noise(0, 1);
   const std::int64_t every = options.steps / 19;
-  store::Snapshot pending;
+  std::vector<store::Snapshot> snapshots;
   for (std::int64_t step = 0; step <= options.steps; ++step) {
     const double t = static_cast<double>(step) / static_cast<double>(options.steps);
     const double loss = 0.3 + 2 * std::exp(-9 * t) - (options.bias ? 0.012 * t : 0);
     const bool broken = options.nan_loss && step >= 1500;
-    pending.step = step;
+    store::Snapshot pending{.step = step};
     pending.scalars.push_back({.name = "loss/train",
                                .value = broken ? std::numeric_limits<double>::quiet_NaN()
                                                : loss * (1 + 0.08 * noise(random)),
@@ -195,10 +196,10 @@ inline std::filesystem::path write_sample_run(const std::filesystem::path& dir,
       pending.scalars.push_back({.name = "memory/process", .value = 3e9});
       pending.scalars.push_back({.name = "memory/device", .value = 5e9});
     }
-    run.write(pending);
-    pending = {};
+    snapshots.push_back(std::move(pending));
     if (broken) break;
   }
+  run.write(snapshots);
   run.write_verdict({"P-P1f",
                      "holds under a condition",
                      "the top eigenvector of Σ is not orthogonal to μ",

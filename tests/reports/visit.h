@@ -4,19 +4,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "core/temporary_folder.h"
 #include "support/catch.h"
+#include "support/files.h"
 
 namespace kappascope::reports {
-
-inline std::string read_file(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 inline bool has_chromium() {
   if (std::system("command -v chromium > /dev/null 2>&1") == 0) return true;
@@ -53,17 +47,17 @@ inline Visit visit(const TemporaryFolder& folder,
               "document.querySelectorAll('details.about')) one.open = true; };"
               "{" +
                   script + "\n}</script>");
-  std::ofstream(folder / "page.html", std::ios::binary) << page;
+  testing::write_bytes(folder / "page.html", page);
   run_chromium(folder, "--enable-logging=stderr --dump-dom", "#dark");
-  return {read_file(folder / "dom"), read_file(folder / "messages")};
+  return {testing::slurp(folder / "dom"), testing::slurp(folder / "messages")};
 }
 
 /// How many sheets of A4 the page takes.
 inline int printed_sheets(const TemporaryFolder& folder, std::string page) {
   page.insert(page.find("</head>"), "<style>@page { size: A4 }</style>");
-  std::ofstream(folder / "page.html", std::ios::binary) << page;
+  testing::write_bytes(folder / "page.html", page);
   run_chromium(folder, "--print-to-pdf=" + (folder / "page.pdf").string());
-  const auto pdf = read_file(folder / "page.pdf");
+  const auto pdf = testing::slurp(folder / "page.pdf");
   const std::string sheet = "/Type /Page\n";
   int sheets = 0;
   for (auto at = pdf.find(sheet); at != std::string::npos; at = pdf.find(sheet, at + 1)) ++sheets;

@@ -23,10 +23,12 @@ inline std::filesystem::path write(const std::filesystem::path& dir, const Conte
   auto facts = content.facts;
   facts.emplace_back("label", dir.filename().string());
   auto run = store::RunWriter::create(dir, facts);
+  std::vector<store::Snapshot> losses;
   for (std::size_t i = 0; i < content.losses.size(); ++i) {
-    run.write({.step = static_cast<std::int64_t>(i),
-               .scalars = {sample::plain("loss/train", "", content.losses[i])}});
+    losses.push_back({.step = static_cast<std::int64_t>(i),
+                      .scalars = {sample::plain("loss/train", "", content.losses[i])}});
   }
+  run.write(losses);
   const auto last = content.steps - 1;
   run.write({.step = content.measured < 0 ? last : content.measured, .scalars = content.scalars});
   if (content.measured >= 0)

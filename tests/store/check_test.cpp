@@ -3,7 +3,6 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <fstream>
 #include <random>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "store/database/connection.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/files.h"
 #include "support/mutations.h"
 
 using namespace kappascope;
@@ -19,6 +19,7 @@ using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
 using Catch::Matchers::UnorderedEquals;
+using kappascope::testing::slurp;
 namespace fs = std::filesystem;
 
 namespace {
@@ -53,11 +54,6 @@ std::string content(const fs::path& dir) {
   std::ostringstream out;
   export_jsonl(run, out);
   return out.str();
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -150,7 +146,7 @@ TEST_CASE("no flipped bit of a run passes as whole with another content") {
   const auto dir = scratch / "run";
   make_run(dir);
   const auto file = dir / "run.sqlite";
-  const auto whole = bytes_of(file);
+  const auto whole = slurp(file);
   const auto before = content(dir);
   std::mt19937_64 random(2);
   int noticed = 0;
@@ -162,7 +158,7 @@ TEST_CASE("no flipped bit of a run passes as whole with another content") {
     const auto at = random() % range;
     const auto bit = random() % 8;
     damaged[at] = static_cast<char>(damaged[at] ^ (1U << bit));
-    std::ofstream(file, std::ios::binary) << damaged;
+    testing::write_bytes(file, damaged);
     CAPTURE(trial, at, bit);
     try {
       if (!check_store(dir).damage.empty()) {

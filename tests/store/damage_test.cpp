@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <random>
@@ -16,12 +15,14 @@
 #include "store/rows/row_checksum.h"
 #include "store/rows/totals.h"
 #include "support/catch.h"
+#include "support/files.h"
 #include "support/mutations.h"
 
 using namespace kappascope;
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using kappascope::testing::slurp;
 namespace fs = std::filesystem;
 
 namespace {
@@ -79,18 +80,13 @@ bool is_told(const fs::path& dir, const std::vector<Row>& written) {
   }
 }
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 /// Tries `damage` on copies of a run.
 int count_told(const std::function<void(std::string& bytes)>& damage, int trials) {
   const TemporaryFolder scratch;
   const auto dir = scratch / "run";
   make_run(dir);
   change(dir, "PRAGMA journal_mode = DELETE");
-  const auto whole = bytes_of(dir / "run.sqlite");
+  const auto whole = slurp(dir / "run.sqlite");
   const auto written = rows_of(RunReader(dir));
   REQUIRE(written.size() > 800);
   int told = 0;
@@ -99,7 +95,7 @@ int count_told(const std::function<void(std::string& bytes)>& damage, int trials
     damage(bytes);
     for (const auto* left : {"run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"})
       fs::remove(dir / left);
-    std::ofstream(dir / "run.sqlite", std::ios::binary) << bytes;
+    testing::write_bytes(dir / "run.sqlite", bytes);
     CAPTURE(trial);
     told += is_told(dir, written) ? 1 : 0;
   }

@@ -2,7 +2,6 @@
 // A run's folder from a stranger, in which one of its files leads elsewhere.
 #include <sys/stat.h>
 
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,11 +11,14 @@
 #include "store/check.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/files.h"
 
 using namespace kappascope;
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using kappascope::testing::slurp;
+using kappascope::testing::write_bytes;
 namespace fs = std::filesystem;
 
 namespace {
@@ -32,12 +34,9 @@ struct Places {
     auto writer = RunWriter::create(run, {});
     writer.write(snapshot(0));
     writer.set_state("finished");
-    std::ofstream(elsewhere) << kWork;
+    write_bytes(elsewhere, kWork);
   }
-  [[nodiscard]] std::string kept() const {
-    std::ifstream in(elsewhere);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  [[nodiscard]] std::string kept() const { return slurp(elsewhere); }
 };
 
 std::string number(std::uint32_t value) {
@@ -79,7 +78,7 @@ TEST_CASE("a journal that names another file deletes nothing, whoever opens the 
       if (in_place) fs::current_path(places.folder.path());
       const auto name = in_place ? std::string("elsewhere") : places.elsewhere.string();
       const auto journal = journal_naming(name, places.run / "run.sqlite");
-      std::ofstream(places.run / "run.sqlite-journal", std::ios::binary) << journal;
+      write_bytes(places.run / "run.sqlite-journal", journal);
       CHECK_THROWS_WITH(open(places.run), Contains("run.sqlite-journal names a file outside"));
       fs::current_path(before);
       CHECK(places.kept() == kWork);
@@ -123,10 +122,6 @@ TEST_CASE("a run that has a second name is read, but nothing is rolled back into
     for (auto at = static_cast<int>(page) - 200; at > 0; at -= 200) sum += 'x';
     return journal + number(pages) + std::string(page, 'x') + number(sum);
   };
-  const auto bytes_of = [](const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   const std::function<void(const fs::path&)> all[] = {
       [](const fs::path& run) { RunReader reader(run); },
       [](const fs::path& run) { RunWriter::resume(run, 0); },
@@ -136,10 +131,10 @@ TEST_CASE("a run that has a second name is read, but nothing is rolled back into
     const auto journal = forged(places.run / "run.sqlite");
     const auto other = places.folder.path() / "other.sqlite";
     fs::create_hard_link(places.run / "run.sqlite", other);
-    const auto before = bytes_of(other);
-    std::ofstream(places.run / "run.sqlite-journal", std::ios::binary) << journal;
+    const auto before = slurp(other);
+    write_bytes(places.run / "run.sqlite-journal", journal);
     CHECK_THROWS_WITH(open(places.run), Contains("run.sqlite has a second name"));
-    CHECK((bytes_of(other) == before));
+    CHECK((slurp(other) == before));
     fs::remove(places.run / "run.sqlite-journal");
     CHECK(RunReader(places.run).last_step() == 0);
     CHECK_THROWS_WITH(RunWriter::resume(places.run, 0), Contains("second name"));
@@ -181,7 +176,7 @@ TEST_CASE("a new run is not made through links either") {
       CAPTURE(name, there);
       const TemporaryFolder folder;
       const auto elsewhere = folder.path() / "elsewhere", run = folder.path() / "run";
-      if (there) std::ofstream(elsewhere) << kWork;
+      if (there) write_bytes(elsewhere, kWork);
       fs::create_directory(run);
       fs::create_symlink(elsewhere, run / name);
       try {

@@ -3,8 +3,6 @@
 #include <zip.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -12,6 +10,7 @@
 #include "kappascope/store/export.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/files.h"
 
 using namespace kappascope;
 using namespace kappascope::store;
@@ -173,11 +172,7 @@ TEST_CASE("the same run makes the same npz, and a failure to write it names the 
   const RunReader run = awkward_run(scratch / "run");
   export_npz(run, scratch / "one.npz");
   export_npz(run, scratch / "two.npz");
-  const auto bytes = [](const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  CHECK(bytes(scratch / "one.npz") == bytes(scratch / "two.npz"));
+  CHECK(testing::slurp(scratch / "one.npz") == testing::slurp(scratch / "two.npz"));
   REQUIRE_THROWS_WITH(export_npz(run, scratch / "absent/run.npz"),
                       Contains((scratch / "absent").string()));
 }

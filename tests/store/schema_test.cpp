@@ -3,22 +3,16 @@
 // says must be so.
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/files.h"
 
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using kappascope::testing::slurp;
 
 namespace {
-
-std::string readme() {
-  std::ifstream in(KAPPASCOPE_STORE_README);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::vector<std::string> column(SQLite::Database& sql, const std::string& query) {
   SQLite::Statement statement(sql, query);
@@ -45,7 +39,7 @@ TEST_CASE("the documented tables are the tables, with all their columns") {
   const TemporaryFolder scratch;
   RunWriter::create(scratch.path(), {});
   SQLite::Database sql((scratch / "run.sqlite").string());
-  const std::string text = readme();
+  const std::string text = slurp(KAPPASCOPE_STORE_README);
   const auto tables = column(sql, "SELECT name FROM sqlite_schema WHERE type = 'table'");
   CHECK(tables.size() == 7);
   for (const std::string& table : tables) {
@@ -66,7 +60,7 @@ TEST_CASE("the documented queries run and find what they say") {
                 .scalars = {{.name = "loss/train", .value = 0.5},
                             {.name = "hessian/lambda_1", .value = 30, .status = "converged"}}});
   SQLite::Database sql((scratch / "run.sqlite").string());
-  const std::string text = readme();
+  const std::string text = slurp(KAPPASCOPE_STORE_README);
   const auto rows_of = [&](const std::string& open, const std::string& close) {
     std::vector<std::size_t> rows;
     for (const auto& query : between(text, open, close)) rows.push_back(column(sql, query).size());

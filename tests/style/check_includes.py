@@ -44,7 +44,6 @@ FRONT_END = {
     "probes/attach.cpp",
     "probes/tapped_session.cpp",
     "include/kappascope/probes/attach.h",
-    "include/kappascope/probes/tapped_session.h",
 }
 OF_FRONT_END = {"nn"}
 

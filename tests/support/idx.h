@@ -4,20 +4,17 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "support/files.h"
 
 namespace kappascope::testing {
 
 inline void put_big_endian(std::string& bytes, std::uint32_t value) {
   for (const unsigned shift : {24U, 16U, 8U, 0U})
     bytes.push_back(static_cast<char>((value >> shift) & 0xFFU));
-}
-
-inline void write_bytes(const std::filesystem::path& file, const std::string& bytes) {
-  std::ofstream(file, std::ios::binary) << bytes;
 }
 
 /// `n` images of 6 x 6 pixels in three classes, each class with a bright row of its own.

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "core/temporary_folder.h"
+#include "support/files.h"
 #include "support/idx.h"
 
 namespace kappascope::testing {
@@ -15,11 +14,6 @@ struct Output {
   int status = 0;
   std::string out, err;
 };
-
-inline std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// A folder with a small image set, in which the program is run by the shell.
 class Workplace {

@@ -80,13 +80,15 @@ TEST_CASE("the intervals of measured variance, formulas and assumptions cover in
 TEST_CASE("errors that take dependent rows for independent ones would be found too small") {
   auto p = population(5);
   const auto truth = of(p, torch::arange(p.phi.size(0))).measured.value;
+  constexpr int kFewer = 400;
   int covered = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
+  for (int draw = 0; draw < kFewer; ++draw) {
     const auto chosen = torch::randint(p.phi.size(0), {kRows / 5}, torch::kLong);
     p.rows_per_group = 1;
     const auto estimate = of(p, chosen).measured;
     covered += std::abs(estimate.value - truth) <= normal_quantile(0.975) * estimate.error ? 1 : 0;
   }
-  // The bound that the intervals above have to reach.
-  CHECK(covered < 0.93 * kDraws);
+  // The bound that the intervals above have to reach. Were the coverage 85 %, 93 % of 400 would be
+  // reached less than once in 1,000,000 runs.
+  CHECK(covered < 0.93 * kFewer);
 }

@@ -6,12 +6,25 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "kappascope/curvature/parameters.h"
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/tensor/group.h"
 
+namespace torch::nn {
+class Module;
+}
+
 namespace kappascope::curvature {
+
+/// Parameters with their names, in the order in which their entries make up a vector.
+using NamedParameters = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// The parameters of `model` whose name matches `pattern`: a glob with `*` (any characters) and
+/// `?` (one), "*" takes all. A tensor that the model holds under several names (shared weights)
+/// comes once, under the first name that matches. Throws when none matches, naming what there is.
+NamedParameters select_parameters(const torch::nn::Module& model, const std::string& pattern = "*");
 
 /// Evaluates the loss (a scalar that depends on the parameters). Called at construction, twice when
 /// determinism is checked, and again at each product where no graph is kept. It decides on dropout:

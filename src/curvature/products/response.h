@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "kappascope/curvature/parameters.h"
+#include "kappascope/curvature/operators.h"
 #include "kappascope/tensor/group.h"
 
 namespace kappascope::curvature {

@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds the laboratory to the program.
+#include <exception>
+#include <new>
+
 #include "cli/program.h"
-#include "lab/cli/checkpoints.h"
 #include "lab/cli/commands/commands.h"
 #include "lab/cli/torch_errors.h"
+#include "lab/train/checkpoint/checkpoint.h"
 
 namespace kappascope::cli {
 namespace {
+
+/// Reads all checkpoints of a run.
+CheckedCheckpoints check_checkpoints(const std::filesystem::path& run) {
+  CheckedCheckpoints found;
+  for (const auto& file : train::checkpoint_files(run)) {
+    if (train::checkpoint_step(file) < 0) {
+      ++found.old;
+      continue;
+    }
+    try {
+      train::read_checkpoint(file);
+      ++found.whole;
+    } catch (const std::bad_alloc&) {
+      throw;  // says nothing about the checkpoint
+    } catch (const std::exception& error) {
+      found.damage.emplace_back(error.what());
+    }
+  }
+  return found;
+}
 
 const bool kExtended = extend(
     {.commands =

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "kappascope/curvature/parameters.h"
+#include "kappascope/curvature/operators.h"
 #include "kappascope/curvature/preconditioner.h"
 
 namespace kappascope::train {

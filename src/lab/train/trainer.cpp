@@ -50,42 +50,110 @@ void record_evaluation(Task& task, session::Session& session, int64_t share) {
   for (auto& scalar : found) session.record(std::move(scalar));
 }
 
-TrainResult take_steps(Task& task, session::Session& session, const TrainOptions& options) {
-  const auto& config = task.config;
-  const auto run_dir = session.writes() ? session.run().dir() : std::filesystem::path();
-  auto& problem = *task.problem;
-  data::EpochSampler sampler(problem.rows(data::Split::kTrain), config.batch, config.seed);
-  const auto eval_every =
-      config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
-  const auto checkpoint_every = config.steps_between_checkpoints(task.steps);
-  const int64_t first = session.next_step();
-  const double start = monotonic_seconds();
-  double told = start;
-  TrainResult result{.state = "finished", .steps = first};
+/// Tells how far a training is, twice a second at most.
+class ProgressReport {
+ public:
+  ProgressReport(const TrainOptions& options,
+                 const session::Session& session,
+                 int64_t first,
+                 int64_t all)
+      : options_(options), session_(session), first_(first), all_(all) {}
 
-  auto* const group = session.group();
-  const bool leads = group == nullptr || group->leads();
-  const auto checkpoint = [&](int64_t taken) {
-    session.flush();
-    save_checkpoint(run_dir, taken, task, session);
-    if (leads) prune_checkpoints(run_dir, config.keep_checkpoints);
-  };
-  // A power cut may have brought back one that was removed; one that is newer than that which is
-  // gone on from is damaged, and stands for none.
-  if (leads && first > 0) prune_checkpoints(run_dir, config.keep_checkpoints, first);
-  const auto report_progress = [&](int64_t taken) {
-    if (!options.on_progress) return;
+  void report(int64_t taken, double loss) {
+    if (!options_.on_progress) return;
     const double now = monotonic_seconds();
-    if (now - told < 0.5 && taken < task.steps) return;
-    told = now;
+    if (now - told_ < 0.5 && taken < all_) return;
+    told_ = now;
     // The first steps are the slowest by far (threads and caches start up): no promise before ten.
     double left = std::numeric_limits<double>::quiet_NaN();
-    if (taken - first >= 10) {
-      const double a_step = (now - start) / static_cast<double>(taken - first);
-      left = a_step * static_cast<double>(task.steps - taken);
+    if (taken - first_ >= 10) {
+      const double a_step = (now - start_) / static_cast<double>(taken - first_);
+      left = a_step * static_cast<double>(all_ - taken);
     }
-    options.on_progress({taken, task.steps, result.loss, left, &session});
-  };
+    options_.on_progress({taken, all_, loss, left, &session_});
+  }
+
+ private:
+  const TrainOptions& options_;
+  const session::Session& session_;
+  int64_t first_, all_;
+  double start_ = monotonic_seconds(), told_ = start_;
+};
+
+/// The checkpoints of a run, of which the newest are kept.
+class Checkpoints {
+ public:
+  Checkpoints(const Task& task, session::Session& session)
+      : task_(task),
+        session_(session),
+        dir_(session.writes() ? session.run().dir() : std::filesystem::path()),
+        leads_(session.group() == nullptr || session.group()->leads()),
+        every_(task.config.steps_between_checkpoints(task.steps)) {
+    // A power cut may have brought back one that was removed; one that is newer than that which is
+    // gone on from is damaged, and stands for none.
+    if (leads_ && session.next_step() > 0)
+      prune_checkpoints(dir_, task.config.keep_checkpoints, session.next_step());
+  }
+
+  [[nodiscard]] bool is_due(int64_t taken) const {
+    return taken % every_ == 0 || taken == task_.steps;
+  }
+  void save(int64_t taken) const {
+    session_.flush();
+    save_checkpoint(dir_, taken, task_, session_);
+    if (leads_) prune_checkpoints(dir_, task_.config.keep_checkpoints);
+  }
+  /// Of weights whose loss is not finite; the older ones stay.
+  void save_failed(int64_t taken) const { save_checkpoint(dir_, taken, task_, session_); }
+
+ private:
+  const Task& task_;
+  session::Session& session_;
+  std::filesystem::path dir_;
+  bool leads_;
+  int64_t every_;
+};
+
+/// Ends a training whose loss is not finite. The weights are those that gave this loss: the update
+/// has not been made.
+void fail(TrainResult& result, session::Session& session, int64_t step) {
+  result.state = "failed";
+  // The sign of a NaN says nothing.
+  const auto what = std::isnan(result.loss) ? "NaN" : fmt::format("{}", result.loss);
+  result.message = fmt::format("the loss became {} at step {}", what, step);
+  session.event("nan_loss", result.message, step);
+  session.close("failed");
+}
+
+void interrupt(TrainResult& result, session::Session& session, int64_t steps) {
+  result.state = "interrupted";
+  result.message = fmt::format(
+      "stopped after {} of {} steps{}",
+      result.steps,
+      steps,
+      result.alarm ? fmt::format(" by the alarm {}", store::info_of(*result.alarm).name) : "");
+  session.event("interrupted", result.message);
+}
+
+std::optional<store::AlarmId> stopping_alarm(const session::Session& session,
+                                             const TrainOptions& options) {
+  for (const auto& raised : session.alarms())
+    if (options.stop_on.contains(raised.id)) return raised.id;
+  return std::nullopt;
+}
+
+TrainResult take_steps(Task& task, session::Session& session, const TrainOptions& options) {
+  const auto& config = task.config;
+  auto& problem = *task.problem;
+  auto* const group = session.group();
+  const bool leads = group == nullptr || group->leads();
+  const int64_t first = session.next_step();
+  const auto eval_every =
+      config.eval_every > 0 ? config.eval_every : std::max<int64_t>(1, task.steps / 20);
+  TrainResult result{.state = "finished", .steps = first};
+  data::EpochSampler sampler(problem.rows(data::Split::kTrain), config.batch, config.seed);
+  const Checkpoints checkpoints(task, session);
+  ProgressReport progress(options, session, first, task.steps);
 
   // The weights are drawn alike in all processes, what dropout leaves out is not.
   if (!leads && first == 0)
@@ -111,14 +179,8 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       throw;
     }
     if (!std::isfinite(result.loss)) {
-      // The weights are those that gave this loss: the update has not been made.
-      result.state = "failed";
-      // The sign of a NaN says nothing.
-      const auto what = std::isnan(result.loss) ? "NaN" : fmt::format("{}", result.loss);
-      result.message = fmt::format("the loss became {} at step {}", what, step);
-      session.event("nan_loss", result.message, step);
-      session.close("failed");
-      save_checkpoint(run_dir, step, task, session);
+      fail(result, session, step);
+      checkpoints.save_failed(step);
       return result;
     }
     update(task);
@@ -127,23 +189,13 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
     result.steps = step + 1;
     if (leads && (result.steps % eval_every == 0 || result.steps == task.steps))
       record_evaluation(task, session, share);
-    const auto alarm = std::ranges::find_if(session.alarms(), [&](const session::Alarm& raised) {
-      return options.stop_on.contains(raised.id);
-    });
-    if (alarm != session.alarms().end()) result.alarm = alarm->id;
+    result.alarm = stopping_alarm(session, options);
     const bool stop =
         any_of(group, result.alarm || (options.stop != nullptr && options.stop->load()));
-    if (stop || result.steps % checkpoint_every == 0 || result.steps == task.steps)
-      checkpoint(result.steps);
-    report_progress(result.steps);
+    if (stop || checkpoints.is_due(result.steps)) checkpoints.save(result.steps);
+    progress.report(result.steps, result.loss);
     if (stop && result.steps < task.steps) {
-      result.state = "interrupted";
-      result.message = fmt::format(
-          "stopped after {} of {} steps{}",
-          result.steps,
-          task.steps,
-          result.alarm ? fmt::format(" by the alarm {}", store::info_of(*result.alarm).name) : "");
-      session.event("interrupted", result.message);
+      interrupt(result, session, task.steps);
       break;
     }
   }

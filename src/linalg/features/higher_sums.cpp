@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/linalg/features/higher_sums.h"
 
 #include <algorithm>
 #include <cmath>

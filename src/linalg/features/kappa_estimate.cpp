@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/names.h"
 #include "linalg/features/conditioning.h"
 #include "linalg/features/shrinkage.h"
 
@@ -81,29 +82,13 @@ std::string rows_for_features(const KappaFacts& facts) {
 }  // namespace
 
 const char* to_string(Resolution resolution) {
-  switch (resolution) {
-    case Resolution::kResolved:
-      return "resolved";
-    case Resolution::kBiased:
-      return "biased";
-    case Resolution::kNotResolvable:
-      return "not_resolvable";
-    case Resolution::kDegenerate:
-      return "degenerate";
-  }
-  return "?";
+  return name_in<Resolution::kDegenerate>(
+      std::array{"resolved", "biased", "not_resolvable", "degenerate"}, resolution);
 }
 
 const char* to_string(Route route) {
-  switch (route) {
-    case Route::kDecomposition:
-      return "decomposition";
-    case Route::kFactorisation:
-      return "factorisation";
-    case Route::kSingularValues:
-      return "singular values";
-  }
-  return "?";
+  return name_in<Route::kSingularValues>(
+      std::array{"decomposition", "factorisation", "singular values"}, route);
 }
 
 Resolution resolution_of(double factor) {

@@ -3,7 +3,7 @@
 
 #include <Eigen/Core>
 
-#include "kappascope/linalg/features/higher_sums.h"
+#include "kappascope/linalg/features/moments.h"
 #include "kappascope/linalg/features/reservoir.h"
 
 namespace kappascope::linalg {

@@ -14,7 +14,7 @@ namespace {
 class ChangeRule final : public Rule {
  public:
   ChangeRule(store::AlarmId id, store::SeriesId series, const char* what, ChangeOptions options)
-      : Rule(id), series_(series), what_(what), options_(options) {
+      : Rule(id, 4), series_(series), what_(what), options_(options) {
     require(options.factor >= 1, "a change is a factor of 1 at least, got {}", options.factor);
   }
 
@@ -28,6 +28,7 @@ class ChangeRule final : public Rule {
           !std::isfinite(scalar.value) || !(scalar.value > 0)) {
         continue;
       }
+      // Kept of the last alarm, or of the first measurement.
       const std::vector<double> now = {
           static_cast<double>(snapshot.step), scalar.value, *scalar.lower, *scalar.upper};
       const auto [found, is_first] = memory_.emplace(scalar.layer, now);
@@ -52,18 +53,11 @@ class ChangeRule final : public Rule {
       last = now;
     }
   }
-  [[nodiscard]] Memory memory() const override { return memory_; }
-  void load(const Memory& memory) override {
-    for (const auto& [layer, numbers] : memory)
-      require(numbers.size() == 4, "an alarm's memory of '{}' is damaged", layer);
-    memory_ = memory;
-  }
 
  private:
   store::SeriesId series_;
   const char* what_;
   ChangeOptions options_;
-  Memory memory_;  // step, value, lower, upper of the last alarm, or of the first measurement
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/require.h"
 #include "kappascope/store/schema/layer_probes.h"
 #include "session/alarms/rules.h"
 
@@ -15,9 +14,11 @@ namespace {
 
 namespace id = store::id;
 
+// Remembers by series step and value of the last finite number, and whether it is not finite now;
+// by layer, with a "/" behind its name, whether rows are not finite now.
 class NonFiniteRule final : public Rule {
  public:
-  NonFiniteRule() : Rule(store::AlarmId::kNonFinite) {}
+  NonFiniteRule() : Rule(store::AlarmId::kNonFinite, 3) {}
 
   void evaluate(const store::Snapshot& snapshot,
                 const std::deque<Alarm>& before,
@@ -49,13 +50,6 @@ class NonFiniteRule final : public Rule {
     }
   }
 
-  [[nodiscard]] Memory memory() const override { return memory_; }
-  void load(const Memory& memory) override {
-    for (const auto& [name, numbers] : memory)
-      require(numbers.size() == 3, "an alarm's memory of '{}' is damaged", name);
-    memory_ = memory;
-  }
-
  private:
   static constexpr std::array<std::pair<store::SeriesId, const char*>, 2> kWatched = {
       {{id::kLossTrain, "the loss"}, {id::kGradientNorm, "the norm of the gradient"}}};
@@ -81,10 +75,6 @@ class NonFiniteRule final : public Rule {
     }
     return text;
   }
-
-  // By series: step and value of the last finite number, and whether it is not finite now; by
-  // layer, with a "/" behind its name: whether rows are not finite now.
-  Memory memory_;
 };
 
 }  // namespace

@@ -15,17 +15,10 @@ namespace {
 
 namespace id = store::id;
 
-/// The memory of a rule that knows a layer by `count` numbers.
-Memory checked(const Memory& memory, std::size_t count) {
-  for (const auto& [layer, numbers] : memory)
-    require(numbers.size() == count, "an alarm's memory of '{}' is damaged", layer);
-  return memory;
-}
-
 class SharpnessRule final : public Rule {
  public:
   explicit SharpnessRule(const SharpnessOptions& options)
-      : Rule(store::AlarmId::kSharpness), options_(options) {
+      : Rule(store::AlarmId::kSharpness, 1), options_(options) {
     require(options.measurements >= 1, "an alarm of sharpness needs a measurement");
   }
   void evaluate(const store::Snapshot& snapshot,
@@ -49,9 +42,9 @@ class SharpnessRule final : public Rule {
   }
   [[nodiscard]] Memory memory() const override { return {{"", {static_cast<double>(above_)}}}; }
   void load(const Memory& memory) override {
-    const auto numbers = checked(memory, 1);
-    const auto found = numbers.find("");
-    require(found != numbers.end(), "an alarm's memory of the sharpness is missing");
+    Rule::load(memory);
+    const auto found = memory.find("");
+    require(found != memory.end(), "an alarm's memory of the sharpness is missing");
     above_ = static_cast<int>(found->second.front());
   }
 
@@ -63,7 +56,7 @@ class SharpnessRule final : public Rule {
 class GradientNormRule final : public Rule {
  public:
   explicit GradientNormRule(const GradientNormOptions& options)
-      : Rule(store::AlarmId::kGradientNorm), detector_(options) {}
+      : Rule(store::AlarmId::kGradientNorm, 0), detector_(options) {}
   void evaluate(const store::Snapshot& snapshot,
                 const std::deque<Alarm>& /*before*/,
                 std::vector<Alarm>& out) override {
@@ -91,14 +84,14 @@ class GradientNormRule final : public Rule {
 class GradientNoiseRule final : public Rule {
  public:
   explicit GradientNoiseRule(const GradientNoiseOptions& options)
-      : Rule(store::AlarmId::kGradientNoise), options_(options) {}
+      : Rule(store::AlarmId::kGradientNoise, 1), options_(options) {}
   void evaluate(const store::Snapshot& snapshot,
                 const std::deque<Alarm>& /*before*/,
                 std::vector<Alarm>& out) override {
     for (const auto& scalar : snapshot.scalars) {
       if (!(id::kCriticalBatch == scalar.name) || !scalar.lower || !(scalar.n > 0)) continue;
       const double ratio = *scalar.lower / *scalar.n;
-      auto& raised = memory_[scalar.layer];
+      auto& raised = memory_[scalar.layer];  // whether it is noisy now
       if (raised.empty()) raised = {0};
       const bool noisy = ratio > options_.factor;
       if (noisy && raised.front() == 0) {
@@ -121,25 +114,22 @@ class GradientNoiseRule final : public Rule {
       raised.front() = noisy ? 1 : 0;
     }
   }
-  [[nodiscard]] Memory memory() const override { return memory_; }
-  void load(const Memory& memory) override { memory_ = checked(memory, 1); }
 
  private:
   GradientNoiseOptions options_;
-  Memory memory_;  // whether it is noisy now
 };
 
 /// A number of features that should be zero.
 class CountRule final : public Rule {
  public:
   CountRule(store::AlarmId id, store::SeriesId series, const char* what, CountOptions options)
-      : Rule(id), series_(series), what_(what), options_(options) {}
+      : Rule(id, 1), series_(series), what_(what), options_(options) {}
   void evaluate(const store::Snapshot& snapshot,
                 const std::deque<Alarm>& /*before*/,
                 std::vector<Alarm>& out) override {
     for (const auto& scalar : snapshot.scalars) {
       if (!(series_ == scalar.name)) continue;
-      auto& most = memory_[scalar.layer];
+      auto& most = memory_[scalar.layer];  // so far
       if (most.empty()) most = {0};
       if (!(scalar.value > most.front()) || scalar.value < options_.least) continue;
       out.push_back(
@@ -150,17 +140,20 @@ class CountRule final : public Rule {
       most.front() = scalar.value;
     }
   }
-  [[nodiscard]] Memory memory() const override { return memory_; }
-  void load(const Memory& memory) override { memory_ = checked(memory, 1); }
 
  private:
   store::SeriesId series_;
   const char* what_;
   CountOptions options_;
-  Memory memory_;  // the most so far
 };
 
 }  // namespace
+
+void Rule::load(const Memory& memory) {
+  for (const auto& [layer, numbers] : memory)
+    require(numbers.size() == numbers_, "an alarm's memory of '{}' is damaged", layer);
+  memory_ = memory;
+}
 
 const store::Scalar* find(const store::Snapshot& snapshot,
                           const std::string& name,

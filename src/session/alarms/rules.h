@@ -18,7 +18,8 @@ using Memory = std::map<std::string, std::vector<double>>;
 /// One reason for an alarm.
 class Rule {
  public:
-  explicit Rule(store::AlarmId id) : id_(id) {}
+  /// One that knows a layer by so many numbers.
+  Rule(store::AlarmId id, std::size_t numbers) : id_(id), numbers_(numbers) {}
   virtual ~Rule() = default;
   Rule(const Rule&) = delete;
   Rule& operator=(const Rule&) = delete;
@@ -28,12 +29,16 @@ class Rule {
   virtual void evaluate(const store::Snapshot& snapshot,
                         const std::deque<Alarm>& before,
                         std::vector<Alarm>& out) = 0;
-  [[nodiscard]] virtual Memory memory() const = 0;
+  [[nodiscard]] virtual Memory memory() const { return memory_; }
   /// Throws Error where the numbers are none of such a rule.
-  virtual void load(const Memory& memory) = 0;
+  virtual void load(const Memory& memory);
+
+ protected:
+  Memory memory_;
 
  private:
   store::AlarmId id_;
+  std::size_t numbers_;
 };
 
 /// The rules that the options name, in the order of AlarmId.

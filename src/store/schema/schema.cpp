@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/markdown.h"
+#include "core/names.h"
 #include "core/require.h"
 #include "store/rows/array_codec.h"
 #include "store/rows/row_checksum.h"
@@ -93,15 +94,7 @@ std::string emitter_of(const SeriesInfo& info) {
 }
 
 std::string_view text_of(Scope scope) {
-  switch (scope) {
-    case Scope::kModel:
-      return "model";
-    case Scope::kLayer:
-      return "layer";
-    case Scope::kParameter:
-      return "parameter";
-  }
-  return "";
+  return name_in<Scope::kParameter>(std::array{"model", "layer", "parameter"}, scope);
 }
 
 std::string readers_of(const SeriesInfo& info) {

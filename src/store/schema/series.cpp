@@ -28,10 +28,6 @@ std::optional<SpectrumName> parse_spectrum(std::string_view name) {
                       std::string(name.substr(last + 1))};
 }
 
-std::string user_series(std::string_view name) {
-  return id::kUser.of(name);
-}
-
 std::string median_over_steps(const std::string& series) {
   return series + "@median";
 }

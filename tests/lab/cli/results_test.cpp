@@ -49,7 +49,6 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
   CHECK(top["eigenvalues"][0].get<double>() ==
         Approx(spectrum["eigenvalues"][0].get<double>()).epsilon(1e-4));
   CHECK(top["products"] < spectrum["products"]);
-  CHECK(work.run("spectrum runs/a --which middle").status == 2);
   double whole = 0;
   for (const auto& share : spectrum["shares"][0]) whole += share[1].get<double>();
   CHECK(whole == Approx(1));
@@ -61,7 +60,6 @@ TEST_CASE("from training to report: every subcommand reads the run and says so t
                                      .out);
   CHECK(block["parameters"] == 2 * 6 * 10);
   CHECK(block["eigenvalues"][1] > -1e-5);  // Gauss-Newton has no negative eigenvalue but rounding
-  CHECK(work.run("spectrum runs/a --step 7").status == 1);
 
   const auto verified = work.run("verify P-P1g P-L2e --run runs/a --json");
   REQUIRE(verified.status == 0);
@@ -130,13 +128,12 @@ TEST_CASE("verify explains a claim for a reviewer") {
                            "how sure",
                            "theory/families/proposition1.cpp"})
     CHECK_THAT(refuted.out, Contains(part));
-  // One of the ten findings: its witness is worked out, and the exact condition is printed once.
+  // The exact condition is printed once.
   const auto once = work.run("verify P-P1f --explain").out;
   CHECK(once.find("exactly when λ_d") == once.rfind("exactly when λ_d"));
-  CHECK_THAT(once, Contains("κ(Σ) = 2, κ(Σ + μμᵀ) = 1.") && Contains("in training"));
-  CHECK_THAT(work.run("verify P-P1g --explain").out, Contains("verify --run RUN"));
-  CHECK_THAT(work.run("verify P-X1 --explain").out, Contains("verdict       By studies: "));
-  CHECK_THAT(work.run("verify P-X3e --explain").out, Contains("Undecided. It would take: "));
+  // What waits for a run, and what studies have decided.
+  CHECK_THAT(work.run("verify P-P1g P-X1 --explain").out,
+             Contains("verify --run RUN") && Contains("verdict       By studies: "));
 }
 
 TEST_CASE("verify tells a verdict that is not the expected one by its exit status") {

@@ -175,19 +175,6 @@ TEST_CASE("report, advise and export take a folder of runs, as watch does") {
   CHECK(work.run("export nowhere").status == 1);
 }
 
-TEST_CASE("a label has no power over the terminal") {
-  const Workplace work;
-  fs::create_directories(work.path() / "runs");
-  {
-    auto run =
-        kappascope::store::RunWriter::create(work.path() / "runs/a", {{"label", "a\x1b[2Jb\nc"}});
-    run.set_state("finished");
-  }
-  const auto table = work.run("runs");
-  CHECK_THAT(table.out, Contains("a\\x1b[2Jb c") && !Contains("\x1b"));
-  CHECK(nlohmann::json::parse(work.run("runs --json").out)["label"] == "a\x1b[2Jb\nc");
-}
-
 TEST_CASE("a run that cannot be shown spoils no other line of runs") {
   const Workplace work;
   write_run(work.path() / "runs/a");

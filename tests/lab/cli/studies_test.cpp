@@ -23,7 +23,7 @@ TEST_CASE("every study can be read, its settings are meant, and the README has i
       const auto listed = work.run("sweep '" + entry.path().string() + "' --list");
       CAPTURE(entry.path(), listed.err);
       CHECK(listed.status == 0);
-      CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') >= 4);
+      CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') >= 6);
       CHECK(readme.find("`" + entry.path().stem().string() + "`") != std::string::npos);
       CHECK(slurp(entry.path()).find("claims = ") != std::string::npos);
       ++studies;

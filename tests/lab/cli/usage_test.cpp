@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "support/catch.h"
 #include "support/workplace.h"
@@ -11,18 +14,54 @@ using Catch::Contains;
 using Catch::StartsWith;
 using kappascope::testing::Workplace;
 
-TEST_CASE("help teaches: the program, and each subcommand with an example") {
+namespace {
+
+/// The subcommands that --help lists, but `demo`, which needs the Python package.
+std::vector<std::string> subcommands(const std::string& help) {
+  static const std::regex row("\n  ([a-z]+) +[^\n]+");
+  std::vector<std::string> names;
+  for (auto found = std::sregex_iterator(help.begin(), help.end(), row),
+            end = std::sregex_iterator();
+       found != end;
+       ++found)
+    if ((*found)[1] != "demo") names.push_back((*found)[1]);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "help teaches: the program, each subcommand, lines of a terminal's width, files that exist") {
   const Workplace work;
   const auto help = work.run("--help");
   CHECK(help.status == 0);
-  for (const std::string command :
-       {"train", "spectrum", "verify", "report", "runs", "export", "check", "advise"}) {
+  const auto commands = subcommands(help.out);
+  CHECK(commands.size() >= 13);
+  const std::regex file("experiments/[a-z0-9/-]+\\.ini");
+  std::map<std::string, std::string> texts;
+  for (const auto& command : commands) {
     CAPTURE(command);
-    CHECK_THAT(help.out, Contains(command));
     const auto own = work.run(command + " --help");
     CHECK(own.status == 0);
     CHECK_THAT(own.out, Contains("usage: kappascope " + command));
     CHECK(own.err.empty());
+    for (auto found = std::sregex_iterator(own.out.begin(), own.out.end(), file);
+         found != std::sregex_iterator();
+         ++found) {
+      CAPTURE(found->str());
+      CHECK(std::filesystem::exists(std::filesystem::path(KAPPASCOPE_EXPERIMENTS).parent_path() /
+                                    found->str()));
+    }
+    texts[command] = own.out;
+  }
+  CHECK_THAT(texts["report"], Contains("Arguments\n  RUN...") && !Contains("--run"));
+  CHECK_THAT(texts["runs"], Contains("[DIR]") && Contains("(default: runs)"));
+  CHECK_THAT(texts["verify"], Contains("[CLAIM...]"));
+  std::istringstream lines(work.run("train --help all").out);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+    CHECK_THAT(line, !Contains("0000000"));
   }
   CHECK(work.run("").status == 2);
   CHECK_THAT(work.run("--version").out, StartsWith("kappascope 0."));
@@ -39,41 +78,6 @@ TEST_CASE("a text with a placeholder of error messages in it is refused as any o
     CHECK_THAT(value.err, Contains("learning-rate") && Contains("%"));
     CHECK(work.run("train --" + text + " 1").status == 2);
     CHECK(work.run("train --train.steps=" + text).status == 2);
-  }
-}
-
-TEST_CASE("help is readable: arguments, defaults, lines of a terminal's width, files that exist") {
-  const Workplace work;
-  CHECK_THAT(work.run("report --help").out, Contains("Arguments\n  RUN...") && !Contains("--run"));
-  CHECK_THAT(work.run("runs --help").out, Contains("[DIR]") && Contains("(default: runs)"));
-  CHECK_THAT(work.run("verify --help").out, Contains("[CLAIM...]"));
-  const std::regex file("experiments/[a-z0-9/-]+\\.ini");
-  for (const std::string command : {"train",
-                                    "verify",
-                                    "report",
-                                    "runs",
-                                    "export",
-                                    "sweep",
-                                    "compare",
-                                    "results",
-                                    "spectrum",
-                                    "check",
-                                    "advise"}) {
-    CAPTURE(command);
-    const auto help = work.run(command + " --help").out;
-    for (auto found = std::sregex_iterator(help.begin(), help.end(), file), end = found;
-         found != std::sregex_iterator();
-         ++found) {
-      CAPTURE(found->str());
-      CHECK(std::filesystem::exists(std::filesystem::path(KAPPASCOPE_EXPERIMENTS).parent_path() /
-                                    found->str()));
-    }
-  }
-  std::istringstream lines(work.run("train --help all").out);
-  for (std::string line; std::getline(lines, line);) {
-    CAPTURE(line);
-    CHECK(line.size() <= 80);
-    CHECK_THAT(line, !Contains("0000000"));
   }
 }
 
@@ -120,9 +124,6 @@ TEST_CASE("wrong usage is one line that says what to do, exit 2") {
   check("train --model.wdith 5", "did you mean 'model.width'?");
   check("train --model.width zero", "model.width");
   check("train --model.width 5 --model.width 6", "more than once");
-  check("train --data data --model.width 0", "model.width must be at least 1");
-  check("train --data data --train.learning-rate -1", "train.learning-rate must be positive");
-  check("train --data data --train.momentum 0.9", "option of sgd");
   check("train --data data --model.bias pgb", "post-gating");
   check("train --config nowhere.ini", "nowhere.ini");
   check("train --data data --train.seed -1", "train.seed must be 0 to 9223372036854775807");

@@ -5,27 +5,19 @@
 #include <zlib.h>
 
 #include <cstring>
-#include <iterator>
 #include <random>
 
 #include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
 #include "lab/data/images.h"
 #include "support/catch.h"
+#include "support/files.h"
 #include "tensor/allocations.h"
 
 using namespace kappascope;
 using Catch::Contains;
+using kappascope::testing::slurp;
 namespace fs = std::filesystem;
-
-namespace {
-
-std::string read_bytes(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-}  // namespace
 
 TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   const TemporaryFolder folder;
@@ -39,7 +31,7 @@ TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   CHECK(plain->shape() == data::ImageShape{1, 6, 6});
   CHECK(images.max().item<float>() <= 1);
   CHECK(torch::equal(plain->labels(torch::tensor({5, 3, 1})), torch::tensor({2, 0, 1})));
-  const auto bytes = read_bytes(folder.path() / "train-images-idx3-ubyte");
+  const auto bytes = slurp(folder.path() / "train-images-idx3-ubyte");
   CHECK(images[5][0][1][1].item<float>() ==
         static_cast<float>(static_cast<unsigned char>(bytes[16 + 5 * 36 + 7])) / 255);
 
@@ -51,7 +43,7 @@ TEST_CASE("plain and gzipped IDX files give the same images in [0, 1]") {
   CHECK(torch::equal(data::open_images(folder.path(), data::Split::kTrain)->images(all), images));
 
   // A gzip file cut in the middle is named too, and one that is damaged there.
-  const auto packed = read_bytes(zipped);
+  const auto packed = slurp(zipped);
   auto damaged = packed;
   for (std::size_t i = packed.size() / 2; i < packed.size() / 2 + 20; ++i) damaged[i] = '\xff';
   testing::write_bytes(zipped, damaged);
@@ -122,7 +114,7 @@ TEST_CASE("each way a data set can be broken is named with its file") {
   REQUIRE(load()->size() == 90);
   const auto images = folder.path() / "t10k-images-idx3-ubyte",
              labels = folder.path() / "t10k-labels-idx1-ubyte";
-  const auto good = read_bytes(images), good_labels = read_bytes(labels);
+  const auto good = slurp(images), good_labels = slurp(labels);
 
   fs::remove(images);
   CHECK_THROWS_WITH(load(),

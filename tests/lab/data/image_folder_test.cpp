@@ -5,7 +5,6 @@
 #include <zlib.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,12 +14,14 @@
 #include "lab/data/decode_image.h"
 #include "lab/data/images.h"
 #include "support/catch.h"
+#include "support/files.h"
 #include "support/idx.h"
 #include "support/picture.h"
 #include "tensor/allocations.h"
 
 using namespace kappascope;
 using Catch::Contains;
+using kappascope::testing::slurp;
 namespace fs = std::filesystem;
 
 namespace {
@@ -36,11 +37,6 @@ void write_picture(const fs::path& file, int width, int height, unsigned char gr
     }
   }
   testing::write_picture(file, width, height, pixels);
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -148,7 +144,7 @@ TEST_CASE("a test part without a training part is refused, and letters of any ca
 TEST_CASE("a picture that ends in its header or in its pixels is an error with its name") {
   const TemporaryFolder folder;
   write_picture(folder.path() / "a.png", 40, 40, 10);
-  const auto bytes = bytes_of(folder.path() / "a.png");
+  const auto bytes = slurp(folder.path() / "a.png");
   for (const auto length : {std::size_t{10}, bytes.size() / 2}) {
     CAPTURE(length);
     testing::write_bytes(folder.path() / "a.png", bytes.substr(0, length));
@@ -235,7 +231,7 @@ TEST_CASE("bytes behind the pixels of a JPEG file cost nothing, and a missing en
         ->images(torch::tensor({0}));
   };
   write_picture(file, 64, 64, 10);
-  const auto whole = bytes_of(file);
+  const auto whole = slurp(file);
   const auto image = first();
   testing::write_bytes(file, whole.substr(0, whole.size() - 2) + "xy" + "\xff\xd9");
   CHECK(torch::equal(first(), image));

@@ -9,10 +9,12 @@
 #include <cmath>
 
 #include "kappascope/core/error.h"
+#include "lab/nn/layers.h"
 #include "support/catch.h"
 #include "theory/checks/bias_redundancy/attention.h"
 
 using namespace kappascope;
+using testing::gap;
 
 namespace {
 
@@ -91,10 +93,6 @@ at::Tensor input() {
 at::Tensor forward(nn::Attention& layer, const at::Tensor& x) {
   torch::manual_seed(11);
   return layer->forward(x);
-}
-
-double gap(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the feed-forward layers share.
+// What the tests of layers share.
 #pragma once
 
 #include <torch/nn/modules/linear.h>

@@ -10,15 +10,13 @@
 #include <torch/utils.h>
 
 #include "kappascope/core/error.h"
+#include "lab/nn/layers.h"
 #include "support/catch.h"
 
 using namespace kappascope;
+using testing::gap;
 
 namespace {
-
-double gap(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>();
-}
 
 at::Tensor random(at::IntArrayRef sizes) {
   return torch::randn(sizes, torch::kDouble);

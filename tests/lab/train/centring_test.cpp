@@ -10,7 +10,7 @@
 #include <string>
 
 #include "fixture.h"
-#include "kappascope/probes/tapped_session.h"
+#include "kappascope/probes/attach.h"
 #include "lab/train/checkpoint/checkpoint.h"
 #include "support/catch.h"
 

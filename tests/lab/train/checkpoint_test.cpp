@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <torch/types.h>
 
-#include <fstream>
 #include <iterator>
 #include <random>
 
@@ -12,12 +11,14 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "support/catch.h"
+#include "support/files.h"
 #include "support/mutations.h"
 #include "tensor/allocations.h"
 #include "tensor/safetensors/state_file.h"
 
 using namespace kappascope;
 namespace fs = std::filesystem;
+using testing::slurp;
 
 namespace {
 
@@ -43,11 +44,6 @@ struct Trained {
     train::load_checkpoint(checkpoint, task.model(), *task.optimizer, session);
   }
 };
-
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 }  // namespace
 
@@ -146,7 +142,7 @@ TEST_CASE("checkpoints are not written, read or removed through a link") {
 
 TEST_CASE("no flipped bit and no cut of a checkpoint passes") {
   Trained trained;
-  const auto whole = bytes_of(trained.second);
+  const auto whole = slurp(trained.second);
   const int mutations = testing::mutations(300);
   std::mt19937_64 random(1);
   for (int trial = 0; trial < mutations; ++trial) {
@@ -166,7 +162,7 @@ TEST_CASE("no flipped bit and no cut of a checkpoint passes") {
 
 TEST_CASE("the newest checkpoint that is whole is taken, and what is wrong with newer ones told") {
   Trained trained;
-  auto damaged = bytes_of(trained.second);
+  auto damaged = slurp(trained.second);
   damaged[damaged.size() / 2] ^= 1;
   testing::write_bytes(trained.second, damaged);
   std::vector<std::string> told;

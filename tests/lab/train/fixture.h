@@ -11,6 +11,7 @@
 #include "kappascope/probes/attach.h"
 #include "lab/train/preconditioner.h"
 #include "lab/train/trainer.h"
+#include "support/catch.h"
 #include "support/emitted.h"
 #include "support/idx.h"
 
@@ -84,6 +85,16 @@ inline at::Tensor weights(const train::Task& task) {
   for (const auto& parameter : task.model().parameters())
     parts.push_back(parameter.detach().flatten());
   return torch::cat(parts);
+}
+
+/// To the last bit in every series of `want`.
+inline void check_equal_runs(const store::RunReader& got, const store::RunReader& want) {
+  for (const auto& key : want.series()) {
+    // Seconds and bytes are not reproducible.
+    if (key.name.starts_with("cost/") || key.name.starts_with("memory/")) continue;
+    CAPTURE(key.name, key.layer);
+    CHECK(values(got, key) == values(want, key));
+  }
 }
 
 }  // namespace kappascope::testing

@@ -8,29 +8,17 @@
 
 #include "kappascope/core/error.h"
 #include "kappascope/linalg/density.h"
+#include "linalg/density/spectra.h"
 #include "linalg/density_in.h"
 #include "linalg/host_basis.h"
 #include "support/catch.h"
 
 using namespace kappascope::linalg;
+using namespace kappascope::test;
 
 namespace {
 
 constexpr int kSeeds = 200;
-
-SymmetricOperator diagonal(const Eigen::VectorXd& values) {
-  return {.size = values.size(), .apply = [values](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
-            y = values.cwiseProduct(x);
-          }};
-}
-
-/// A third of the mass below zero, a heavy zero, and a tail: a small Hessian.
-Eigen::VectorXd hessian_like(Eigen::Index n) {
-  Eigen::VectorXd values = Eigen::VectorXd::Zero(n);
-  values.head(n / 4) = Eigen::VectorXd::LinSpaced(n / 4, -2, -0.5);
-  values.tail(n / 2) = Eigen::VectorXd::LinSpaced(n / 2, 1, 6);
-  return values;
-}
 
 /// Whether the band holds the true cumulative density at each grid point; `width` scales what it
 /// has on either side of the estimate.

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "kappascope/core/error.h"
+#include "linalg/density/spectra.h"
 #include "linalg/density_in.h"
 #include "linalg/density_sample.h"
 #include "linalg/host_basis.h"
@@ -14,18 +15,6 @@
 
 using namespace kappascope::linalg;
 using namespace kappascope::test;
-
-namespace {
-
-/// A third of the mass below zero, a heavy zero, and a tail: a small Hessian.
-Eigen::VectorXd hessian_like(Eigen::Index n) {
-  Eigen::VectorXd values = Eigen::VectorXd::Zero(n);
-  values.head(n / 4) = Eigen::VectorXd::LinSpaced(n / 4, -2, -0.5);
-  values.tail(n / 2) = Eigen::VectorXd::LinSpaced(n / 2, 1, 6);
-  return values;
-}
-
-}  // namespace
 
 TEST_CASE("weights sum to one and the first moment is the trace, to rounding") {
   const Eigen::MatrixXd matrix = with_spectrum(hessian_like(80), 1);

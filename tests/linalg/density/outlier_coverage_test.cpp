@@ -10,19 +10,15 @@
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/linalg/random.h"
 #include "kappascope/linalg/trace.h"
+#include "linalg/density/spectra.h"
 #include "support/catch.h"
 
 using namespace kappascope::linalg;
+using namespace kappascope::test;
 
 namespace {
 
 constexpr int kDraws = 400, kFewest = 365;
-
-SymmetricOperator diagonal(const Eigen::VectorXd& values) {
-  return {.size = values.size(), .apply = [values](const Eigen::VectorXd& x, Eigen::VectorXd& y) {
-            y = values.cwiseProduct(x);
-          }};
-}
 
 /// One of four bulks of size 1, with `outliers` of either sign 10 to 10⁶ times as large, all of one
 /// size or each of its own.

@@ -71,42 +71,25 @@ class Answers(unittest.TestCase):
         self.assertEqual((found.status, found.evaluations), ("resolved", 6))
         self.assertAlmostEqual(found.value, 2 / 0.7, 6)
 
-    def test_of_a_network_it_is_where_a_scan_finds_it(self) -> None:
-        makers: dict[str, Callable[[nn.Module], Optimizer]] = {
-            "sgd": lambda m: SGD(m.parameters(), lr=0.05, momentum=0.9),
-            "adamw": lambda m: AdamW(m.parameters(), lr=3e-3, weight_decay=0.1),
-        }
-        for name, make in makers.items():
-            with self.subTest(optimizer=name):
-                problem = Problem()
-                model = problem.model
-                before = stepped(model, problem.loss, make(model), steps=20)
-                after = [p.detach().clone() for p in model.parameters()]
-                found = kappascope.critical_step(problem.loss, model, before, tol=0.1, max_evaluations=20)
-                self.assertEqual(found.status, "resolved")
-
-                def at(
-                    s: float, model: nn.Module = model, problem: Problem = problem,
-                    before: list[Tensor] = before, after: list[Tensor] = after,
-                ) -> float:
-                    with torch.no_grad():
-                        for p, a, b in zip(model.parameters(), before, after, strict=True):
-                            p.copy_(a + s * (b - a))
-                        return problem.loss().item()
-
-                first = at(0)
-                self.assertLessEqual(at(found.lower), first + 1e-12)
-                self.assertGreater(at(found.upper), first - 1e-12)
-                self.assertTrue(found.lower <= found.value <= found.upper)
-
-    def test_a_step_that_was_too_long_has_a_multiple_below_one(self) -> None:
-        model = Quadratic()
-        g = model.matrix @ model.x.detach()
-        rate = (6 * g @ g / (g @ model.matrix @ g)).item()
-        before = stepped(model, model.loss, SGD(model.parameters(), lr=rate))
-        found = kappascope.critical_step(model.loss, model, before, rate=rate)
+    def test_of_adamws_step_it_is_where_a_scan_finds_it(self) -> None:
+        problem = Problem()
+        model = problem.model
+        optimizer = AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
+        before = stepped(model, problem.loss, optimizer, steps=20)
+        after = [p.detach().clone() for p in model.parameters()]
+        found = kappascope.critical_step(problem.loss, model, before, tol=0.1, max_evaluations=20)
         self.assertEqual(found.status, "resolved")
-        self.assertAlmostEqual(found.value, 1 / 3, 6)
+
+        def at(s: float) -> float:
+            with torch.no_grad():
+                for p, a, b in zip(model.parameters(), before, after, strict=True):
+                    p.copy_(a + s * (b - a))
+                return problem.loss().item()
+
+        first = at(0)
+        self.assertLessEqual(at(found.lower), first + 1e-12)
+        self.assertGreater(at(found.upper), first - 1e-12)
+        self.assertTrue(found.lower <= found.value <= found.upper)
 
     def test_dropout_draws_the_same_masks(self) -> None:
         problem = Problem(dropout=0.5)
@@ -172,19 +155,6 @@ class Endings(unittest.TestCase):
         before = stepped(problem.model, problem.loss, SGD(problem.model.parameters(), lr=1e-4))
         found = kappascope.critical_step(problem.loss, problem.model, before, tol=1e-12)
         self.assertEqual((found.evaluations, found.status), (8, "max_evaluations"))
-
-    def test_a_loss_that_is_no_number_beyond_is_a_bound(self) -> None:
-        x = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
-
-        def loss() -> Tensor:
-            return x.log().sum()
-
-        before = [x.detach().clone()]
-        with torch.no_grad():
-            x.sub_(0.1)
-        found = kappascope.critical_step(loss, [x], before, max_evaluations=12)
-        self.assertLessEqual(found.lower, 10)
-        self.assertGreater(found.upper, 9.99)
 
     def test_what_does_not_fit_is_refused(self) -> None:
         problem = Problem()

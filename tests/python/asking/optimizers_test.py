@@ -35,7 +35,7 @@ def quadratic() -> tuple[Tensor, Tensor]:
 
 def lengths(make: Callable[[Any], Optimizer], share: float) -> tuple[float, float]:
     """The greatest |x| in 2,000 steps and the last, over the first, on a quadratic whose largest
-    eigenvalue is that share of the limit."""
+    eigenvalue is that share of the limit. Above the limit growth by 100 ends it."""
     matrix, start = quadratic()
     x = nn.Parameter(start.clone())
     optimizer = make([x])
@@ -67,6 +67,8 @@ def lengths(make: Callable[[Any], Optimizer], share: float) -> tuple[float, floa
     for _ in range(2000):
         step()
         seen_lengths.append(x.norm().item() / start.norm().item())
+        if share > 1 and seen_lengths[-1] > 100:
+            break
     return max(seen_lengths), seen_lengths[-1]
 
 

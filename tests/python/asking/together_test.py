@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several processes ask together is the curvature of the mean of their losses."""
 
-import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,9 +10,12 @@ from typing import Any
 
 import torch
 from kappascope._processes import leads
-from together import data_of, loss_of, model_of
+from together import data_of, model_of
 from torch import Tensor
 from torch.func import functional_call
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "watching"))
+from launch import torchrun  # noqa: E402
 
 SCRIPT = str(Path(__file__).with_name("together.py"))
 
@@ -73,14 +74,7 @@ class Together(unittest.TestCase):
 
     @classmethod
     def ask(cls, processes: int, *how: str) -> None:
-        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-        done = subprocess.run(
-            [sys.executable, *torchrun, SCRIPT, str(cls.folder), *how],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        done = torchrun(SCRIPT, cls.folder, *how, processes=processes)
         assert done.returncode == 0, done.stderr[-3000:]
 
     def asked(self, how: str) -> list[dict[str, Any]]:

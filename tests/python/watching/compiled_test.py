@@ -9,7 +9,7 @@ import kappascope
 import numpy as np
 import torch
 from torch import Tensor, nn
-from training import Attached, Model, batches, loss_of
+from training import Attached, Model, batches, loss_of, undropped
 
 LAYERS = ("layers.0.down_proj", "layers.1.down_proj")
 Call = Callable[[Tensor], Tensor]
@@ -73,10 +73,7 @@ class Compiled(Attached):
     ) -> list[float]:
         """Six updates of two passes, a window at the 4th; the losses."""
         torch.manual_seed(5)
-        model = Model(recompute)
-        for module in model.modules():  # another order of random numbers is no fault
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
+        model = undropped(Model(recompute))  # another order of random numbers is no fault
         call: Call = model
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
         if compiling is not None and before:
@@ -109,6 +106,7 @@ class Compiled(Attached):
                 found, other = (which.series(series, layer) for which in (run, expected))
                 self.assertEqual(len(found), 1, f"{name}: {series} of {layer}")
                 self.assertEqual(found[0].step.tolist(), other[0].step.tolist())
+                np.testing.assert_array_equal(found[0].rows, other[0].rows, err_msg=name)
                 np.testing.assert_allclose(found[0].value, other[0].value, rtol=1e-3, err_msg=name)
 
     def test_a_scope_that_closes_in_a_window_leaves_no_window_open(self) -> None:

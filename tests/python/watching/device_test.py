@@ -12,8 +12,7 @@ from typing import Any
 import kappascope
 import numpy as np
 import torch
-from torch import nn
-from training import Attached, Model, batches, loss_of
+from training import Attached, Model, batches, loss_of, undropped
 
 DEVICE = os.environ.get("KAPPASCOPE_DEVICE", "cuda")
 LAYERS = ("layers.0.down_proj", "layers.1.down_proj")
@@ -21,14 +20,10 @@ SERIES = ("kappa/sigma", "kappa/second_moment", "learning/sigma", "gradvar/measu
 NEVER: dict[str, Any] = {"every": 100_000, "window": 1, "budget": 0}
 
 
-def undropped() -> Model:
+def model_on(device: str) -> Model:
     """Another order of random numbers is no fault."""
     torch.manual_seed(5)
-    model = Model()
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-    return model
+    return undropped(Model()).to(device)
 
 
 @unittest.skipUnless(DEVICE == "cpu" or torch.cuda.is_available(), "no CUDA device")
@@ -43,7 +38,7 @@ class OnDevice(Attached):
         **options: Any,
     ) -> list[float]:
         """Eight updates of two passes, by default windows at the 4th and the 8th; the losses."""
-        model = undropped().to(device)
+        model = model_on(device)
         call: Any = model
         if compiling is not None:
             torch._dynamo.reset()
@@ -112,7 +107,7 @@ class OnDevice(Attached):
     def test_training_has_the_same_bits(self) -> None:
         weights = []
         for watched in (True, False):
-            model = undropped().to(DEVICE)
+            model = model_on(DEVICE)
             optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
             scope = None
             if watched:
@@ -130,7 +125,7 @@ class OnDevice(Attached):
 
     @unittest.skipIf(DEVICE == "cpu", "the host waits for no device")
     def test_nobody_waits_outside_of_windows(self) -> None:
-        model = undropped().to(DEVICE)
+        model = model_on(DEVICE)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True)
         scope = kappascope.attach(model, optimizer, self.run_dir(), **NEVER)
         tokens = batches(1)[0].to(DEVICE)

@@ -15,7 +15,7 @@ from kappascope._watch.experts import find_banks
 from kappascope._watch.layers import find_layers
 from torch import Tensor, nn
 from torch.nn import functional
-from training import Attached, batches
+from training import Attached, batches, undropped
 from training import step as update
 
 D, H, TOKENS = 6, 10, 40
@@ -404,10 +404,7 @@ class Families(Attached):
                     made = getattr(transformers, config)(**settings)
                     if implementation:
                         made._experts_implementation = implementation
-                    model = getattr(transformers, family)(made).train()
-                    for module in model.modules():
-                        if isinstance(module, nn.Dropout):
-                            module.p = 0.0
+                    model = undropped(getattr(transformers, family)(made).train())
                     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
                     where = self.run_dir(family + implementation)
                     options = {"every": 1, "window": 1, "budget": 0}

@@ -225,40 +225,41 @@ class Leaks(Attached):
         self.assertEqual(len(callbacks), 1)
 
 
-ROWS, HIDDEN, PASSES = 2048, 1024, 48
-PASS_BYTES = ROWS * HIDDEN * 4
+ROWS, HIDDEN, PASSES = 2048, 1024, 30
 OF_A_PASS = 8  # tensors of that size that a pass itself makes; the allocator may keep their memory
 
 
 class Wide(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.mlp = Mlp(8, HIDDEN)
+        self.mlp = Mlp(8, hidden)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.mlp(x)
 
 
 class Passes(Attached):
-    def grown(self, **options: Any) -> tuple[float, list[float]]:
+    def grown(
+        self, hidden: int = HIDDEN, in_pass: int = ROWS, passes: int = PASSES, **options: Any
+    ) -> tuple[float, list[float]]:
         """Features held more after all passes than after a third of them, in passes; rows of κ."""
-        model = Wide()
+        model = Wide(hidden)
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
         name = f"run{len(os.listdir(self.folder.name))}"
         given = {"every": 1, "window": 1, "budget": 0, **options}
         scope = kappascope.attach(model, optimizer, self.run_dir(name), **given)
         held = []
-        for i in range(PASSES):
-            loss = model(torch.randn(ROWS, 8)).square().mean()
+        for i in range(passes):
+            loss = model(torch.randn(in_pass, 8)).square().mean()
             loss.backward()
             del loss
-            if i in (PASSES // 3 - 1, PASSES - 1):
+            if i in (passes // 3 - 1, passes - 1):
                 held.append(resident())
         scope.loss(0.0)
         optimizer.step()
         scope.close()
         (series,) = kappascope.read(self.run_dir(name)).series("kappa/sigma")
-        return (held[1] - held[0]) / PASS_BYTES, series.rows.tolist()
+        return (held[1] - held[0]) / (in_pass * hidden * 4), series.rows.tolist()
 
     def test_what_is_held_does_not_grow_with_the_passes(self) -> None:
         grown, rows = self.grown()
@@ -266,8 +267,8 @@ class Passes(Attached):
         self.assertEqual(rows, [4096.0])
 
     def test_rows_bounds_it_in_whole_passes(self) -> None:
-        for rows, kept in ((1, 1), (ROWS, 1), (ROWS + 1, 2), (3 * ROWS, 3)):
-            self.assertEqual(self.grown(rows=rows)[1], [float(kept * ROWS)])
+        for rows, kept in ((1, 1), (16, 1), (17, 2), (48, 3)):
+            self.assertEqual(self.grown(8, 16, 4, rows=rows)[1], [float(kept * 16)])
         grown, rows = self.grown(rows=0)
         self.assertGreater(grown, PASSES * 2 / 3 - OF_A_PASS)
         self.assertEqual(rows, [float(PASSES * ROWS)])

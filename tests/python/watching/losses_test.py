@@ -96,24 +96,6 @@ class Losses(Watched):
                 losses.append(sum(each))
         self.check(losses)
 
-    def test_a_scaler_that_attach_was_not_given(self) -> None:
-        model = Model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)  # type: ignore
-        losses = []
-        with self.attach(model, optimizer, probes=["features", "gradient_variance"]):
-            for tokens in batches(5):
-                loss = loss_of(model(tokens), tokens)
-                scaler.scale(loss).backward()
-                scaler.step(optimizer)
-                scaler.update()
-                optimizer.zero_grad()
-                losses.append(loss.item())
-        self.check(losses)
-        # Gradients that were taken for 1,024 times themselves would be a million times too large.
-        unscaled = kappascope.read(self.run_dir()).series("gradvar/measured", "layers.0.down_proj")
-        self.assertLess(unscaled[0].value.max().item(), 1)
-
     def test_what_another_model_descends_is_none(self) -> None:
         model, other = Model(), Model()
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)

@@ -8,7 +8,7 @@ from typing import Any
 import kappascope
 import torch
 from torch import Tensor, nn
-from training import Attached, Model, batches, loss_of, step
+from training import Attached, Model, batches, loss_of, step, undropped
 
 
 class Spread(Model):
@@ -56,11 +56,9 @@ class Placed(Attached):
         rows, variance = [], []
         for hooked in (False, True):
             torch.manual_seed(5)
-            model = Model()
-            for module in model.modules():
-                if isinstance(module, nn.Dropout):
-                    module.p = 0.0
-                if hooked:
+            model = undropped(Model())
+            if hooked:
+                for module in model.modules():
                     add_hook_to_module(module, AlignDevicesHook("cpu", io_same_device=True))
             run = self.watch(model, existing="new-name" if hooked else "error")
             if hooked:

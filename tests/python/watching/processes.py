@@ -14,7 +14,7 @@ import kappascope
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from training import Model, batches, loss_of
+from training import Model, batches, loss_of, undropped
 
 STEPS = 4
 DIES_BEFORE = 3
@@ -23,11 +23,7 @@ DIES_BEFORE = 3
 def model_of() -> Model:
     """In double, so that the order of sums leaves ten digits and more; without random masks."""
     torch.manual_seed(5)
-    model = Model().double()
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-    return model
+    return undropped(Model().double())
 
 
 def wrap(model: Model, how: str) -> nn.Module:

@@ -6,12 +6,12 @@ Two of them; KAPPASCOPE_PROCESSES=4 in the environment takes four.
 
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import kappascope
+from launch import torchrun
 from processes import train
 
 SCRIPT = str(Path(__file__).with_name("processes.py"))
@@ -36,14 +36,7 @@ class Processes(unittest.TestCase):
 
     @classmethod
     def launch(cls, *how: str) -> "subprocess.CompletedProcess[str]":
-        each_node = f"--nproc-per-node={PROCESSES}"
-        torchrun = ["-m", "torch.distributed.run", "--standalone", each_node]
-        return subprocess.run(
-            [sys.executable, *torchrun, SCRIPT, str(cls.folder), *how],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
-            capture_output=True,
-            text=True,
-        )
+        return torchrun(SCRIPT, cls.folder, *how, processes=int(PROCESSES))
 
     def run_of(self, how: str) -> kappascope.Run:
         return kappascope.read(str(self.folder / how))

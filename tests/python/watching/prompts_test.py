@@ -11,7 +11,7 @@ import torch
 from kappascope._watch import update
 from kappascope._watch.prompts import groups_of
 from torch import Tensor, nn
-from training import Attached, Model
+from training import Attached, Model, undropped
 
 IGNORED = -100
 LAYER = "layers.0.down_proj"
@@ -92,10 +92,7 @@ class Groups(unittest.TestCase):
 class Watched(Attached):
     def run_of(self, name: str, compiling: bool = False) -> Any:
         torch.manual_seed(5)
-        model = Prompted()
-        for module in model.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
+        model = undropped(Prompted())
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
         call: Any = torch.compile(model, backend="aot_eager") if compiling else model
         with kappascope.attach(call, optimizer, self.run_dir(name), every=4, window=4, budget=0):

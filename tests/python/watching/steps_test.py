@@ -102,7 +102,7 @@ class Together(unittest.TestCase):
         for where in ("process 1 is at step 2 of 3 updates", "process 0 is at step 2 of 2 updates"):
             self.assertIn(where, self.events("overflows"))
         self.assertEqual(self.run_of("in_step").series("kappa/sigma"), [])
-        self.assertIn("process 1 did not come in 30 s", self.events("in_step"))
+        self.assertIn("process 1 did not come in 3 s", self.events("in_step"))
         for how in ("overflows", "in_step"):
             for text in self.noted(how):
                 self.assertIn("nothing is measured together from here on", text)

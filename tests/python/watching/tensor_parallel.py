@@ -5,7 +5,6 @@ tensor_parallel.py FOLDER HOW...: a run in FOLDER for each of block, gather, row
 rows) and experts (a bank of experts under fully_shard).
 """
 
-import os
 import sys
 
 import kappascope

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers whose features are sharded over processes: each measures its block, or one all of them."""
 
-import os
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import kappascope
 import torch
+from launch import torchrun
 from tensor_parallel import train
 from torch import Tensor
 
@@ -33,14 +31,7 @@ class TensorParallel(unittest.TestCase):
         cls.folder = Path(folder.name)
         cls.entered = train(f"{cls.folder}/alone", "alone")
         train(f"{cls.folder}/experts_alone", "experts")
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-        done = subprocess.run(
-            [sys.executable, *torchrun, SCRIPT, folder.name, "block", "gather", "rows", "experts"],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        done = torchrun(SCRIPT, cls.folder, "block", "gather", "rows", "experts")
         assert done.returncode == 0, done.stderr[-3000:]
 
     def run_of(self, how: str) -> kappascope.Run:

@@ -4,13 +4,15 @@
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import kappascope
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
+
+M = TypeVar("M", bound=nn.Module)
 
 torch.set_num_threads(1)
 
@@ -45,6 +47,14 @@ class Model(nn.Module):
             else:
                 x = x + layer(x)
         return self.head(x)
+
+
+def undropped(model: M) -> M:
+    """Without its random masks."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return model
 
 
 def batches(count: int, rows: int = 8, length: int = 5) -> list[Tensor]:

@@ -150,7 +150,7 @@ class Scaled(Watched):
         """Of the passes that did not overflow."""
         model = Model()
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, fused=fused)
-        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)  # type: ignore[attr-defined]
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)  # type: ignore[attr-defined]
         options: dict[str, Any] = {"scaler": scaler} if given else {}
         losses = []
         with self.attach(model, optimizer, probes=["features", "gradient_variance"], **options):

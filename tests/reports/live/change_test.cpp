@@ -91,7 +91,7 @@ TEST_CASE("axes are sent without points, another set of series as a whole figure
   CHECK(got["figures"][0]["frame"]["series"].empty());
   now.series.pop_back();
   got = change(two_series(4), now);
-  CHECK(got["figures"][0]["whole"] == nlohmann::json::parse(figure_json(now)));
+  CHECK(got["figures"][0]["whole"] == nlohmann::json::parse(text_of(figure_json(now))));
 }
 
 TEST_CASE("from nothing to a page everything is sent, with its order", "[change]") {

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema is complete, its documentation is printed from it, and the writer holds to it.
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 
 #include "kappascope/core/error.h"
 #include "store/fixture.h"
 #include "support/catch.h"
+#include "support/files.h"
 
 using namespace kappascope::store;
 using namespace kappascope::store::test;
 using Catch::Matchers::Contains;
+using kappascope::testing::slurp;
+using kappascope::testing::write_bytes;
 
 namespace {
-
-std::string slurp(const std::string& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// The texts of all constants of one type in the headers that name series.
 std::set<std::string> constants_of(const std::string& type) {
@@ -135,7 +131,7 @@ TEST_CASE("a series is found by its name or by its family") {
 TEST_CASE("names are put together and taken apart") {
   CHECK(id::kHessianLambda.at(3) == "hessian/lambda_3");
   CHECK(id::kCost.of("features") == "cost/features");
-  CHECK(user_series("mine") == "user/mine");
+  CHECK(id::kUser.of("mine") == "user/mine");
   CHECK(median_over_steps(id::kLossTest) == "loss/test@median");
   const auto name = spectrum_series("ggn", "a/b", part::kTrace);
   CHECK(name == "spectrum/ggn/a/b/trace");
@@ -168,7 +164,7 @@ TEST_CASE("the writer takes what is in the schema, and a user's own") {
   CHECK(RunReader(scratch.path()).last_step() == -1);
 
   run.write({.step = 0,
-             .scalars = {{.name = user_series("x"),
+             .scalars = {{.name = "user/x",
                           .layer = "a",
                           .value = 1,
                           .status = "biased",
@@ -177,7 +173,7 @@ TEST_CASE("the writer takes what is in the schema, and a user's own") {
                           .layer = "a",
                           .value = 0,
                           .attributes = {{attribute::kRoute, "decomposition"}}}},
-             .arrays = {{user_series("t"), "", {1}, {1}}}});
+             .arrays = {{"user/t", "", {1}, {1}}}});
   const RunReader reader(scratch.path());
   CHECK(reader.scalars({"user/x", "a"}).at(0).scalar.attributes ==
         Attributes{{"why", "\xef\xbf\xbdodd"}});
@@ -236,7 +232,7 @@ TEST_CASE("the tables of the documentation are printed from the schema") {
     const std::string approved = text.substr(start, to - start);
     if (const char* approve = std::getenv("KAPPASCOPE_APPROVE");
         approve != nullptr && std::string(approve) == "1") {
-      std::ofstream(file) << text.replace(start, to - start, found);
+      write_bytes(file, text.replace(start, to - start, found));
     }
     INFO("to accept the new table, run this test with KAPPASCOPE_APPROVE=1 and read the diff");
     CHECK(found == approved);

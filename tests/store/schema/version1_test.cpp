@@ -9,16 +9,12 @@
 
 using namespace kappascope::store;
 using namespace kappascope::store::test;
+using kappascope::testing::version_of;
 using kappascope::testing::write_stored_run;
 
 namespace {
 
 const std::string kBlock = "blocks.*.down_proj.weight";
-
-int version_of(const std::filesystem::path& dir) {
-  SQLite::Database sql((dir / "run.sqlite").string());
-  return sql.execAndGet("PRAGMA user_version").getInt();
-}
 
 Attributes attributes_of(const RunReader& run, const SeriesKey& key) {
   return run.scalars(key).at(0).scalar.attributes;

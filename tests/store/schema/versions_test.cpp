@@ -11,16 +11,12 @@
 
 using namespace kappascope::store;
 using namespace kappascope::store::test;
+using kappascope::testing::version_of;
 using kappascope::testing::write_stored_run;
 
 namespace {
 
 constexpr int kNewest = 4;
-
-int version_of(const std::filesystem::path& dir) {
-  SQLite::Database sql((dir / "run.sqlite").string());
-  return sql.execAndGet("PRAGMA user_version").getInt();
-}
 
 std::string csv_of(const std::filesystem::path& dir) {
   std::ostringstream out;

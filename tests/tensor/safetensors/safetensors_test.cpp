@@ -5,24 +5,18 @@
 #include <torch/utils.h>
 
 #include <cstring>
-#include <fstream>
+#include <iterator>
 
 #include "core/temporary_folder.h"
 #include "kappascope/core/error.h"
 #include "support/catch.h"
+#include "support/files.h"
 #include "tensor/safetensors/safetensors_file.h"
 
 using namespace kappascope;
 using testing::put;
-
-namespace {
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-}  // namespace
+using testing::slurp;
+using testing::write_bytes;
 
 TEST_CASE("a file written by hand to the format's letter is read, aligned or not") {
   const TemporaryFolder folder;
@@ -71,7 +65,7 @@ TEST_CASE("tensors of every type come back bit for bit, and their numbers start 
     CHECK(torch::equal(back, tensor));
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, text_of(path).data(), sizeof length);
+  std::memcpy(&length, slurp(path).data(), sizeof length);
   CHECK(length % 8 == 0);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
@@ -98,14 +92,14 @@ TEST_CASE("a file cut anywhere is refused with its path, and never read beyond i
   const TemporaryFolder folder;
   tensor::write_safetensors(folder / "whole",
                             {{"a", torch::ones({3})}, {"b", torch::ones({2, 2})}});
-  const auto whole = text_of(folder / "whole");
+  const auto whole = slurp(folder / "whole");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    std::ofstream(folder / "cut", std::ios::binary) << whole.substr(0, length);
+    write_bytes(folder / "cut", whole.substr(0, length));
     CAPTURE(length);
     CHECK_THROWS_WITH(tensor::SafetensorsFile(folder / "cut"),
                       Catch::Contains("cut is not a whole safetensors file"));
   }
-  std::ofstream(folder / "long", std::ios::binary) << whole << "x";
+  write_bytes(folder / "long", whole + "x");
   CHECK_THROWS_WITH(tensor::SafetensorsFile(folder / "long"), Catch::Contains("belong to none"));
 }
 

@@ -85,8 +85,6 @@ inline constexpr SeriesId kZeros{"magnitude/zeros"};
 inline constexpr SeriesId kLostE4m3{"magnitude/lost_e4m3"};
 inline constexpr SeriesId kLostE5m2{"magnitude/lost_e5m2"};
 inline constexpr SeriesId kLostMxfp8{"magnitude/lost_mxfp8"};
-inline constexpr SeriesFamily kMagnitudes{"magnitude/"};
-inline constexpr SeriesFamily kLost{"magnitude/lost_"};
 
 // weights
 inline constexpr SeriesId kDownNorm{"weight/down_norm"};

@@ -67,9 +67,6 @@ std::string spectrum_series(const std::string& operator_kind,
 /// Nothing when `name` is not such a name. Operator and part are not looked up.
 std::optional<SpectrumName> parse_spectrum(std::string_view name);
 
-/// A series of a user's own, "user/NAME": any status but "other", any attributes, never drawn.
-std::string user_series(std::string_view name);
-
 /// A study's metric: the median over the steps of a run, "loss/test@median".
 std::string median_over_steps(const std::string& series);
 

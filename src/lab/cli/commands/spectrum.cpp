@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lab/cli/spectrum/spectrum.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
 #include "cli/json_line.h"
 #include "core/atomic_file.h"
@@ -12,12 +16,7 @@
 #include "kappascope/store/run.h"
 #include "lab/cli/commands/commands.h"
 #include "lab/cli/settings.h"
-#include "lab/cli/spectrum/certificate.h"
-#include "lab/cli/spectrum/density.h"
-#include "lab/cli/spectrum/measure.h"
 #include "lab/cli/spectrum/operators.h"
-#include "lab/cli/spectrum/print.h"
-#include "lab/cli/spectrum/record.h"
 #include "lab/train/checkpoint/checkpoint.h"
 
 namespace kappascope::cli {
@@ -94,13 +93,22 @@ std::string why_no_checkpoint(const std::string& run, std::int64_t step) {
       fmt::join(steps, ", "));
 }
 
-}  // namespace
-
-int run_spectrum(const Arguments& arguments) {
+/// What the command line asks for.
+struct Asked {
   SpectrumRequest request;
+  std::string data, device;
+  int64_t step = -1;  ///< below 0: that of the newest checkpoint
+  po::variables_map values;
+
+  [[nodiscard]] bool is_set(const char* flag) const { return values[flag].as<bool>(); }
+};
+
+/// Nothing: the help has been printed.
+std::optional<Asked> read_spectrum_request(const Arguments& arguments) {
+  Asked asked;
+  auto& request = asked.request;
   auto& lanczos = request.lanczos;
-  std::string which, data, device, interval;
-  int64_t step = -1;
+  std::string which, interval;
   Usage usage;
   usage.synopsis =
       "kappascope spectrum RUN [--step N] [--block PATTERN] [--operator NAME] [--top K]";
@@ -131,7 +139,7 @@ int run_spectrum(const Arguments& arguments) {
   usage.options.add_options()("help,h", "show this text")(
       "run", po::value(&request.run)->required(), "folder of the run")(
       "step",
-      po::value(&step),
+      po::value(&asked.step),
       "use the checkpoint after this many training steps (default: the newest)")(
       "block",
       po::value(&request.block)->default_value("*"),
@@ -157,9 +165,9 @@ int run_spectrum(const Arguments& arguments) {
       po::value(&lanczos.max_products)->default_value(lanczos.max_products),
       "stop after this many matrix-vector products")(
       "rows", po::value(&request.rows)->default_value(request.rows), "training rows in a batch")(
-      "data", po::value(&data), "folder of the data, if it has moved since training")(
+      "data", po::value(&asked.data), "folder of the data, if it has moved since training")(
       "device",
-      po::value(&device)->value_name("NAME"),
+      po::value(&asked.device)->value_name("NAME"),
       "where to measure: cpu, cuda, cuda:N or auto (default: where the run was trained)")(
       "density",
       po::bool_switch(&request.density),
@@ -182,52 +190,78 @@ int run_spectrum(const Arguments& arguments) {
   add_force(usage);
   usage.positional = "run";
   usage.positional_count = 1;
-  po::variables_map values;
-  if (!parse(arguments, usage, values)) return 0;
+  auto& values = asked.values;
+  if (!parse(arguments, usage, values)) return std::nullopt;
   lanczos.which = linalg::parse_spectrum_end(which, "--which");
   if (!interval.empty()) request.interval = share_named(interval);
   request.density = request.density || !request.density_out.empty();
   request.pairs_by_default = request.interval > 0;
   for (const auto* about_pairs : {"top", "which", "rows", "tolerance", "max-products"})
     request.pairs_by_default = request.pairs_by_default && values[about_pairs].defaulted();
-  if (values.count("step") != 0 && step < 0) throw UsageError("--step must not be negative");
+  if (values.count("step") != 0 && asked.step < 0) throw UsageError("--step must not be negative");
   check(request);
+  return asked;
+}
 
-  if (!request.density_out.empty()) check_output(request.density_out, kDensityMark, values);
+/// The model as it was trained, with its data; the weights come from a checkpoint.
+train::Task task_of(const store::RunReader& reader, const Asked& asked) {
+  auto settings = from_ini(reader.fact("config"));
+  if (!asked.data.empty()) settings.train.data = asked.data;
+  if (!asked.device.empty()) settings.train.device = asked.device;
+  settings.train.init.clear();  // the checkpoint has the weights
+  // Fused attention has no second derivative; the written-out one has the same values.
+  settings.train.transformer.fused_attention = false;
+  return train::make_task(settings.train);
+}
+
+SpectrumResult measure(const store::RunReader& reader, const Asked& asked) {
+  const auto& request = asked.request;
+  const auto task = task_of(reader, asked);
+  const auto checkpoint = train::newest_checkpoint(
+      request.run,
+      asked.step < 0 ? std::nullopt : std::optional(asked.step),
+      [](const std::string& why) {
+        notice("kappascope: warning: {}; taking an older checkpoint\n", why);
+      });
+  require(checkpoint.has_value(), "{}", why_no_checkpoint(request.run, asked.step));
+  return measure_spectrum(request, task, *checkpoint, learning_rate_at(reader, checkpoint->step));
+}
+
+/// `refusal`: why the result is not in the run; empty: it is.
+void print(const SpectrumRequest& request,
+           const SpectrumResult& result,
+           const std::string& refusal,
+           bool as_json) {
+  if (!as_json) {
+    print_text(request, result);
+    return;
+  }
+  auto out = to_json(request, result);
+  out["stored"] = refusal.empty();
+  if (!refusal.empty()) out["not_stored"] = refusal;
+  print_json(out);
+}
+
+}  // namespace
+
+int run_spectrum(const Arguments& arguments) {
+  const auto asked = read_spectrum_request(arguments);
+  if (!asked) return 0;
+  const auto& request = asked->request;
+  if (!request.density_out.empty()) check_output(request.density_out, kDensityMark, asked->values);
   const bool damaged = warn_of_damage({request.run});
   const store::RunReader reader(request.run);
-  const bool keep = !values["no-store"].as<bool>();
+  const bool keep = !asked->is_set("no-store");
   if (keep && reader.state() == "running") {
     notice(
         "kappascope: {} is being trained; the result goes into it only if that has ended by "
         "then\n",
         request.run);
   }
-  auto settings = from_ini(reader.fact("config"));
-  if (!data.empty()) settings.train.data = data;
-  if (!device.empty()) settings.train.device = device;
-  settings.train.init.clear();  // the checkpoint has the weights
-  // Fused attention has no second derivative; the written-out one has the same values.
-  settings.train.transformer.fused_attention = false;
-  auto task = train::make_task(settings.train);
-  const auto checkpoint = train::newest_checkpoint(
-      request.run, step < 0 ? std::nullopt : std::optional(step), [](const std::string& why) {
-        notice("kappascope: warning: {}; taking an older checkpoint\n", why);
-      });
-  require(checkpoint.has_value(), "{}", why_no_checkpoint(request.run, step));
-  const auto result =
-      measure_spectrum(request, task, *checkpoint, learning_rate_at(reader, checkpoint->step));
-
+  const auto result = measure(reader, *asked);
   const auto refusal = keep ? store_result(request, result) : "--no-store";
   if (keep && !refusal.empty()) notice("kappascope: not stored: {}\n", refusal);
-  if (values["json"].as<bool>()) {
-    auto out = to_json(request, result);
-    out["stored"] = refusal.empty();
-    if (!refusal.empty()) out["not_stored"] = refusal;
-    print_json(out);
-  } else {
-    print_text(request, result);
-  }
+  print(request, result, refusal, asked->is_set("json"));
   // Last: a disk that is full takes nothing of what was computed.
   if (!request.density_out.empty())
     write_text_atomically(request.density_out, density_csv(result.density->value));

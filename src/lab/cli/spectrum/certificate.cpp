@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/cli/spectrum/certificate.h"
 
 #include <fmt/format.h>
 #include <torch/types.h>
@@ -9,6 +8,7 @@
 
 #include "cli/say.h"
 #include "core/printable.h"
+#include "lab/cli/spectrum/spectrum.h"
 
 namespace kappascope::cli {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/cli/spectrum/density.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+
+#include "lab/cli/spectrum/spectrum.h"
 
 namespace kappascope::cli {
 namespace {

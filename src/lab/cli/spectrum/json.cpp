@@ -2,7 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "lab/cli/spectrum/print.h"
+#include "lab/cli/spectrum/spectrum.h"
 
 namespace kappascope::cli {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/cli/spectrum/measure.h"
 
 #include <fmt/format.h>
 #include <torch/types.h>
@@ -10,8 +9,8 @@
 #include "cli/progress.h"
 #include "core/time.h"
 #include "kappascope/core/error.h"
-#include "lab/cli/spectrum/certificate.h"
 #include "lab/cli/spectrum/operators.h"
+#include "lab/cli/spectrum/spectrum.h"
 
 namespace kappascope::cli {
 namespace {

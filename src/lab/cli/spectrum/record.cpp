@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lab/cli/spectrum/record.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <limits>
 
 #include "core/require.h"
+#include "lab/cli/spectrum/spectrum.h"
 #include "probes/scalars.h"
 #include "probes/spectrum_rows.h"
 

@@ -6,10 +6,8 @@
 
 #include "cli/say.h"
 #include "core/printable.h"
-#include "lab/cli/spectrum/certificate.h"
-#include "lab/cli/spectrum/density.h"
 #include "lab/cli/spectrum/operators.h"
-#include "lab/cli/spectrum/print.h"
+#include "lab/cli/spectrum/spectrum.h"
 
 namespace kappascope::cli {
 namespace {

@@ -10,10 +10,12 @@
 #include <set>
 
 #include "kappascope/core/error.h"
+#include "lab/nn/layers.h"
 #include "lab/nn/transformers/language_models.h"
 #include "support/catch.h"
 
 using namespace kappascope;
+using testing::gap;
 
 namespace {
 
@@ -54,10 +56,6 @@ nn::CausalLm drawn(const nn::CausalLmOptions& options) {
 
 at::Tensor ids(int64_t tokens = 7) {
   return torch::randint(11, {2, tokens}, torch::kLong);
-}
-
-double gap(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>();
 }
 
 std::set<std::string> names(const torch::nn::Module& module) {

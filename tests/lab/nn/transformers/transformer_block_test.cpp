@@ -6,9 +6,11 @@
 #include <torch/utils.h>
 
 #include "kappascope/core/error.h"
+#include "lab/nn/layers.h"
 #include "support/catch.h"
 
 using namespace kappascope;
+using testing::gap;
 
 namespace {
 
@@ -31,10 +33,6 @@ nn::TransformerBlock drawn(const nn::TransformerBlockOptions& options) {
 
 at::Tensor input() {
   return torch::randn({2, 5, kWidth}, torch::kDouble);
-}
-
-double gap(const at::Tensor& a, const at::Tensor& b) {
-  return (a - b).abs().max().item<double>();
 }
 
 std::vector<std::string> names(torch::nn::Module& module) {
