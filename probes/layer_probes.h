@@ -20,6 +20,7 @@ std::unique_ptr<session::Probe> make_layer_probe(std::string_view name,
 #define KAPPASCOPE_LAYER_PROBES(X) \
   X(attention)                     \
   X(features)                      \
+  X(gates)                         \
   X(gradient_variance)             \
   X(intercept)                     \
   X(learning)                      \

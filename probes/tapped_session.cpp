@@ -80,6 +80,7 @@ void TappedSession::listen(const session::Needs& needs) {
     const auto features = layer->weight.size(1);
     layer->tap.listen([passes = passes(),
                        gradients = needs.output_gradients,
+                       gates = needs.gates,
                        layer_name = name,
                        gate = beside(parameters, name, features, "gate_proj"),
                        up =
@@ -96,7 +97,8 @@ void TappedSession::listen(const session::Needs& needs) {
                                            view.weight.detach(),
                                            view.branch,
                                            gate,
-                                           up});
+                                           up,
+                                           gates ? view.gate_inputs : at::Tensor()});
       if (!view.output.requires_grad()) return;
       view.output.register_hook([passes, gradients, number](const at::Tensor& gradient) {
         passes->backward(number, gradients ? gradient : at::Tensor());

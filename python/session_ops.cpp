@@ -167,20 +167,22 @@ class PythonSession final : public torch::CustomClassHolder {
     session_->load_steps(at);
   }
 
-  /// Whether the next step's features, the gradients at the layers' outputs, and what enters the
-  /// softmax of attention are wanted.
-  std::tuple<bool, bool, bool> needs() const {
+  /// Whether the next step's features, the gradients at the layers' outputs, what enters the
+  /// softmax of attention, and what enters the activation of the gates are wanted.
+  std::tuple<bool, bool, bool, bool> needs() const {
     const auto needs = session_ ? session_->needs() : session::Needs();
-    return {needs.features, needs.output_gradients, needs.attention};
+    return {needs.features, needs.output_gradients, needs.attention, needs.gates};
   }
-  /// `weights`: W_d, or W_d, W_gate and W_up; none where they are not whole.
+  /// `weights`: W_d, or W_d, W_gate and W_up; none where they are not whole. `gates`: what enters
+  /// the activation of the gate, of the shape of the features.
   int64_t forward(const std::string& layer,
                   const at::Tensor& features,
                   const std::optional<at::Tensor>& bias,
                   double dropout,
                   const std::optional<at::Tensor>& mask,
                   bool in_graph,
-                  const std::vector<at::Tensor>& weights) {
+                  const std::vector<at::Tensor>& weights,
+                  const std::optional<at::Tensor>& gates) {
     const auto weight = [&weights](std::size_t i) {
       return i < weights.size() ? weights[i].detach() : at::Tensor();
     };
@@ -193,7 +195,8 @@ class PythonSession final : public torch::CustomClassHolder {
                                         weight(0),
                                         0,
                                         weight(1),
-                                        weight(2)});
+                                        weight(2),
+                                        gates.value_or(at::Tensor())});
   }
   /// From a graph, which may outlive the session.
   void backward(int64_t number, const std::optional<at::Tensor>& gradient) {

@@ -108,6 +108,18 @@ Figure updates(const std::vector<Arm>& arms) {
        {id::kUpUpdate, "W_up", Dash::kDot}});
 }
 
+Figure gates(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "gates",
+       .title = "How far the gates are open",
+       .caption = "Share of what enters the activation of the gate, over rows and channels: above "
+                  "0, dashed beyond ±4, where SiLU passes 98 % or 2 % of its input. About half is "
+                  "open at the start; a gate that saturates learns slowly."},
+      arms,
+      {.title = "share"},
+      {{id::kGatesOpen, "above 0"}, {id::kGatesSaturated, "beyond ±4", Dash::kDash}});
+}
+
 Figure attention_logits(const std::vector<Arm>& arms) {
   return over_steps(
       {.id = "attention_logits",
@@ -145,6 +157,8 @@ Figure layer_profile(const std::vector<Arm>& arms) {
   };
   show({.title = "kurtosis of the channels", .y = {.title = "1: all alike", .may_log = true}},
        {{id::kChannelKurtosis, "kurtosis"}});
+  show({.title = "gates that never move", .y = {.title = "channels", .may_log = true}},
+       {{id::kGatesClosed, "closed"}, {id::kGatesAlwaysOpen, "open", Dash::kDash}});
   show({.title = "rounded to zero by 8-bit formats", .y = {.title = "share of the values ≠ 0"}},
        {{id::kLostE4m3, "e4m3"},
         {id::kLostE5m2, "e5m2", Dash::kDash},
@@ -199,6 +213,7 @@ std::vector<Figure> layer_figures(const std::vector<Arm>& arms) {
   for (auto* draw : {magnitudes,
                      alignment,
                      updates,
+                     gates,
                      expert_load,
                      attention_logits,
                      attention_entropy,

@@ -49,6 +49,10 @@ void TappedLinearImpl::add_output_bias() {
   options.bias(true);  // a clone is rebuilt from its options
 }
 
+void TappedLinearImpl::show_gates(const torch::Tensor& inputs) {
+  if (tap.active()) gate_inputs_ = inputs.detach();
+}
+
 void TappedLinearImpl::gather_mean(bool on) {
   gathers_ = on;
 }
@@ -75,7 +79,8 @@ torch::Tensor TappedLinearImpl::forward(const torch::Tensor& features) {
          is_training() ? options.dropout() : 0,
          output,
          weight,
-         options.branch()});
+         options.branch(),
+         std::exchange(gate_inputs_, {})});
   return output;
 }
 

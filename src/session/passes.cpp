@@ -17,8 +17,10 @@ std::int64_t Passes::forward(Pass pass) {
   seen.all = pass.features.numel() / pass.features.size(-1);
   auto& rows = layer.rows.emplace(seen.use, 0).first->second;
   seen.kept = limit_ == 0 || rows < limit_;
+  const auto gates = std::exchange(pass.gate_inputs, {});
   if (seen.kept) {
     rows += seen.all;
+    if (gates.defined()) seen.gates = tensor::sample_gates(gates, pass.mask);
   } else {
     pass.features = at::Tensor();
   }
@@ -121,6 +123,8 @@ std::vector<LayerView> Passes::take(LossReduction reduction, double terms) {
     view.branch = seen.pass.branch;
     view.gate = seen.pass.gate;
     view.up = seen.pass.up;
+    view.gate_inputs = seen.gates.values;
+    view.gate_mask = seen.gates.mask;
     view.use = seen.use;
     view.rows_of_step = rows.at(seen.pass.layer);
     view.rows_per_group = phi.dim() >= 3 ? phi.size(-2) : 1;

@@ -8,6 +8,7 @@
 
 #include "kappascope/session/probe.h"
 #include "kappascope/session/session.h"
+#include "tensor/gates.h"
 
 namespace kappascope::session {
 
@@ -26,6 +27,7 @@ struct Pass {
   at::Tensor weight = {};   ///< W_d: [d_model, d_ff]; undefined where the front end does not say
   std::int64_t branch = 0;  ///< as LayerView::branch
   at::Tensor gate = {}, up = {};  ///< W_gate and W_up: [d_ff, d_model], as LayerView has them
+  at::Tensor gate_inputs = {};  ///< of phi's shape, of which a sample is kept; undefined: not seen
 };
 
 /// What passes the watched layers in one step, over all of its forward and backward passes. A front
@@ -69,6 +71,7 @@ class Passes {
     int use = 0;            // of the layer, in this pass of the model
     std::int64_t all = 0;   // rows of it, whether they count or not
     bool kept = true;
+    tensor::GateInputs gates = {};
 
     [[nodiscard]] std::int64_t rows() const;  // that count
   };

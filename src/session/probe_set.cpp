@@ -70,6 +70,7 @@ Needs ProbeSet::needs(std::int64_t step) const {
     needs.features |= running.probe().needs().features;
     needs.output_gradients |= running.probe().needs().output_gradients;
     needs.attention |= running.probe().needs().attention;
+    needs.gates |= running.probe().needs().gates;
   }
   return needs;
 }

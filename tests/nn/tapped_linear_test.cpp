@@ -45,6 +45,7 @@ TEST_CASE("a tap sees features, bias and output, and changes nothing") {
   CHECK(torch::equal(seen.weight, layer->weight));
   CHECK(seen.branch == 0);
   CHECK(seen.dropout == 0.25);
+  CHECK_FALSE(seen.gate_inputs.defined());
   layer->eval();
   layer->forward(x);
   CHECK(seen.dropout == 0);
@@ -52,6 +53,21 @@ TEST_CASE("a tap sees features, bias and output, and changes nothing") {
   layer->tap.silence();
   layer->forward(x);
   CHECK_FALSE(seen.features.defined());
+}
+
+TEST_CASE("what enters the gate is shown with the next pass alone, where somebody listens") {
+  nn::TappedLinear layer(4, 2);
+  const auto x = torch::randn({3, 4}), g = torch::randn({3, 4});
+  layer->show_gates(g);
+  nn::TapView seen;
+  layer->tap.listen([&](const nn::TapView& view) { seen = view; });
+  layer->forward(x);
+  CHECK_FALSE(seen.gate_inputs.defined());  // nobody listened
+  layer->show_gates(g);
+  layer->forward(x);
+  CHECK(torch::equal(seen.gate_inputs, g));
+  layer->forward(x);
+  CHECK_FALSE(seen.gate_inputs.defined());
 }
 
 TEST_CASE(

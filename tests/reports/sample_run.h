@@ -74,6 +74,10 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int in
   out.scalars.push_back(scalar("magnitude/channel_kurtosis", layer, 1 + l + 8 * t, 0.1));
   out.scalars.push_back(scalar("magnitude/lost_e4m3", layer, 0.02 * (l + t), 0.2));
   out.scalars.push_back(scalar("magnitude/lost_e5m2", layer, 0.001 * (l + t), 0.2));
+  out.scalars.push_back(scalar("gates/open", layer, 0.5 - 0.1 * l * t, 0.02));
+  out.scalars.push_back(scalar("gates/saturated", layer, 0.05 + 0.1 * l * t, 0.1));
+  out.scalars.push_back(plain("gates/closed", layer, std::floor(3 * l * t)));
+  out.scalars.push_back(plain("gates/always_open", layer, 0));
   out.scalars.push_back(plain("weight/alignment", layer, 0.05 + 0.01 * t));
   out.scalars.push_back(plain("weight/alignment_largest", layer, 0.2 + 0.38 * l * t));
   const std::string attention = "blocks." + std::to_string(index) + ".attn" + options.layer_suffix;

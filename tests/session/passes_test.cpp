@@ -278,3 +278,25 @@ TEST_CASE("attention is kept of the first passes of a step that a backward pass 
   CHECK_THROWS(passes.attend("c", {}, true));
   CHECK(passes.attentions().size() == 1);
 }
+
+TEST_CASE("what enters the gates is kept of some rows, beside its pass") {
+  Passes passes(8);
+  const auto g = torch::randn({2, 4, 3});
+  const auto pass = [](const char* layer, const at::Tensor& mask, const at::Tensor& gates) {
+    Pass of;
+    of.layer = layer;
+    of.features = torch::ones({2, 4, 3});
+    of.mask = mask;
+    of.in_graph = false;
+    of.gate_inputs = gates;
+    return of;
+  };
+  const auto mask = torch::tensor({{true, true, true, false}, {true, false, true, true}});
+  passes.forward(pass("a", mask, g));
+  passes.forward(pass("b", {}, {}));
+  const auto views = passes.take(LossReduction::kMean);
+  REQUIRE(views.size() == 2);
+  CHECK(views[0].gate_inputs.equal(g));
+  CHECK(views[0].gate_mask.equal(mask));
+  CHECK_FALSE(views[1].gate_inputs.defined());
+}

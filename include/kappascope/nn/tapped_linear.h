@@ -21,6 +21,7 @@ struct TapView {
   at::Tensor output;    ///< Z: [..., d_model], part of the graph when gradients are recorded
   at::Tensor weight;    ///< W_d: [d_model, d_ff]
   int64_t branch = 0;   ///< so many features, the last, come of a branch beside the gated path
+  at::Tensor gate_inputs = {};  ///< [..., d_ff], as show_gates() was given; undefined: it was not
 };
 
 /// A place in the forward pass where a value can be seen. LibTorch modules have no forward hooks;
@@ -84,6 +85,10 @@ class TappedLinearImpl : public torch::nn::Cloneable<TappedLinearImpl> {
   /// share every other weight. Only for a layer made without `bias`.
   void add_output_bias();
 
+  /// What enters the activation of the gate in the pass to come, of phi's shape, for those who
+  /// watch. It is kept until that pass, and not at all where nobody listens.
+  void show_gates(const torch::Tensor& inputs);
+
   /// From now on passes in training mode add up phi, or no longer.
   void gather_mean(bool on);
   /// What they added up since it was last taken: the sums over all tokens and their number,
@@ -95,6 +100,7 @@ class TappedLinearImpl : public torch::nn::Cloneable<TappedLinearImpl> {
   Tap tap;
 
  private:
+  torch::Tensor gate_inputs_;
   bool gathers_ = false;
   torch::Tensor sums_;  // as take_sums() gives them; undefined: none yet
 };

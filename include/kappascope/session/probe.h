@@ -20,6 +20,7 @@ struct Needs {
   bool features = false;          ///< phi of every tapped down-projection
   bool output_gradients = false;  ///< the loss's gradient at every down-projection's output
   bool attention = false;         ///< what enters the softmax of every attention layer
+  bool gates = false;             ///< what enters the activation of every gate, beside phi
 };
 
 /// One pass of one tapped down-projection in this step. All tensors are detached, on the model's
@@ -41,6 +42,10 @@ struct LayerView {
   at::Tensor gate = {}, up = {};
   int64_t branch = 0;        ///< so many features, the last, come of a branch beside the gated path
   int64_t rows_of_step = 0;  ///< that count, in all passes of this process, kept or not
+  /// What enters the activation of the gate, [sequences, tokens, d_ff] of some of the rows, and
+  /// which of these count: [sequences, tokens] bool, undefined: all. Undefined where the front end
+  /// does not see it, and where nobody asks for it.
+  at::Tensor gate_inputs = {}, gate_mask = {};
 };
 
 /// One pass of one attention layer in this step.

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from . import compiled
 from .attention import Attentions
+from .gates import Gates
 from .hooks import LayerHook, is_transformed
 from .layers import Layer, is_frozen
 from .._library import Error, one_line
@@ -55,6 +56,7 @@ class Passes:
         self._attentions: Attentions | None = None
         if not watched.compiled:
             self._attentions = Attentions(session, watched.model, self._is_attending, say)
+        self._gates = Gates(watched.layers)
         self._number = compiled.number_of(self)
         self._uncompiled: set[int] = set()
         """Layers whose hooks go outside of windows. A compiler has built in those of the others."""
@@ -63,13 +65,15 @@ class Passes:
 
     def handles(self) -> list[Any]:
         attentions = [] if self._attentions is None else self._attentions.handles
-        return [*self._hooks.values(), *self._products.handles, *attentions]
+        return [*self._hooks.values(), *self._products.handles, *attentions, *self._gates.handles()]
 
-    def listen(self, features: bool, gradients: bool, attention: bool = False) -> None:
+    def listen(self, features: bool, gradients: bool, attention: bool, gates: bool) -> None:
         """What the passes of the next step are wanted for."""
         self.want(features, gradients, attention)
         if self._attentions is not None:
             self._attentions.listen(attention)
+        # A hook within a graph would have it compiled again.
+        self._gates.listen(self._uncompiled if gates else set())
         if features:
             self._hook()
         else:
@@ -96,6 +100,7 @@ class Passes:
         """A step ended."""
         self._seen.clear()
         self._compiled.clear()
+        self._gates.clear()
         self.want(False, False)
 
     def are_seen(self) -> bool:
@@ -118,7 +123,8 @@ class Passes:
         if given is not None:
             name, features, bias, dropped = given
             trained = not is_frozen(module)
-            self._pass(layer.name, name, features, output, _whole, bias, dropped, trained)
+            gates = self._gates.take(index, features)
+            self._pass(layer.name, name, features, output, _whole, bias, dropped, trained, gates)
 
     def see_compiled(self, index: int, features: Tensor, in_graph: bool) -> int:
         """The same in a compiled graph: the number of the pass, -1 where it is not of training."""
@@ -175,12 +181,13 @@ class Passes:
         bias: Tensor | None = None,
         dropout: float = 0.0,
         trained: bool = True,
+        gates: Tensor | None = None,
     ) -> None:
         """found: what it was found as; name: what is measured of it; trained: whether its weights
-        have a gradient of interest."""
+        have a gradient of interest; gates: what enters their activation."""
         in_graph = output.requires_grad
         number, is_new, features, part = self._forward(
-            found, name, features, bias, dropout, in_graph, part
+            found, name, features, bias, dropout, in_graph, part, gates
         )
         if not (is_new and in_graph):
             return
@@ -205,6 +212,7 @@ class Passes:
         dropout: float,
         in_graph: bool,
         part: Part,
+        gates: Tensor | None = None,
     ) -> tuple[int, bool, Tensor, Part]:
         """The number of the pass, whether it is not one that was made before, its rows as they are
         measured, and the same of its gradient."""
@@ -218,11 +226,14 @@ class Passes:
         if groups is not None:
             counts = mask if mask is not None else features.new_ones(features.shape[:-1])
             features, mask = groups.arranged(features), groups.arranged(counts.bool())
+            gates = None if gates is None else groups.arranged(gates)
             part = _then(part, groups.arranged)
         try:
             weights = weights_of(self._named[found]) if found in self._named else []
             number = int(
-                self._session.forward(name, features, bias, dropout, mask, in_graph, weights)
+                self._session.forward(
+                    name, features, bias, dropout, mask, in_graph, weights, gates
+                )
             )
         except RuntimeError as error:
             raise Error(one_line(error)) from None

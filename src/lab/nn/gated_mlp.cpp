@@ -80,6 +80,7 @@ torch::Tensor GatedMlpImpl::forward(const torch::Tensor& x) {
     u = up_proj->forward(x);
   }
   if (drop && options.dropout_placement() == DropoutPlacement::kUp) u = torch::dropout(u, p, true);
+  down_proj->show_gates(g);
   auto phi = u * apply_gate(options.gate(), g);  // [..., d_ff]
   if (drop && options.dropout_placement() == DropoutPlacement::kProduct) {
     phi = torch::dropout(phi, p, true);

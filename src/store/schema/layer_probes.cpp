@@ -304,6 +304,37 @@ LayerProbe attention() {
   return probe;
 }
 
+LayerProbe gates() {
+  LayerProbe probe{.name = "gates",
+                   .help = "how far the gates are open, and which never move",
+                   .budget_part = 0.02,
+                   .cost = "some passes over at most 256 rows of each pass"};
+  constexpr std::string_view kByForce = "brute force on all rows";
+  add({.statuses = kNumber,
+       .known = {.interval = "95 %: sampling of the sequences",
+                 .source = "Wilson 1927; Korn and Graubard 1998",
+                 .checked = kByForce}},
+      {{id::kGatesOpen,
+        "share",
+        "of what enters the activation of the gate, over rows and channels: above 0",
+        kFigure},
+       {id::kGatesSaturated,
+        "share",
+        "of the same: beyond ±4, where SiLU passes 98 % or 2 %",
+        kFigure}},
+      probe.series);
+  add({.statuses = kNumber,
+       .known = {.interval =
+                     "exact of the rows looked at (n); of n independent ones fewer than 3/n "
+                     "of all are otherwise",
+                 .source = "counted; rule of three: Hanley and Lippman-Hand 1983",
+                 .checked = kByForce}},
+      {{id::kGatesClosed, "channels", "whose gate is at or below 0 in every row", kFigure},
+       {id::kGatesAlwaysOpen, "channels", "whose gate is above 0 in every row", kFigure}},
+      probe.series);
+  return probe;
+}
+
 LayerProbe intercept() {
   LayerProbe probe{.name = "intercept",
                    .help = "how far the post-gating bias cancels the mean",
@@ -364,6 +395,7 @@ std::vector<LayerProbe> all_probes() {
                                  magnitudes(),
                                  weights(),
                                  attention(),
+                                 gates(),
                                  intercept(),
                                  gradient_variance()};
   for (auto& probe : probes) {

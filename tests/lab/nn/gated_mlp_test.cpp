@@ -46,6 +46,19 @@ TEST_CASE("each gate computes equations 1 to 4") {
   }
 }
 
+TEST_CASE("who watches sees what enters the gate") {
+  for (const bool fused : {false, true}) {
+    nn::GatedMlp layer(nn::GatedMlpOptions(5, 7).fused(fused));
+    nn::TapView seen;
+    layer->down_proj->tap.listen([&](const nn::TapView& view) { seen = view; });
+    const auto x = torch::randn({6, 5});
+    layer->forward(x);
+    const auto weight =
+        fused ? layer->gate_up_proj->weight.slice(0, 0, 7) : layer->gate_proj->weight;
+    CHECK(torch::allclose(seen.gate_inputs, x.matmul(weight.t())));
+  }
+}
+
 TEST_CASE("the four bias placements have the parameters they say, and share every other weight") {
   std::vector<at::Tensor> weights;
   for (const auto* name : {"none", "post-gating", "output", "both"}) {

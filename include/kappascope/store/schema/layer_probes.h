@@ -105,6 +105,12 @@ inline constexpr SeriesId kLargestLogit{"attention/largest_logit"};
 inline constexpr SeriesId kAttentionEntropy{"attention/entropy"};
 inline constexpr SeriesId kLowestEntropy{"attention/lowest_entropy"};
 
+// gates
+inline constexpr SeriesId kGatesOpen{"gates/open"};
+inline constexpr SeriesId kGatesSaturated{"gates/saturated"};
+inline constexpr SeriesId kGatesClosed{"gates/closed"};
+inline constexpr SeriesId kGatesAlwaysOpen{"gates/always_open"};
+
 // intercept
 inline constexpr SeriesId kBiasCos{"bias/cos"};
 inline constexpr SeriesId kBiasResidual{"bias/residual"};
