@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates in a watched loop: how far they are open, against what the test counts itself."""
 
-import sqlite3
 import unittest
-from pathlib import Path
 from typing import Any
 
 import kappascope
@@ -56,15 +54,6 @@ def hooks_of(model: nn.Module) -> int:
     return sum(len(module._forward_hooks) for module in model.modules())
 
 
-def rows_of(run: Any, layer: str) -> int:
-    """That the last window counted."""
-    with sqlite3.connect(Path(run.directory) / "run.sqlite") as store:
-        (rows,) = store.execute(
-            "SELECT n FROM scalars WHERE name = 'gates/open' AND layer = ? ORDER BY step DESC", [layer]
-        ).fetchone()
-    return int(rows)
-
-
 class Seen(Attached):
     def watch(self, model: Model, mask: Tensor | None = None) -> tuple[Any, list[Tensor]]:
         """The run, and what entered the gates of the first layer, a step each."""
@@ -86,7 +75,6 @@ class Seen(Attached):
 
     def check(self, run: Any, name: str, entered: Tensor) -> None:
         """entered: [rows, channels], of the last window."""
-        self.assertEqual(rows_of(run, name), len(entered))
         expected = {
             "gates/open": (entered > 0).double().mean().item(),
             "gates/saturated": (entered.abs() > 4).double().mean().item(),
@@ -96,6 +84,7 @@ class Seen(Attached):
         for series, value in expected.items():
             (found,) = run.series(series, name)
             self.assertAlmostEqual(found.value[-1].item(), value, 12, series)
+            self.assertEqual(found.rows[-1].item(), len(entered))
 
     def test_of_either_kind_as_counted_here(self) -> None:
         for kind in (Mlp, Packed):
@@ -124,7 +113,8 @@ class Seen(Attached):
                 for layer in model.layers:
                     layer.dropout.p = 0.0
                 run, _ = self.watch(model)
-                self.assertEqual(rows_of(run, "layers.0.down_proj"), 2 * 4 * 5)
+                (found,) = run.series("gates/open", "layers.0.down_proj")
+                self.assertEqual(found.rows[-1].item(), 2 * 4 * 5)
 
     def test_what_an_activation_overwrites_is_not_counted(self) -> None:
         run, _ = self.watch(model_of(InPlace))
