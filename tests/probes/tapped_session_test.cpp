@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kappascope/probes/attach.h"
-
 #include <torch/nn/modules/container/sequential.h>
 
 #include <chrono>
@@ -11,6 +9,7 @@
 #include "fixture.h"
 #include "kappascope/core/error.h"
 #include "kappascope/nn/tapped_linear.h"
+#include "kappascope/probes/attach.h"
 #include "kappascope/store/run_reader.h"
 #include "support/catch.h"
 #include "support/emitted.h"
