@@ -106,6 +106,7 @@ Json figure_change(const Figure& before, const Figure& now) {
 
 std::vector<std::string> places_of(const std::vector<PagePart>& parts) {
   std::vector<std::string> places;
+  places.reserve(parts.size());
   for (const auto& part : parts)
     places.push_back(part.home.empty() ? part.id : part.home + "/" + part.id);
   return places;

@@ -77,6 +77,7 @@ bool is_metric(const std::string& name) {
 
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
+  names.reserve(kDerived.size() + 2 * store::schema().size());
   for (const auto& derived : kDerived) names.emplace_back(derived.id);
   for (const auto& info : store::schema()) {
     if (info.array) continue;
