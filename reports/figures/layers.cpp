@@ -113,8 +113,9 @@ Figure gates(const std::vector<Arm>& arms) {
       {.id = "gates",
        .title = "How far the gates are open",
        .caption = "Share of what enters the activation of the gate, over rows and channels: above "
-                  "0, dashed beyond ±4, where SiLU passes 98 % or 2 % of its input. About half is "
-                  "open at the start; a gate that saturates learns slowly."},
+                  "0, dashed beyond ±4. Below -4 SiLU and its slope are near 0, and a row teaches "
+                  "the channel little; above 4 SiLU is nearly the identity. By symmetry about half "
+                  "is open at the start."},
       arms,
       {.title = "share"},
       {{id::kGatesOpen, "above 0"}, {id::kGatesSaturated, "beyond ±4", Dash::kDash}});
