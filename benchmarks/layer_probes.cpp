@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "probes/layer_probes.h"
+#include "tensor/gates.h"
 
 using namespace kappascope;
 
@@ -34,6 +35,7 @@ session::LayerView view_of(int64_t d) {
   view.weight = torch::randn({d / 4, d});
   view.gate = torch::randn({d, d / 4});
   view.up = torch::randn({d, d / 4});
+  view.gate_inputs = tensor::sample_gates(torch::randn({kTokens, d}), {}).values;
   view.rows_per_group = kSequence;
   view.rows_of_step = kTokens;
   return view;

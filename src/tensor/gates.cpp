@@ -47,17 +47,21 @@ GateInputs sample_gates(const at::Tensor& g, const at::Tensor& mask) {
 
 GateCounts count_gates(const GateInputs& inputs) {
   const torch::NoGradGuard no_grad;
-  const auto& values = inputs.values;
-  auto counts = values.isfinite().all(-1);
-  if (inputs.mask.defined()) counts = counts.logical_and(inputs.mask.to(values.device()));
-  const auto rows = counts.unsqueeze(-1);
-  const auto open = (values > 0).logical_and(rows);
-  const auto beyond = (values.abs() > kSaturated).logical_and(rows);
-  const auto sum = [](const at::Tensor& of, at::IntArrayRef over) {
-    return of.sum(over, false, torch::kLong).to(torch::kDouble).cpu();
-  };
-  return {.open = sum(open, {0, 1}),
-          .sequences = torch::stack({sum(counts, {1}), sum(open, {1, 2}), sum(beyond, {1, 2})}, 1)};
+  const auto d = inputs.values.size(-1);
+  const auto rows = inputs.values.reshape({-1, d});
+  auto counts = rows.sum(-1, false, torch::kDouble).isfinite();
+  if (inputs.mask.defined())
+    counts = counts.logical_and(inputs.mask.reshape({-1}).to(rows.device()));
+  // Sums of float are exact up to 2^24, which neither rows nor channels reach.
+  const auto of_rows = counts.to(torch::kFloat).unsqueeze(1);
+  const auto open = (rows > 0).to(torch::kFloat).mul_(of_rows);
+  const auto beyond = (rows.abs() > kSaturated).to(torch::kFloat).mul_(of_rows);
+  const auto by_row = torch::stack({of_rows.squeeze(1), open.sum(1), beyond.sum(1)}, 1);
+  return {.open = open.sum(0).to(torch::kDouble).cpu(),
+          .sequences = by_row.to(torch::kDouble)
+                           .view({inputs.values.size(0), inputs.values.size(1), 3})
+                           .sum(1)
+                           .cpu()};
 }
 
 }  // namespace kappascope::tensor

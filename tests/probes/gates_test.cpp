@@ -81,6 +81,16 @@ TEST_CASE("a layer whose gate is not seen has no number, and one of NaN alone sa
   }
 }
 
+TEST_CASE("a layer whose width changes is left out with the reason") {
+  const auto probe = probes::make_layer_probe("gates");
+  observe(*probe, view_of(inputs_of(0)));
+  observe(*probe, view_of(inputs_of(0).slice(2, 0, 4)));
+  const auto out = emitted(*probe);
+  CHECK(out.scalars.empty());
+  REQUIRE(out.events.size() == 1);
+  CHECK(out.events[0].message.find("6 gates has 4") != std::string::npos);
+}
+
 TEST_CASE("of one sequence there is no interval") {
   const auto probe = probes::make_layer_probe("gates");
   observe(*probe, view_of(inputs_of(0, 1)));
