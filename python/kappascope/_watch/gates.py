@@ -17,21 +17,21 @@ class Gates:
         self._layers = layers
         self._inputs: dict[int, tuple[Tensor, int]] = {}
         """With the version of their memory, which an activation in place changes."""
-        self._hooks: dict[int, Any] = {}
+        self._listening = False
+        self.handles: list[Any] = []
 
-    def handles(self) -> list[Any]:
-        return list(self._hooks.values())
-
-    def listen(self, wanted: set[int]) -> None:
-        """To the layers of these numbers, as far as the name of their gate is known."""
-        for index in self._hooks.keys() - wanted:
-            self._hooks.pop(index).remove()
-        for index in wanted - self._hooks.keys():
-            layer = self._layers[index]
+    def listen(self, wanted: bool) -> None:
+        """Whether the next step is looked at: the layers whose gate is known by its name."""
+        if wanted == self._listening:
+            return
+        self._listening = wanted
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+        for index, layer in enumerate(self._layers if wanted else []):
             gate = layer.beside[0]() if layer.beside else None
             if gate is not None:
-                hook = UncompiledHook(self, "see", index)
-                self._hooks[index] = gate.register_forward_hook(hook)
+                self.handles.append(gate.register_forward_hook(UncompiledHook(self, "see", index)))
 
     def see(self, index: int, module: Any, inputs: Any, output: Any) -> None:
         if isinstance(output, Tensor) and torch.is_grad_enabled() and not is_transformed():

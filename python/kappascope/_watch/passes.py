@@ -65,15 +65,14 @@ class Passes:
 
     def handles(self) -> list[Any]:
         attentions = [] if self._attentions is None else self._attentions.handles
-        return [*self._hooks.values(), *self._products.handles, *attentions, *self._gates.handles()]
+        return [*self._hooks.values(), *self._products.handles, *attentions, *self._gates.handles]
 
     def listen(self, features: bool, gradients: bool, attention: bool, gates: bool) -> None:
         """What the passes of the next step are wanted for."""
         self.want(features, gradients, attention)
         if self._attentions is not None:
             self._attentions.listen(attention)
-        # A hook within a graph would have it compiled again.
-        self._gates.listen(self._uncompiled if gates else set())
+        self._gates.listen(gates)
         if features:
             self._hook()
         else:

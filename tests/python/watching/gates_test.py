@@ -124,7 +124,9 @@ class Seen(Attached):
         run, _ = self.watch(model_of(Plain))
         self.assertEqual(run.series("gates/open"), [])
 
-    def test_a_compiled_model_keeps_its_graph(self) -> None:
+    def graphs_of(self, probe: str) -> tuple[int, Any]:
+        """How many a compiled model has in four steps with windows, and the run."""
+        torch._dynamo.reset()
         model = model_of(Mlp)
         graphs = 0
 
@@ -135,12 +137,17 @@ class Seen(Attached):
 
         compiled: Any = torch.compile(model, backend=backend)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        scope = kappascope.attach(compiled, optimizer, self.run_dir(), **{**GIVEN, "every": 100, "window": 1})
-        for tokens in batches(4, rows=4):
-            loss_of(compiled(tokens), tokens).backward()
-            optimizer.step()
-        run = kappascope.read(scope.run)
-        scope.close()
+        with kappascope.attach(compiled, optimizer, self.run_dir(), **{**GIVEN, "probes": [probe]}) as scope:
+            for tokens in batches(4, rows=4):
+                loss_of(compiled(tokens), tokens).backward()
+                optimizer.step()
+        return graphs, kappascope.read(scope.run)
+
+    def test_a_compiled_model_keeps_its_graphs(self) -> None:
+        wanted, run = self.graphs_of("magnitudes")
+        self.assertNotEqual(run.series("magnitude/largest"), [])
+        graphs, run = self.graphs_of("gates")
+        self.assertEqual(graphs, wanted)
         self.assertEqual(run.series("gates/open"), [])
 
 
