@@ -22,7 +22,7 @@ constexpr std::array<DerivedMetric, 14> kDerived = {{
      "half the mean squared change of the training loss from step to step, in the second half of "
      "the run: its variance where it has no trend",
      kLoss},
-    {metric::kSpikesCount, "spikes of the training loss (core/spikes)", kLoss},
+    {metric::kSpikesCount, "spikes of the training loss", kLoss},
     {metric::kSpikesFirst, "the step at which the first spike began", kLoss},
     {metric::kSpikesSteps, "steps in spikes, all together", kLoss},
     {metric::kSpikesShare, "the share of the steps that lie in spikes", kLoss},

@@ -3,7 +3,6 @@
 // from them, each derived one spelt once.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -16,6 +16,7 @@
 #include "lab/cli/commands/commands.h"
 #include "lab/cli/study/terminal.h"
 #include "lab/report/page.h"
+#include "lab/study/metrics.h"
 #include "lab/study/result.h"
 
 namespace kappascope::cli {
@@ -79,6 +80,17 @@ void leave_out_former(const fs::path& folder,
   }
 }
 
+/// With what is derived from series, and what it means.
+std::string metric_help() {
+  std::string text =
+      "quantity to compare, at its last step; repeatable (default: loss/test). NAME@median is its "
+      "median over steps. Of layers: the median over layers. Derived from them:";
+  for (const auto& derived : study::derived_metrics())
+    text += fmt::format(" {}: {};", derived.id.name(), derived.meaning);
+  text.back() = '.';
+  return text;
+}
+
 }  // namespace
 
 int run_compare(const Arguments& arguments) {
@@ -103,11 +115,7 @@ int run_compare(const Arguments& arguments) {
       po::value(&control)->value_name("ARM"),
       "label of the arm to compare with (default: the control of the study, otherwise the label of "
       "the first run)")(
-      "metric",
-      po::value(&metrics)->composing()->value_name("NAME"),
-      "quantity to compare, at its last step; repeatable (default: loss/test). NAME@median is its "
-      "median over steps. Of layers: the median over layers. Also spikes/steps and "
-      "explosions/share, counted from the loss and the gradient norm")(
+      "metric", po::value(&metrics)->composing()->value_name("NAME"), metric_help().c_str())(
       "out", po::value(&out)->value_name("FILE.html"), "write the page to this file")(
       "json", po::bool_switch(), "print the comparisons as JSON");
   add_force(usage);
