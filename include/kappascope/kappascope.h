@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that Kappascope offers. The headers of core, linalg, store and reports do without
-// LibTorch; a source that needs no more includes them one by one and compiles in less time.
+/// @file
+/// All that Kappascope offers. The headers of core, linalg, store and reports do without
+/// LibTorch; a source that needs no more includes them one by one and compiles in less time.
 #pragma once
 
 #include "kappascope/core/error.h"

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+/// @file
 /// The statistics of every layer; quantiles and tails are Boost.Math's.
 namespace kappascope {
 

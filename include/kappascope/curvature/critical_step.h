@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much longer a step of the optimiser could be, by evaluations of the loss alone.
+/// @file
+/// How much longer a step of the optimiser could be, by evaluations of the loss alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -10,6 +10,7 @@
 
 #include "kappascope/curvature/operators.h"
 
+/// @file
 /// The operators of operators.h over a whole data set that comes in batches. The loss over the data
 /// set is the mean over all rows, so a batch weighs as many rows as it has:
 ///

@@ -75,7 +75,7 @@ struct TopEigenvalueOptions {
   double max_passes = 20;             ///< budget, in gradients of the whole data set
   std::uint64_t seed = 0;             ///< order of the rows
   /// A direction right to 1e-2 is enough: its error enters λ_1 squared, and the fresh rows see it.
-  /// The second value gives the gap.
+  /// The second value gives the gap. @hideinitializer
   linalg::LanczosOptions lanczos = {.top = 2, .tolerance = 1e-2};
 };
 

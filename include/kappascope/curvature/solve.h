@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else a matrix is asked for than its spectrum: solutions of linear systems, its diagonal, and
-// the logarithm of its determinant.
+/// @file
+/// What else a matrix is asked for than its spectrum: solutions of linear systems, its diagonal,
+/// and the logarithm of its determinant.
 #pragma once
 
 #include <ATen/core/Tensor.h>

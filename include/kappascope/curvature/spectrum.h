@@ -11,6 +11,7 @@
 #include "kappascope/linalg/lanczos.h"
 #include "kappascope/linalg/trace.h"
 
+/// @file
 /// Of an operator that is shared_with() other processes, the vectors that go in and come out are
 /// this process's parts, and every function is collective: each process calls it with the same
 /// options and gets the same numbers.

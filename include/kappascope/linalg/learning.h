@@ -8,6 +8,7 @@
 
 #include "kappascope/linalg/features/kappa.h"
 
+/// @file
 /// How long does gradient descent take to learn what a layer can represent?
 ///
 /// A down-projection sees features φ in R^d with second moment M: Σ where the mean is absorbed,

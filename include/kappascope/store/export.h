@@ -54,6 +54,7 @@ void export_npz(const std::vector<NamedRun>& runs, const std::filesystem::path& 
 
 /// What each begins with, by which a file is known to be replaceable (core/atomic_file.h).
 inline constexpr std::string_view kCsvMark = "step,name,layer,value,lower,upper,n,n_effective";
+/// @hideinitializer
 inline constexpr std::string_view kJsonlMark = R"({"type":"run",)";
 inline constexpr std::string_view kNpzMark = "kappascope.npy";
 

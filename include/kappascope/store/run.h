@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run on disk: what is stored, the one writer, the readers.
+/// @file
+/// A run on disk: what is stored, the one writer, the readers.
 #pragma once
 
 #include "kappascope/store/record.h"

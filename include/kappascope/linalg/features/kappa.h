@@ -10,6 +10,7 @@
 #include "kappascope/linalg/features/moments.h"
 #include "kappascope/linalg/symmetric_eigen.h"
 
+/// @file
 /// How well conditioned is the problem that one down-projection solves?
 ///
 /// A gated feed-forward layer computes z = W_d φ, with φ in R^d (d = d_ff) the product of gate and

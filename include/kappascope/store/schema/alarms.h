@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The alarms that a watched run may raise, each named once. An alarm is an event of the store, of
-// the kind "alarm/NAME"; session/alarms.h has the rules.
+/// @file
+/// The alarms that a watched run may raise, each named once. An alarm is an event of the store, of
+/// the kind "alarm/NAME"; session/alarms.h has the rules.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probes of a layer, one row each: the trainer's settings, Python's attach(probes=), the schema
-// and the budget read what they offer here. What makes them is in probes/layer_probes.cpp.
+/// @file
+/// The probes of a layer, one row each: the trainer's settings, Python's attach(probes=), the
+/// schema and the budget read what they offer here. What makes them is in probes/layer_probes.cpp.
 #pragma once
 
 #include <string>
