@@ -9,13 +9,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
-from prepare import docstring_as_rst, prepare  # noqa: E402
+from prepare import docstring_as_rst, prepare, without_namespaces  # noqa: E402
 
 project = "Kappascope"
 release = re.search(r"project\(kappascope VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 version = release
 copyright = "the authors of Kappascope; Apache-2.0"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx_design", "sphinx_gallery.gen_gallery"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_generated", "tutorials"]
@@ -26,7 +26,11 @@ html_extra_path = ["_generated/extra"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
-suppress_warnings = ["config.cache"]
+# Each header declares its namespaces again.
+suppress_warnings = ["config.cache", "duplicate_declaration.cpp"]
+breathe_projects = {"kappascope": str(HERE / "_generated/xml")}
+breathe_default_project = "kappascope"
+breathe_default_members = ("members", "undoc-members")
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "auto_tutorials",
@@ -45,3 +49,4 @@ sphinx_gallery_conf = {
 def setup(app) -> None:
     app.connect("config-inited", lambda app, config: prepare(HERE, ROOT), priority=100)
     app.connect("autodoc-process-docstring", docstring_as_rst)
+    app.connect("doctree-read", without_namespaces)

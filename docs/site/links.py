@@ -9,9 +9,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Doxygen's list of contents names them where a class has private ones alone.
-NOT_THERE = {"nested-classes"}
-
 
 class Page(HTMLParser):
     def __init__(self, text: str) -> None:
@@ -34,7 +31,7 @@ def dead_links(site: Path) -> list[str]:
     for file, page in pages.items():
         for link in sorted(page.links):
             parts = urlsplit(link)
-            if parts.scheme or parts.netloc or parts.fragment in NOT_THERE:
+            if parts.scheme or parts.netloc:
                 continue
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
             if target.is_dir():

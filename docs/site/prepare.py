@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the site's pages include and is not written by hand: the demo's page and figures, and the tables of quantities."""
+"""What the site's pages include and is not written by hand: the demo's page and figures, the tables of quantities, and the
+pages of the C++ reference."""
 
 import json
 import os
@@ -8,6 +9,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from sphinx.addnodes import desc
 
 HEAD = "| series | unit | what it is |"
 ENTRY = """### `{series}`
@@ -39,7 +42,7 @@ def write_quantities(source: Path, folder: Path) -> None:
             what = f"{unit} {what}"
         entry = ENTRY.format(
             series=name,
-            what=what[0].upper() + what[1:] + ".",
+            what=(what[0].upper() if what[0].isascii() else what[0]) + what[1:] + ".",
             unit=unit,
             interval=interval,
             estimator=estimator,
@@ -73,10 +76,10 @@ def write_usual(source: Path, target: Path) -> None:
     target.write_text("\n".join([head, *lines]) + "\n")
 
 
-def write_changelog(source: Path, target: Path) -> None:
-    """Its title is the page's; its links into the repository become text."""
+def write_page(source: Path, target: Path) -> None:
+    """Without its first line; links into the repository become text, but not those of pictures."""
     text = source.read_text().partition("\n")[2]
-    target.write_text(re.sub(r"\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text))
+    target.write_text(re.sub(r"(?<!!)\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text))
 
 
 def prepare(here: Path, root: Path) -> None:
@@ -86,7 +89,9 @@ def prepare(here: Path, root: Path) -> None:
     extra, figures = made / "extra", made / "figures"
     extra.mkdir(parents=True)
     write_quantities(root / "docs/QUANTITIES.md", made / "quantities")
-    write_changelog(root / "CHANGELOG.md", made / "changelog.md")
+    write_page(root / "CHANGELOG.md", made / "changelog.md")
+    write_page(root / "theory/REPORT.md", made / "findings.md")
+    shutil.copytree(root / "theory/report", made / "report")
     write_usual(root / "reports/diagnosis/usual.json", made / "usual.md")
     program = os.environ.get("KAPPASCOPE_PROGRAM") or str(root / "build/release/bin/kappascope")
     # Without a limit every picture has its windows, on a slow machine too.
@@ -97,7 +102,60 @@ def prepare(here: Path, root: Path) -> None:
     shutil.copy(demo / "report.html", extra / "demo.html")
     words = [program, "report", measured / "none", measured / "post-gating", "--out", made / "page.html", "--figures", figures, "--format", "svg"]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    shutil.copytree(root / "build/release/docs/html", extra / "cpp")  # the target `docs`
+    copy_doxygen(root / "build/release/docs/xml", made / "xml")  # the target `docs`
+    shutil.rmtree(here / "auto_cpp", ignore_errors=True)
+    write_cpp_reference(root, here / "auto_cpp")
+
+
+LAYERS = ("core", "linalg", "tensor", "curvature", "nn", "session", "probes", "store", "reports")
+HEADER = """## `{name}`
+
+```{{doxygenfile}} {name}
+```
+"""
+PROGRAM = """## `{name}`
+
+```{{literalinclude}} ../../../examples/{name}
+:language: cpp
+```
+"""
+
+
+def copy_doxygen(source: Path, target: Path) -> None:
+    """Its index names a file by its last part, where Breathe looks for the path."""
+
+    def with_path(entry: re.Match) -> str:
+        path = re.findall(r'<location file="([^"]*)"', (source / f"{entry[1]}.xml").read_text())[-1]
+        return f'<compound refid="{entry[1]}" kind="file"><name>{path}</name>'
+
+    shutil.copytree(source, target)
+    index = target / "index.xml"
+    index.write_text(re.sub(r'<compound refid="([^"]*)" kind="file"><name>[^<]*</name>', with_path, index.read_text()))
+
+
+def write_cpp_reference(root: Path, folder: Path) -> None:
+    """A page for each layer, with an entry for each public header, and one of the programs."""
+    include = root / "include"
+    headers = sorted(include.glob("kappascope/*/**/*.h"))
+    layers = {layer: [h for h in headers if h.relative_to(include).parts[1] == layer] for layer in LAYERS}
+    missed = set(headers) - {header for some in layers.values() for header in some}
+    if missed:
+        raise ValueError(f"no page of the reference has {sorted(missed)}")
+    folder.mkdir()
+    for layer, some in layers.items():
+        entries = [HEADER.format(name=header.relative_to(include)) for header in some]
+        (folder / f"{layer}.md").write_text("\n".join([f"# {layer}\n", *entries]))
+    programs = [PROGRAM.format(name=program.name) for program in sorted(root.glob("examples/*.cpp"))]
+    (folder / "examples.md").write_text("\n".join(["# Programs\n\nEach is compiled and run as a test.\n", *programs]))
+
+
+def without_namespaces(app, doctree) -> None:
+    """A header's declarations stand below it, not below the namespaces that they are in."""
+    for entry in list(doctree.findall(desc)):
+        if entry["domain"] == "cpp" and entry[0].astext().startswith("namespace "):
+            place = entry.parent.index(entry)
+            entry.parent["ids"] += entry[0]["ids"]  # links to the namespace lead to its first header
+            entry.parent[place : place + 1] = entry[1].children
 
 
 PARAMETER = re.compile(r"^([a-z_]+(?:, [a-z_]+)*): (.*)$")

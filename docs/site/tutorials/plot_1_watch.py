@@ -18,7 +18,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 torch.manual_seed(0)
 text = torch.tensor([ord(c) for c in "\n".join(topics.values()) if ord(c) < 128])
 configuration = LlamaConfig(
-    vocab_size=128, hidden_size=64, intermediate_size=172, num_hidden_layers=2, num_attention_heads=4
+    vocab_size=128, hidden_size=64, intermediate_size=172,
+    num_hidden_layers=2, num_attention_heads=4,
 )
 model = LlamaForCausalLM(configuration)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -48,4 +49,5 @@ print(kappascope.advise(run))
 # %%
 # The numbers themselves, as a pandas frame.
 frame = kappascope.read(run).frame()
-frame[frame.name == "learning/second_moment"][["step", "layer", "value", "lower", "upper", "status"]]
+found = frame[frame.name == "learning/second_moment"]
+found[["step", "layer", "value", "lower", "upper", "status"]]

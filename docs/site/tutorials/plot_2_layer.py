@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import torch
 
 torch.manual_seed(0)
-rows = torch.randn(4096, 64) * torch.arange(1, 65) ** -0.5  # a spectrum that falls as 1/i
+rows = torch.randn(4096, 64) * torch.arange(1, 65) ** -0.5  # its spectrum falls as 1/i
 mean = torch.full((64,), 0.5)
 
 # %%
@@ -27,11 +27,13 @@ print(found)
 # A bias at -μ takes that away; a bias at half of it takes a part.
 shares = torch.linspace(0, 1, 6)
 biased = rows + mean
-times = [kappascope.learning(biased, -share * mean).with_bias.ninety for share in shares]
+found = [kappascope.learning(biased, -share * mean) for share in shares]
+times = [one.with_bias.ninety for one in found]
 below = [time.value - time.lower for time in times]
 above = [time.upper - time.value for time in times]
 plt.figure(figsize=(6, 3))
-plt.errorbar(shares, [time.value for time in times], [below, above], marker="o", capsize=3)
+values = [time.value for time in times]
+plt.errorbar(shares, values, [below, above], marker="o", capsize=3)
 plt.xlabel("bias as a share of -μ")
 plt.ylabel("steps to learn 90 %")
 plt.ylim(0)

@@ -20,13 +20,16 @@ x = torch.randn(512, 96)
 y = torch.tanh(x @ torch.randn(96, 96) / 10)
 alarms = []
 run = Path(mkdtemp()) / "run"
-scope = kappascope.attach(model, optimizer, run, every=20, budget=0, on_alarm=alarms.append)
+scope = kappascope.attach(
+    model, optimizer, run, every=20, budget=0, on_alarm=alarms.append
+)
 for step in range(200):
     if step == 120:
         optimizer.param_groups[0]["lr"] = 60.0  # far too much
     loss = torch.nn.functional.mse_loss(model(x), y)
     loss.backward()
-    scope.gradient_norm(torch.nn.utils.get_total_norm(p.grad for p in model.parameters()))
+    gradients = [p.grad for p in model.parameters()]
+    scope.gradient_norm(torch.nn.utils.get_total_norm(gradients))
     optimizer.step()
     optimizer.zero_grad()
     if not loss.isfinite():

@@ -11,7 +11,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.SiLU(), torch.nn.Linear(32, 5))
+model = torch.nn.Sequential(
+    torch.nn.Linear(20, 32), torch.nn.SiLU(), torch.nn.Linear(32, 5)
+)
 x, y = torch.randn(200, 20), torch.randint(5, (200,))
 loss = cross_entropy(model(x), y)
 

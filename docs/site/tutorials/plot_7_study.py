@@ -21,7 +21,8 @@ program = os.environ.get("KAPPASCOPE_PROGRAM", "kappascope")
 
 
 def run(*arguments):
-    done = subprocess.run([program, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    words = [program, *arguments]
+    done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
     return done.stdout
 
 

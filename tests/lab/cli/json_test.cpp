@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/json.md names every key that a command prints.
+// docs/site/json.md names every key that a command prints.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ namespace {
 /// The words of the document that stand between backticks.
 std::set<std::string> documented() {
   std::set<std::string> words;
-  const std::string text = slurp(KAPPASCOPE_DOCS "/json.md");
+  const std::string text = slurp(KAPPASCOPE_DOCS "/site/json.md");
   const std::regex span("`[^`\n]*`"), word("[A-Za-z0-9_]+");
   for (std::sregex_iterator s(text.begin(), text.end(), span), end; s != end; ++s) {
     const std::string code = s->str();
