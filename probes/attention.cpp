@@ -7,32 +7,14 @@
 #include <memory>
 
 #include "core/require.h"
-#include "kappascope/core/statistics.h"
 #include "probes/layer_probes.h"
 #include "probes/layer_windows.h"
-#include "probes/scalars.h"
+#include "probes/sequence_scalars.h"
 
 namespace kappascope::probes {
 namespace {
 
 namespace id = store::id;
-
-/// The mean of independent values, 95 % by Student's t where there are two.
-void add_mean(store::Snapshot& out,
-              const std::string& series,
-              const std::string& layer,
-              const at::Tensor& values) {
-  const auto known = values.index({values.isfinite()});
-  const auto n = static_cast<double>(known.numel());
-  const double mean = known.mean().item<double>();
-  if (n < 2) {
-    add_scalar(out, series, layer, mean);
-  } else {
-    const double error = student_quantile(0.975, n - 1) * known.std().item<double>() / std::sqrt(n);
-    add_scalar(out, series, layer, mean, mean - error, mean + error);
-  }
-  out.scalars.back().n = n;
-}
 
 struct AttendedLayer {
   at::Tensor largest{};  // [heads]

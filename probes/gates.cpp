@@ -7,13 +7,11 @@
 #include <cmath>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/require.h"
-#include "kappascope/core/statistics.h"
 #include "probes/layer_probes.h"
 #include "probes/layer_windows.h"
-#include "probes/scalars.h"
+#include "probes/sequence_scalars.h"
 
 namespace kappascope::probes {
 namespace {
@@ -57,32 +55,12 @@ struct GateLayer {
     channels(id::kGatesClosed, 0);
     channels(id::kGatesAlwaysOpen, rows);
     for (const auto& [series, column] : {std::pair(id::kGatesOpen, 1), {id::kGatesSaturated, 2}}) {
-      add_share(series, name, counting, column, out);
+      add_share(out,
+                series,
+                name,
+                counting.select(1, column),
+                counting.select(1, 0) * static_cast<double>(open.numel()));
       out.scalars.back().n = rows;
-    }
-  }
-
- private:
-  /// Of the values, by the sequences that have a row: [n, 3].
-  void add_share(const std::string& series,
-                 const std::string& name,
-                 const at::Tensor& counting,
-                 int64_t column,
-                 store::Snapshot& out) const {
-    const auto numbers = [&](const at::Tensor& of) {
-      const auto host = of.contiguous();
-      const auto* first = host.const_data_ptr<double>();
-      return std::vector<double>(first, first + host.numel());
-    };
-    const auto of = numbers(counting.select(1, 0) * static_cast<double>(open.numel()));
-    const auto found = clustered_share(numbers(counting.select(1, column)), of);
-    if (of.empty()) {
-      add_scalar(out, series, name, std::nan(""));
-    } else if (of.size() < 2) {
-      add_scalar(out, series, name, found.share);
-    } else {
-      add_scalar(out, series, name, found.share, found.interval.lower, found.interval.upper);
-      out.scalars.back().n_effective = found.n_effective;
     }
   }
 };

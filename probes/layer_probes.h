@@ -25,6 +25,7 @@ std::unique_ptr<session::Probe> make_layer_probe(std::string_view name,
   X(intercept)                     \
   X(learning)                      \
   X(magnitudes)                    \
+  X(routers)                       \
   X(weights)
 
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch.classes.kappascope.Session, the run that Python's hooks feed. Python's side of it is
 // kappascope/_watch/passes.py and record.py.
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
@@ -168,10 +169,11 @@ class PythonSession final : public torch::CustomClassHolder {
   }
 
   /// Whether the next step's features, the gradients at the layers' outputs, what enters the
-  /// softmax of attention, and what enters the activation of the gates are wanted.
-  std::tuple<bool, bool, bool, bool> needs() const {
+  /// softmax of attention, what enters the activation of the gates, and what enters the routers
+  /// are wanted.
+  std::tuple<bool, bool, bool, bool, bool> needs() const {
     const auto needs = session_ ? session_->needs() : session::Needs();
-    return {needs.features, needs.output_gradients, needs.attention, needs.gates};
+    return {needs.features, needs.output_gradients, needs.attention, needs.gates, needs.routers};
   }
   /// `weights`: W_d, or W_d, W_gate and W_up; none where they are not whole. `gates`: what enters
   /// the activation of the gate, of the shape of the features.
@@ -223,6 +225,31 @@ class PythonSession final : public torch::CustomClassHolder {
   }
   void attended(int64_t number) {
     if (session_) session_->passes()->attended(number);
+  }
+  /// What enters a router, and its weight. `chosen`: experts that a token is sent to, 0: not known.
+  /// `sequences`: that the rows are, one after the other, 0: not known. Gives a number, or -1.
+  int64_t route(const std::string& name,
+                const at::Tensor& rows,
+                const at::Tensor& weight,
+                const std::optional<at::Tensor>& bias,
+                int64_t chosen,
+                const std::optional<at::Tensor>& mask,
+                int64_t sequences,
+                bool in_graph) {
+    // A mode of Python's, as of selective checkpointing, would take the product for the model's.
+    const c10::impl::ExcludeDispatchKeyGuard unseen(
+        c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot}));
+    return session().passes()->route(name,
+                                     {.rows = rows,
+                                      .weight = weight,
+                                      .bias = bias.value_or(at::Tensor()),
+                                      .mask = mask.value_or(at::Tensor()),
+                                      .chosen = chosen,
+                                      .sequences = sequences},
+                                     in_graph);
+  }
+  void routed(int64_t number) {
+    if (session_) session_->passes()->routed(number);
   }
   void discard_gradients() {
     if (session_) session_->passes()->discard_gradients();
@@ -339,6 +366,8 @@ TORCH_LIBRARY_FRAGMENT(kappascope, library) {
       .def("attend", &Session::attend)
       .def("attend_logits", &Session::attend_logits)
       .def("attended", &Session::attended)
+      .def("route", &Session::route)
+      .def("routed", &Session::routed)
       .def("discard_gradients", &Session::discard_gradients)
       .def("skip", &Session::skip)
       .def("meets", [](const c10::intrusive_ptr<Session>& self) { return self->meets(); })

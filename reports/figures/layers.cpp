@@ -121,6 +121,19 @@ Figure gates(const std::vector<Arm>& arms) {
       {{id::kGatesOpen, "above 0"}, {id::kGatesSaturated, "beyond ±4", Dash::kDash}});
 }
 
+Figure routers(const std::vector<Arm>& arms) {
+  return over_steps(
+      {.id = "routers",
+       .title = "How evenly and how surely tokens are sent to experts",
+       .caption =
+           "Entropy of the router's softmax over that of all experts alike: 1 where they are "
+           "alike to it, 0 where it is sure of one. Dashed: the share of the tokens whose "
+           "experts can change when the logits are rounded to bfloat16."},
+      arms,
+      {.title = "share"},
+      {{id::kRouterEntropy, "entropy"}, {id::kRouterClose, "close", Dash::kDash}});
+}
+
 Figure attention_logits(const std::vector<Arm>& arms) {
   return over_steps(
       {.id = "attention_logits",
@@ -216,6 +229,7 @@ std::vector<Figure> layer_figures(const std::vector<Arm>& arms) {
                      updates,
                      gates,
                      expert_load,
+                     routers,
                      attention_logits,
                      attention_entropy,
                      layer_profile})

@@ -43,23 +43,23 @@ void Passes::backward(std::int64_t number, const at::Tensor& gradient) {
 std::int64_t Passes::attend(const std::string& layer,
                             const tensor::Attention& input,
                             bool in_graph) {
-  if (attention_passes_[layer] >= kAttentionPasses) return -1;
-  attentions_.push_back({{layer, tensor::sampled(input)}, in_graph, !in_graph});
-  ++attention_passes_[layer];
-  return first_attention_ + static_cast<std::int64_t>(attentions_.size()) - 1;
+  return attentions_.add(
+      layer,
+      [&] {
+        return AttentionView{layer, tensor::sampled(input)};
+      },
+      in_graph);
 }
 
-void Passes::attended(std::int64_t number) {
-  const auto place = number - first_attention_;
-  if (place >= 0 && place < static_cast<std::int64_t>(attentions_.size()))
-    attentions_[static_cast<std::size_t>(place)].complete = true;
-}
-
-std::vector<AttentionView> Passes::attentions() const {
-  std::vector<AttentionView> views;
-  for (const auto& attended : attentions_)
-    if (attended.complete) views.push_back(attended.view);
-  return views;
+std::int64_t Passes::route(const std::string& router,
+                           const tensor::RouterPass& pass,
+                           bool in_graph) {
+  return routers_.add(
+      router,
+      [&] {
+        return RouterView{router, tensor::sample_routing(pass)};
+      },
+      in_graph);
 }
 
 void Passes::discard_gradients() {
@@ -71,19 +71,15 @@ void Passes::discard_gradients() {
     if (layer.last == number) layer.last = -1;
     if (seen.kept) layer.rows.at(seen.use) -= seen.all;
   }
-  for (auto& attended : attentions_) {
-    if (!attended.in_graph || !attended.complete) continue;
-    attended.complete = false;
-    --attention_passes_.at(attended.view.name);
-  }
+  attentions_.discard_gradients();
+  routers_.discard_gradients();
 }
 
 void Passes::clear() {
   passes_.clear();
   layers_.clear();
-  first_attention_ += static_cast<std::int64_t>(attentions_.size());
   attentions_.clear();
-  attention_passes_.clear();
+  routers_.clear();
 }
 
 std::int64_t Passes::Seen::rows() const {

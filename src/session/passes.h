@@ -8,6 +8,7 @@
 
 #include "kappascope/session/probe.h"
 #include "kappascope/session/session.h"
+#include "session/sampled_passes.h"
 #include "tensor/gates.h"
 
 namespace kappascope::session {
@@ -43,13 +44,17 @@ class Passes {
   /// undefined where nobody asked for it. A pass of an earlier step is ignored.
   void backward(std::int64_t number, const at::Tensor& gradient);
   /// Keeps a sample of a pass of an attention layer, and gives its number; of each layer the first
-  /// kAttentionPasses of a step, -1 for the others. `in_graph`: as Pass::in_graph, and attended()
-  /// is its backward(). Throws Error where the tensors do not fit.
+  /// two of a step, -1 for the others. `in_graph`: as Pass::in_graph, and attended() is its
+  /// backward(). Throws Error where the tensors do not fit.
   std::int64_t attend(const std::string& layer, const tensor::Attention& input, bool in_graph);
-  void attended(std::int64_t number);
-  static constexpr int kAttentionPasses = 2;
+  void attended(std::int64_t number) { attentions_.complete(number); }
+  /// The same of a router.
+  std::int64_t route(const std::string& router, const tensor::RouterPass& pass, bool in_graph);
+  void routed(std::int64_t number) { routers_.complete(number); }
   /// Nothing passed since the last step.
-  [[nodiscard]] bool empty() const { return passes_.empty() && attentions_.empty(); }
+  [[nodiscard]] bool empty() const {
+    return passes_.empty() && attentions_.empty() && routers_.empty();
+  }
   /// The gradients of the backward passes so far were thrown away: the passes count for nothing,
   /// unless another backward pass comes by.
   void discard_gradients();
@@ -60,8 +65,9 @@ class Passes {
   /// The step's views, gradients scaled back to one row; forgets them. `terms`: how many terms the
   /// step's loss is a mean over; 0: the rows that count.
   [[nodiscard]] std::vector<LayerView> take(LossReduction reduction, double terms = 0);
-  /// The step's attention; to be called before take(), which forgets it.
-  [[nodiscard]] std::vector<AttentionView> attentions() const;
+  /// The step's attention and routers; to be called before take(), which forgets them.
+  [[nodiscard]] std::vector<AttentionView> attentions() const { return attentions_.views(); }
+  [[nodiscard]] std::vector<RouterView> routers() const { return routers_.views(); }
 
  private:
   struct Seen {
@@ -79,14 +85,9 @@ class Passes {
     std::int64_t last = -1;            // the number of its last pass
     std::map<int, std::int64_t> rows;  // that are kept, by use
   };
-  struct Attended {
-    AttentionView view;
-    bool in_graph = true, complete = false;
-  };
   std::int64_t limit_;
-  std::vector<Attended> attentions_;  // by their number less first_attention_
-  std::map<std::string, int> attention_passes_;
-  std::int64_t first_attention_ = 0;
+  SampledPasses<AttentionView> attentions_;
+  SampledPasses<RouterView> routers_;
   std::map<std::int64_t, Seen> passes_;  // by their number
   std::map<std::string, Layer> layers_;  // that passed in this step
   std::int64_t next_ = 0;

@@ -71,6 +71,7 @@ Needs ProbeSet::needs(std::int64_t step) const {
     needs.output_gradients |= running.probe().needs().output_gradients;
     needs.attention |= running.probe().needs().attention;
     needs.gates |= running.probe().needs().gates;
+    needs.routers |= running.probe().needs().routers;
   }
   return needs;
 }

@@ -195,6 +195,8 @@ void RunningProbe::observe(const StepView& view) {
       const auto& input = view.attentions->front().input;
       tensor::wait_for((input.logits.defined() ? input.logits : input.keys).device());
     }
+    if (probe_->needs().routers && view.routers != nullptr && !view.routers->empty())
+      tensor::wait_for(view.routers->front().input.logits.device());
   });
 }
 

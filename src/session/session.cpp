@@ -200,10 +200,11 @@ void Session::complete_step(std::optional<double> loss, std::optional<double> gr
 void Session::observe(double terms) {
   std::vector<LayerView> layers;
   const auto attentions = passes_->attentions();
+  const auto routers = passes_->routers();
   Failures failures;
   failures.attempt("", [&] { layers = passes_->take(options_.reduction, terms); });
   if (!failures.empty()) passes_->clear();
-  probes_->observe({step_, &layers, &attentions}, failures);
+  probes_->observe({step_, &layers, &attentions, &routers}, failures);
 }
 
 bool Session::emit(store::Snapshot& snapshot, const Progress& progress) {

@@ -13,7 +13,8 @@ TEST_CASE("every layer probe that is listed is made, under its name") {
     CAPTURE(row.name);
     const auto probe = probes::make_layer_probe(row.name);
     CHECK(probe->name() == row.name);
-    CHECK((probe->needs().features || probe->needs().attention));
+    const auto needs = probe->needs();
+    CHECK((needs.features || needs.attention || needs.routers));
   }
   CHECK_THROWS_WITH(probes::make_layer_probe("intersept"),
                     Catch::Contains("did you mean 'intercept'?"));

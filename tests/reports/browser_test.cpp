@@ -31,9 +31,9 @@ TEST_CASE("the page draws every figure, asks for nothing and does not complain",
     location.hash = "#ledger";
     addEventListener("hashchange", () => kappascope.drawAll());
   )js");
-  CHECK(seen.dom.find("data-before=\"4,19\"") != std::string::npos);
+  CHECK(seen.dom.find("data-before=\"4,20\"") != std::string::npos);
   CHECK(seen.dom.find("data-page=\"claims\"") != std::string::npos);
-  CHECK(seen.dom.find("data-figures=\"20\"") != std::string::npos);
+  CHECK(seen.dom.find("data-figures=\"21\"") != std::string::npos);
   CHECK(seen.dom.find("data-problems=\"\"") != std::string::npos);
   CHECK(seen.dom.find("data-requests=\"0\"") != std::string::npos);
   CHECK(seen.dom.find("data-theme=\"dark\"") != std::string::npos);

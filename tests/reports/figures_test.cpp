@@ -80,6 +80,7 @@ TEST_CASE("the sample runs fill every figure, each consistent in itself", "[figu
         "alignment: 3 panels, 12 series\n"
         "updates: 3 panels, 18 series\n"
         "gates: 3 panels, 12 series\n"
+        "routers: 3 panels, 12 series\n"
         "attention_logits: 3 panels, 6 series\n"
         "attention_entropy: 3 panels, 12 series\n"
         "layer_profile: 5 panels, 24 series\n"

@@ -80,7 +80,7 @@ TEST_CASE("every figure is written in every format with its magic bytes", "[gnup
   for (const auto& [format, extension, magic] : formats) {
     INFO(extension);
     const auto files = write_figures(runs, folder / "out dir's", format);
-    CHECK(files.size() == 20);
+    CHECK(files.size() == 21);
     for (const auto& file : files) {
       CHECK(file.extension() == extension);
       const std::string bytes = testing::slurp(file);

@@ -26,7 +26,7 @@ TEST_CASE("the page holds every figure, its data and the findings", "[report]") 
                    write_sample_run(folder / "b", {.label = "post-gating bias", .bias = true})});
   const auto data = data_of(page);
   CHECK(data["arms"] == nlohmann::json({"no bias", "post-gating bias"}));
-  CHECK(data["figures"].size() == 20);
+  CHECK(data["figures"].size() == 21);
   for (const auto& figure : data["figures"]) {
     const auto id = figure["id"].get<std::string>();
     INFO(id);

@@ -78,6 +78,10 @@ inline void add_layer(store::Snapshot& out, const SampleOptions& options, int in
   out.scalars.push_back(scalar("gates/saturated", layer, 0.05 + 0.1 * l * t, 0.1));
   out.scalars.push_back(plain("gates/closed", layer, std::floor(3 * l * t)));
   out.scalars.push_back(plain("gates/always_open", layer, 0));
+  const std::string router = "blocks." + std::to_string(index) + ".router" + options.layer_suffix;
+  out.scalars.push_back(scalar("router/entropy", router, 0.9 - 0.2 * l * t, 0.02));
+  out.scalars.push_back(scalar("router/margin", router, 0.2 + 0.3 * l * t, 0.05));
+  out.scalars.push_back(scalar("router/close", router, 0.04 - 0.01 * l * t, 0.2));
   out.scalars.push_back(plain("weight/alignment", layer, 0.05 + 0.01 * t));
   out.scalars.push_back(plain("weight/alignment_largest", layer, 0.2 + 0.38 * l * t));
   const std::string attention = "blocks." + std::to_string(index) + ".attn" + options.layer_suffix;

@@ -300,3 +300,55 @@ TEST_CASE("what enters the gates is kept of some rows, beside its pass") {
   CHECK(views[0].gate_mask.equal(mask));
   CHECK_FALSE(views[1].gate_inputs.defined());
 }
+
+TEST_CASE("routers are kept of the first passes of a step that a backward pass came by") {
+  Passes passes;
+  const auto weight = torch::eye(3);
+  const auto rows = [&](double value) {
+    return kappascope::tensor::RouterPass{
+        .rows = torch::full({4, 3}, value), .weight = weight, .chosen = 1, .sequences = 2};
+  };
+  const auto first = passes.route("a", rows(1), true), second = passes.route("a", rows(2), true);
+  CHECK(passes.route("a", rows(3), true) == -1);
+  CHECK(passes.route("b", rows(4), false) == second + 1);
+  CHECK_FALSE(passes.empty());
+  passes.routed(second);
+  auto views = passes.routers();
+  REQUIRE(views.size() == 2);  // the first was no pass of training
+  CHECK(views[0].name == "a");
+  CHECK(views[0].input.logits.sizes() == at::IntArrayRef({2, 2, 3}));
+  CHECK(views[0].input.logits.max().item<double>() == 2);
+  CHECK(views[0].input.chosen == 1);
+  CHECK(views[1].name == "b");
+  CHECK(passes.take(LossReduction::kMean).empty());
+  CHECK(passes.empty());
+  CHECK(passes.routers().empty());
+  passes.routed(first);  // of an earlier step
+  CHECK(passes.routers().empty());
+  CHECK_THROWS(passes.route("c", {}, true));
+  CHECK(passes.empty());
+}
+
+TEST_CASE("passes whose gradients were thrown away make room for others of attention and routers") {
+  Passes passes;
+  const auto route = [&](double value) {
+    return passes.route("a", {.rows = torch::full({2, 3}, value), .weight = torch::eye(3)}, true);
+  };
+  const auto attend = [&](double value) {
+    return passes.attend("a", {.logits = torch::full({1, 2, 3, 3}, value)}, true);
+  };
+  for (const double value : {1, 2}) {
+    passes.routed(route(value));
+    passes.attended(attend(value));
+  }
+  CHECK(route(3) == -1);
+  passes.discard_gradients();
+  CHECK(passes.routers().empty());
+  CHECK(passes.attentions().empty());
+  passes.routed(route(4));
+  passes.attended(attend(5));
+  REQUIRE(passes.routers().size() == 1);
+  CHECK(passes.routers()[0].input.logits.max().item<double>() == 4);
+  REQUIRE(passes.attentions().size() == 1);
+  CHECK(passes.attentions()[0].input.logits.max().item<double>() == 5);
+}

@@ -11,6 +11,7 @@
 #include "kappascope/store/run.h"
 #include "kappascope/tensor/attention.h"
 #include "kappascope/tensor/group.h"
+#include "kappascope/tensor/routing.h"
 #include "kappascope/tensor/state.h"
 
 namespace kappascope::session {
@@ -21,6 +22,7 @@ struct Needs {
   bool output_gradients = false;  ///< the loss's gradient at every down-projection's output
   bool attention = false;         ///< what enters the softmax of every attention layer
   bool gates = false;             ///< what enters the activation of every gate, beside phi
+  bool routers = false;           ///< the logits of every router of a mixture of experts
 };
 
 /// One pass of one tapped down-projection in this step. All tensors are detached, on the model's
@@ -54,11 +56,18 @@ struct AttentionView {
   tensor::Attention input;  ///< of some of its sequences and queries
 };
 
+/// One pass of one router of a mixture of experts in this step.
+struct RouterView {
+  std::string name;       ///< the module's dotted name
+  tensor::Routing input;  ///< of some of its tokens
+};
+
 /// A step between the backward pass and the optimiser's update.
 struct StepView {
   int64_t step = 0;
   const std::vector<LayerView>* layers = nullptr;
   const std::vector<AttentionView>* attentions = nullptr;  ///< null: the front end sees none
+  const std::vector<RouterView>* routers = nullptr;        ///< null: likewise
 };
 
 /// Turns steps into numbers. A probe never changes training (values, gradients, random state),

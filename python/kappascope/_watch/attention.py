@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from .compiled import is_compiled_call
+from .compiled import is_compiled, is_compiled_call
 from .hooks import UncompiledHook, is_transformed
 from .shards import plain
 from .._library import one_line
@@ -65,7 +65,7 @@ class Attentions(TorchFunctionMode):
         if self._inside or recomputed or is_compiled_call() or not self._is_seen():
             return
         model = self._model()
-        if model is None or any(map(_is_compiled, model.modules())):
+        if model is None or any(map(is_compiled, model.modules())):
             return
         self._inside = True
         self._name = ""
@@ -135,10 +135,6 @@ def _attention_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
     """By the names of their classes; of several within each other the innermost."""
     found = [(n, m) for n, m in model.named_modules() if _is_attention(m)]
     return [(n, m) for n, m in found if not any(_is_attention(c) for c in list(m.modules())[1:])]
-
-
-def _is_compiled(module: nn.Module) -> bool:
-    return hasattr(module, "_orig_mod") or module._compiled_call_impl is not None
 
 
 def _is_attention(module: nn.Module) -> bool:

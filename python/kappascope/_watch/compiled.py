@@ -46,6 +46,11 @@ def is_compiled_call() -> bool:
     return is_within is not None and bool(is_within())
 
 
+def is_compiled(module: torch.nn.Module) -> bool:
+    """Whether it is one that a compiler wraps, or has its own call compiled."""
+    return hasattr(module, "_orig_mod") or module._compiled_call_impl is not None
+
+
 def can_be_seen(inputs: tuple[Any, ...]) -> bool:
     """No operator takes a tensor that is placed on several processes."""
     return not (inputs and hasattr(inputs[0], "device_mesh"))

@@ -176,7 +176,7 @@ class Loop:
 
     def see_inputs(self, model: nn.Module, inputs: Any, kwargs: dict[str, Any]) -> None:
         if (
-            self._passes.are_seen()
+            self._passes.are_inputs_seen()
             and torch._C._current_graph_task_id() < 0
             and not is_transformed()
         ):

@@ -16,6 +16,7 @@ from .layers import Layer, is_frozen
 from .._library import Error, one_line
 from .measured import Measured
 from .products import Part, Products
+from .routers import Routers
 from .shards import of_block, plain, rows_of, seen_of
 from .update import Update
 from .watched import Watched
@@ -52,10 +53,12 @@ class Passes:
         self._layers = watched.layers
         self._named = {layer.name: layer for layer in watched.layers}
         self._products = Products(watched, self.are_seen, self._see_product)
-        self._attending = False
+        self._attending = self._routing = False
         self._attentions: Attentions | None = None
+        self._routers: Routers | None = None
         if not watched.compiled:
             self._attentions = Attentions(session, watched.model, self._is_attending, say)
+            self._routers = Routers(session, watched, update, self._is_routing, say)
         self._gates = Gates(watched.layers)
         self._number = compiled.number_of(self)
         self._uncompiled: set[int] = set()
@@ -64,14 +67,19 @@ class Passes:
         self._hook()
 
     def handles(self) -> list[Any]:
-        attentions = [] if self._attentions is None else self._attentions.handles
-        return [*self._hooks.values(), *self._products.handles, *attentions, *self._gates.handles]
+        parts = (self._products, self._attentions, self._gates, self._routers)
+        of_parts = (handle for part in parts if part is not None for handle in part.handles)
+        return [*self._hooks.values(), *of_parts]
 
-    def listen(self, features: bool, gradients: bool, attention: bool, gates: bool) -> None:
+    def listen(
+        self, features: bool, gradients: bool, attention: bool, gates: bool, routers: bool
+    ) -> None:
         """What the passes of the next step are wanted for."""
-        self.want(features, gradients, attention)
+        self.want(features, gradients, attention, routers)
         if self._attentions is not None:
             self._attentions.listen(attention)
+        if self._routers is not None:
+            self._routers.listen(routers)
         self._gates.listen(gates)
         if features:
             self._hook()
@@ -79,8 +87,10 @@ class Passes:
             for index in self._uncompiled & self._hooks.keys():
                 self._hooks.pop(index).remove()
 
-    def want(self, features: bool, gradients: bool, attention: bool = False) -> None:
-        self._attending = attention
+    def want(
+        self, features: bool, gradients: bool, attention: bool = False, routers: bool = False
+    ) -> None:
+        self._attending, self._routing = attention, routers
         if features != self.features:
             compiled.want(self, features)
         self.features, self._gradients = features, gradients
@@ -100,13 +110,23 @@ class Passes:
         self._seen.clear()
         self._compiled.clear()
         self._gates.clear()
+        if self._routers is not None:
+            self._routers.clear()
         self.want(False, False)
 
     def are_seen(self) -> bool:
         return self.features and not self.paused and torch.is_grad_enabled()
 
+    def are_inputs_seen(self) -> bool:
+        """Whether what enters the model is looked at: its padding is known by that."""
+        return self.are_seen() or self._is_routing()
+
     def _is_attending(self) -> bool:
         return self._attending and not self.paused and torch.is_grad_enabled()
+
+    def _is_routing(self) -> bool:
+        are_any = self._routers is not None and bool(self._routers.handles)
+        return are_any and self._routing and not self.paused and torch.is_grad_enabled()
 
     def see(self, index: int, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         layer = self._layers[index]

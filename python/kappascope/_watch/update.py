@@ -137,10 +137,14 @@ class Update:
         """The sequences of `features` by their prompt; None where each has its own."""
         return self._groups if tuple(features.shape[:-1]) == self._shape else None
 
+    def padding_of(self, layer: str) -> Tensor | None:
+        """The mask of the tokens that a layer sees, as the model was given it."""
+        decodes = self._two_sided and "decoder" in layer.split(".")
+        return self._decoder_mask if decodes else self._mask
+
     def mask_of(self, layer: str, features: Tensor) -> tuple[Tensor | None, str]:
         """The rows of `features` that are no padding (None: all), and what was not understood."""
-        decodes = self._two_sided and "decoder" in layer.split(".")
-        mask = self._decoder_mask if decodes else self._mask
+        mask = self.padding_of(layer)
         if mask is None or bool(mask.all()):
             return None, ""
         flattened = features.dim() == 2 and features.shape[0] == mask.numel()

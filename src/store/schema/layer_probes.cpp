@@ -335,6 +335,40 @@ LayerProbe gates() {
   return probe;
 }
 
+LayerProbe routers() {
+  LayerProbe probe{
+      .name = "routers",
+      .help = "how evenly and how surely tokens are sent to experts (of a PyTorch model)",
+      .budget_part = 0.02,
+      .cost = "a product of at most 256 rows of each pass with the router's weight"};
+  constexpr std::string_view kByForce = "brute force on the same rows; coverage by draws";
+  add({.statuses = kNumber,
+       .known = {.interval = "95 %: sampling of the sequences, Student's t",
+                 .source = "its definition",
+                 .checked = kByForce}},
+      {{id::kRouterEntropy,
+        "1",
+        "entropy of softmax(logits) over that of all experts alike, mean over the tokens",
+        kFigure},
+       {id::kRouterMargin,
+        "nats",
+        "logit of the last expert that a token is sent to, less that of the next, mean over the "
+        "tokens",
+        0,
+        "the figure shows how often it is too small"}},
+      probe.series);
+  add({.statuses = kNumber,
+       .known = {.interval = "95 %: sampling of the sequences",
+                 .source = "Wilson 1927; Korn and Graubard 1998",
+                 .checked = kByForce}},
+      {{id::kRouterClose,
+        "share",
+        "of the tokens whose experts can change when the logits are rounded to bfloat16",
+        kFigure}},
+      probe.series);
+  return probe;
+}
+
 LayerProbe intercept() {
   LayerProbe probe{.name = "intercept",
                    .help = "how far the post-gating bias cancels the mean",
@@ -396,6 +430,7 @@ std::vector<LayerProbe> all_probes() {
                                  weights(),
                                  attention(),
                                  gates(),
+                                 routers(),
                                  intercept(),
                                  gradient_variance()};
   for (auto& probe : probes) {

@@ -164,8 +164,10 @@ TEST_CASE("attacks are part of a classifier's evaluation and leave training as i
   // Of a layer with a branch, which a classifier has not.
   std::erase(missing, store::id::kBranchIsotropy.name());
   std::erase(missing, store::id::kBranchMeanCosine.name());
-  // Of attention, which the front end of C++ does not show.
-  std::erase_if(missing, [](const std::string& name) { return name.starts_with("attention/"); });
+  // Of attention and routers, which the front end of C++ does not show.
+  std::erase_if(missing, [](const std::string& name) {
+    return name.starts_with("attention/") || name.starts_with("router/");
+  });
   CHECK(missing.empty());
   for (const auto& [step, scalar] : attacked.scalars({"cost/hessian", ""}))
     CHECK(scalar.attributes == store::Attributes{{"budget", "0"}});

@@ -44,7 +44,7 @@ TEST_CASE("a page that is up to date is sent nothing, one of another server ever
   CHECK(nlohmann::json::parse(report.changes_since(report.version()))["changes"].empty());
   const auto got = nlohmann::json::parse(report.changes_since(77));
   REQUIRE(got["changes"].size() == 1);
-  CHECK(got["changes"][0]["figures"].size() == 19);
+  CHECK(got["changes"][0]["figures"].size() == 20);
   CHECK(got["changes"][0]["figures"][0].contains("whole"));
 }
 

@@ -112,6 +112,11 @@ inline constexpr SeriesId kGatesSaturated{"gates/saturated"};
 inline constexpr SeriesId kGatesClosed{"gates/closed"};
 inline constexpr SeriesId kGatesAlwaysOpen{"gates/always_open"};
 
+// routers
+inline constexpr SeriesId kRouterEntropy{"router/entropy"};
+inline constexpr SeriesId kRouterMargin{"router/margin"};
+inline constexpr SeriesId kRouterClose{"router/close"};
+
 // intercept
 inline constexpr SeriesId kBiasCos{"bias/cos"};
 inline constexpr SeriesId kBiasResidual{"bias/residual"};
