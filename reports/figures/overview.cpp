@@ -18,12 +18,15 @@ namespace {
 constexpr double kLow = 0.6;             // height of what stands below the loss
 constexpr std::size_t kMostLayers = 12;  // beside each other
 
+/// The training losses are faint behind test losses.
 bool add_losses(Figure& figure, const std::vector<Arm>& arms) {
   figure.panels.push_back({.title = "loss", .y = {.title = "loss", .may_log = true}});
+  const bool tested =
+      std::ranges::any_of(arms, [](const Arm& arm) { return !arm.series(id::kLossTest).empty(); });
   bool any = false;
   for (std::size_t a = 0; a < arms.size(); ++a) {
-    any |=
-        add_series(figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, true);
+    any |= add_series(
+        figure, 0, series_of(arms, a, id::kLossTrain, "", "train"), Dash::kSolid, tested);
     any |= add_series(figure, 0, series_of(arms, a, id::kLossTest, "", "test"));
   }
   return any;

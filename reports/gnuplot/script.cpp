@@ -13,7 +13,7 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr double kRow = 150, kGap = 52, kTop = 26, kBottom = 50;  // points, as is the width
+constexpr double kRow = 150, kGap = 40, kTop = 26, kBottom = 50;  // points, as is the width
 constexpr double kWidth = 900, kLeft = 84, kRight = 16, kKeyLine = 20;
 
 /// Distance of the ticks of a linear axis `width` points long: 1, 2 or 5 times a power of ten, and
@@ -34,7 +34,8 @@ double tick_distance(const Axis& axis, double width) {
   return 10 * power;
 }
 
-std::string axis_script(const Axis& axis, char name, double length) {
+/// `labelled`: whether numbers stand at the ticks.
+std::string axis_script(const Axis& axis, char name, double length, bool labelled) {
   std::string out = fmt::format("set {}range [{:.9g}:{:.9g}]\n{}set logscale {}\n",
                                 name,
                                 placed(axis, axis.min),
@@ -45,13 +46,15 @@ std::string axis_script(const Axis& axis, char name, double length) {
     const bool spaced = name == 'x' && !axis.log && axis.max > axis.min;
     const auto distance =
         spaced ? fmt::format("{:.9g}", tick_distance(axis, length)) : std::string("autofreq");
-    return out + fmt::format("set format {} '%g'\nset {}tics {}\n", name, name, distance);
+    return out +
+           fmt::format(
+               "set format {} '{}'\nset {}tics {}\n", name, labelled ? "%g" : "", name, distance);
   }
   out += fmt::format("set {}tics (", name);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
     out += fmt::format("{}{} {:.9g}",
                        i == 0 ? "" : ", ",
-                       gnuplot_tick(axis.ticks[i].label),
+                       gnuplot_tick(labelled ? axis.ticks[i].label : ""),
                        placed(axis, axis.ticks[i].at));
   }
   return out + ")\n";
@@ -106,11 +109,39 @@ std::string terminal(FigureFormat format, double height) {
   return "";
 }
 
-/// The key: one line of arms (colour and marker), and of kinds of line where there are several one,
-/// or one each where their names are long.
+/// What a key names beside each other: gnuplot breaks a line whose columns, each as wide as the
+/// longest name, do not fit.
+class KeyEntries {
+ public:
+  void add(std::string plot, const std::string& name) {
+    entries_.push_back(fmt::format("{} title {}", plot, gnuplot_text(name)));
+    longest_ = std::max(longest_, name.size());
+  }
+
+  [[nodiscard]] std::vector<std::string> lines() const {
+    constexpr std::size_t kLetters = 120, kSample = 8;  // letters of a line, and of a line's sample
+    const auto fit = std::max<std::size_t>(1, kLetters / (longest_ + kSample));
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (i % fit == 0) {
+        lines.push_back(entries_[i]);
+      } else {
+        lines.back() += ", " + entries_[i];
+      }
+    }
+    return lines;
+  }
+
+ private:
+  std::vector<std::string> entries_;
+  std::size_t longest_ = 0;
+};
+
+/// The key: the arms (colour and marker), and the kinds of line where there are several.
 class Key {
  public:
   Key(const std::vector<Arm>& arms, const Figure& figure) {
+    KeyEntries of_arms, of_kinds;
     std::map<std::pair<Dash, bool>, std::vector<std::string>> kinds;
     std::vector<bool> shown(arms.size(), false);
     for (const Series& series : figure.series) {
@@ -122,28 +153,23 @@ class Key {
       }
       if (shown[series.arm]) continue;
       shown[series.arm] = true;
-      arms_ += fmt::format("{}NaN with linespoints lw 2 pt {} ps 0.9 lc rgb '{}' title {}",
-                           arms_.empty() ? "" : ", ",
-                           mark_of(series, false),
-                           colour_of(series),
-                           gnuplot_text(arms[series.arm].label));
+      of_arms.add(fmt::format("NaN with linespoints lw 2 pt {} ps 0.9 lc rgb '{}'",
+                              mark_of(series, false),
+                              colour_of(series)),
+                  arms[series.arm].label);
     }
+    lines_ = of_arms.lines();
     if (kinds.size() < 2) return;
-    constexpr std::size_t kFits = 90;  // bytes of names beside each other
-    std::size_t length = 0;
-    for (const auto& [kind, names] : kinds) {
-      const auto title = fmt::format("{}", fmt::join(names, ", "));
-      length += title.size();
-      kinds_.push_back(fmt::format("NaN with lines lw {} dt {} lc rgb '{}' title {}",
-                                   kind.second ? 1 : 2,
-                                   static_cast<int>(kind.first) + 1,
-                                   kind.second ? "#999999" : "#333333",
-                                   gnuplot_text(title)));
-    }
-    if (length <= kFits) kinds_ = {fmt::format("{}", fmt::join(kinds_, ", "))};
+    for (const auto& [kind, names] : kinds)
+      of_kinds.add(fmt::format("NaN with lines lw {} dt {} lc rgb '{}'",
+                               kind.second ? 1 : 2,
+                               static_cast<int>(kind.first) + 1,
+                               kind.second ? "#999999" : "#333333"),
+                   fmt::format("{}", fmt::join(names, ", ")));
+    for (auto& line : of_kinds.lines()) lines_.push_back(std::move(line));
   }
 
-  [[nodiscard]] std::size_t lines() const { return 1 + kinds_.size(); }
+  [[nodiscard]] std::size_t lines() const { return lines_.size(); }
 
   [[nodiscard]] std::string script(double sheet_height) const {
     std::string out =
@@ -151,10 +177,7 @@ class Key {
         "set xrange [0:1]\nset yrange [0:1]\nunset logscale\n"
         "set key at graph 0, 0.5 left center horizontal Left reverse samplen 2.5\n";
     double top = 30;
-    std::vector<std::string> lines = {arms_};
-    lines.insert(lines.end(), kinds_.begin(), kinds_.end());
-    for (const auto& line : lines) {
-      if (line.empty()) continue;
+    for (const auto& line : lines_) {
       out += fmt::format(
           "set lmargin at screen {:.5f}\nset rmargin at screen 0.98\n"
           "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nplot {}\n",
@@ -164,12 +187,13 @@ class Key {
           line);
       top += kKeyLine;
     }
-    return out + "unset key\nset border 3\nset xtics nomirror out\nset ytics nomirror out\n";
+    return out +
+           "unset key\nset border 3\nset xtics nomirror out scale 0.7 offset 0,0.4\n"
+           "set ytics nomirror out scale 0.7 offset 0.4,0\n";
   }
 
  private:
-  std::string arms_;
-  std::vector<std::string> kinds_;
+  std::vector<std::string> lines_;
 };
 
 }  // namespace
@@ -207,9 +231,10 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
         (left + width) / kWidth,
         1 - sheet.tops[row] / sheet.height,
         1 - (sheet.tops[row] + sheet.heights[row]) / sheet.height);
-    panels += axis_script(figure.x, 'x', width) + axis_script(panel.y, 'y', sheet.heights[row]);
-
     const bool bottom = p + figure.columns >= figure.panels.size();
+    panels += axis_script(figure.x, 'x', width, bottom) +
+              axis_script(panel.y, 'y', sheet.heights[row], true);
+
     panels += fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n",
                           gnuplot_text(panel.title));
     panels += "set xlabel " + (bottom ? gnuplot_text(figure.x.title) : "''") + "\n";
