@@ -5,9 +5,9 @@
     experiments/report/write.py            # rewrites the text
     experiments/report/write.py --check    # exit status 1 where it would change
 
-A sentence of the template states what it rests on. {{OUTCOME CLAIM STUDY}} gives the claim's id and stops where the study
-says something else; {{lower ...}} and {{higher ...}} give a difference and stop where its interval holds zero. So no sentence
-outlives the runs that it speaks of. figures.py draws the pictures.
+A field {{WORD ...}} of the template prints a number and stops where the results no longer bear the sentence around it: `lower`
+and `higher` want a difference of that sign with a corrected p below 5 %, `unsure` one without, `refuted`, `holds` and `open` a
+verdict. Sentences without a field are checked by a reader. figures.py draws the pictures.
 """
 
 import json
@@ -20,8 +20,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 REPORT = HERE.parents[1] / "theory/REPORT.md"
 # Of the figure of losses; hessian-vitvae has runs of pgb-controlled.
-STUDIES = ("centring", "constant-regression", "pgb-controlled", "hessian-evolution", "pgb-phi3", "pgb-gemma3")
+STUDIES = ("centring", "constant-regression", "pgb-controlled", "pgb-vitvae", "hessian-evolution", "pgb-phi3", "pgb-gemma3")
 HEAD = "<!-- Written by experiments/report/write.py from template.md: do not edit. -->\n"
+NUMBER = r"([-+]?\d[-+\d.e]*)"
+LEVEL = 0.05
 
 
 class Results:
@@ -49,18 +51,29 @@ class Results:
         return next(v for v in self._studies[study]["verdicts"] if v["claim"] == claim)
 
 
+class Test:
+    """A difference that a claim was decided by, as the text of its verdict has it."""
+
+    def __init__(self, verdict: dict[str, Any], before: str) -> None:
+        pattern = f"{re.escape(before)} {NUMBER} \\[{NUMBER}, {NUMBER}\\] from {NUMBER}, \\d+ pairs, p {NUMBER}"
+        found = re.search(pattern, verdict["condition"])
+        require(found is not None, f"{verdict['claim']} tests {before}")
+        assert found is not None
+        self.difference, self.lower, self.upper, self.base, self.p = map(float, found.groups())
+
+    def printed(self, sign: float, unit: str) -> str:
+        """In per cent of the control's median, or in `unit`; lower to higher."""
+        scale = sign if unit else sign * 100 / self.base
+        low, high = sorted((scale * self.lower, scale * self.upper))
+        return interval(scale * self.difference, low, high, f" {unit}" if unit else " %")
+
+
 def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
 def interval(value: float, lower: float, upper: float, unit: str = "") -> str:
     return f"{number(value)}{unit} [{number(lower)}, {number(upper)}]"
-
-
-def share(found: dict[str, Any], text: bool = True) -> Any:
-    """A difference in per cent of the control's median, with its 95 % interval."""
-    numbers = [100 * found[key] / found["control_median"] for key in ("difference", "lower", "upper")]
-    return interval(*numbers, unit=" %") if text else numbers
 
 
 def filled(text: str) -> str:
@@ -75,8 +88,8 @@ def filled(text: str) -> str:
         for i, item in enumerate(items):
             mark = re.match(r"- |\d+\. |", item)
             assert mark is not None
-            indent = " " * len(mark[0])
-            items[i] = textwrap.fill(" ".join(item.split()), 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            words = " ".join(item.split())
+            items[i] = textwrap.fill(words, 120, subsequent_indent=" " * len(mark[0]), break_on_hyphens=False)
         blocks.append("\n".join(items))
     return "\n\n".join(blocks)
 
@@ -99,54 +112,53 @@ class Writer:
 
         return re.sub(r"\{\{([^}]*)\}\}", field, template)
 
-    def percent(self, *place: str) -> str:
-        return share(self._results.comparison(*place))
-
-    def lower(self, *place: str) -> str:
+    def lower(self, claim: str, study: str, before: str, unit: str = "") -> str:
         """By how much it is lower."""
-        value, low, high = share(self._results.comparison(*place), text=False)
-        require(high < 0, f"{' '.join(place)} is lower")
-        return interval(-value, -high, -low, unit=" %")
+        found = self._test(claim, study, before)
+        require(found.upper < 0 and found.p < LEVEL, f"{before} is lower by {study}")
+        return found.printed(-1, unit)
 
-    def higher(self, *place: str) -> str:
-        require(self._results.comparison(*place)["lower"] > 0, f"{' '.join(place)} is higher")
-        return self.percent(*place)
+    def higher(self, claim: str, study: str, before: str, unit: str = "") -> str:
+        found = self._test(claim, study, before)
+        require(found.lower > 0 and found.p < LEVEL, f"{before} is higher by {study}")
+        return found.printed(1, unit)
 
-    def within(self, *place: str) -> str:
-        """A difference that is shown to be less than 1 % of the control."""
-        require(max(map(abs, share(self._results.comparison(*place), text=False))) < 1, f"{' '.join(place)} is within 1 %")
-        return self.percent(*place)
+    def unsure(self, claim: str, study: str, before: str, unit: str = "") -> str:
+        found = self._test(claim, study, before)
+        require(found.p >= LEVEL, f"{before} is open by {study}")
+        return found.printed(1, unit)
+
+    def base(self, claim: str, study: str, before: str) -> str:
+        return number(self._test(claim, study, before).base)
+
+    def within(self, study: str, condition: str, arm: str) -> str:
+        """A difference of test losses whose interval lies within 1 % of the control."""
+        row = self._results.comparison(study, condition, arm, "loss/test")
+        numbers = [100 * row[key] / row["control_median"] for key in ("difference", "lower", "upper")]
+        require(max(map(abs, numbers)) < 1, f"{arm} is within 1 % by {study}, {condition}")
+        return interval(*numbers, unit=" %")
 
     def also_within(self, *place: str) -> str:
         self.within(*place)
         return ""
 
-    def difference(self, *place: str) -> str:
-        found = self._results.comparison(*place)
-        return interval(found["difference"], found["lower"], found["upper"])
+    def level(self, claim: str, study: str, before: str) -> str:
+        """A mean over seeds with its interval."""
+        return interval(*self._level(claim, study, before))
 
-    def control(self, *place: str) -> str:
-        return number(self._results.comparison(*place)["control_median"])
+    def above_one(self, claim: str, study: str, before: str) -> str:
+        found = self._level(claim, study, before)
+        require(found[1] > 1, f"{before} is above 1 by {study}")
+        return interval(*found)
 
-    def pairs(self, *place: str) -> str:
-        return str(self._results.comparison(*place)["pairs"])
+    def share(self, claim: str, study: str) -> str:
+        return f"{100 * self._results.verdict(claim, study)['measured']:.0f}"
 
     def output_bias_is_lower(self, _: str) -> str:
         rows = [arms for arms in self._results.losses().values() if {"PGB", "output bias"} <= arms.keys()]
         lower = sum(arms["output bias"]["difference"] < arms["PGB"]["difference"] for arms in rows)
+        require(2 * lower >= len(rows), "the output bias is the lower one in half of the conditions")
         return f"{lower} of {len(rows)}"
-
-    def measured(self, claim: str, study: str) -> str:
-        found = self._results.verdict(claim, study)
-        return interval(found["measured"], found["lower"], found["upper"])
-
-    def said(self, claim: str, study: str, before: str) -> str:
-        """The number and interval that the verdict's text has behind `before`."""
-        text = self._results.verdict(claim, study)["condition"]
-        found = re.search(re.escape(before) + r" ([-+\d.e]+) \[([-+\d.e]+), ([-+\d.e]+)\]", text)
-        require(found is not None, f"{claim} of {study} has a number of {before}")
-        assert found is not None
-        return interval(*map(float, found.groups()))
 
     def refuted(self, claim: str, study: str) -> str:
         return self._outcome(claim, study, "refuted")
@@ -154,15 +166,33 @@ class Writer:
     def holds(self, claim: str, study: str) -> str:
         return self._outcome(claim, study, "holds under a condition")
 
+    def open(self, claim: str, study: str) -> str:
+        return self._outcome(claim, study, "too few runs")
+
+    def no_regime(self, claim: str, study: str) -> str:
+        return self._outcome(claim, study, "regime not reached")
+
     def _outcome(self, claim: str, study: str, outcome: str) -> str:
         found = self._results.verdict(claim, study)["outcome"]
         require(found == outcome, f"{claim} is {outcome} by {study}, which says {found}")
         return claim
 
+    def _test(self, claim: str, study: str, before: str) -> Test:
+        return Test(self._results.verdict(claim, study), before)
+
+    def _level(self, claim: str, study: str, before: str) -> tuple[float, float, float]:
+        text = self._results.verdict(claim, study)["condition"]
+        found = re.search(f"{re.escape(before)} {NUMBER} \\[{NUMBER}, {NUMBER}\\]", text)
+        require(found is not None, f"{claim} of {study} has a number of {before}")
+        assert found is not None
+        value, low, high = map(float, found.groups())
+        return value, low, high
+
 
 def main() -> int:
     results = Results((HERE.parent / "results.json").read_text())
-    text = HEAD + filled(re.sub(r"\n{3,}", "\n\n", Writer(results).fill((HERE / "template.md").read_text()))) + "\n"
+    text = Writer(results).fill((HERE / "template.md").read_text())
+    text = HEAD + filled(re.sub(r"\n{3,}", "\n\n", text)) + "\n"
     if sys.argv[1:] != ["--check"]:
         REPORT.write_text(text)
     elif REPORT.read_text() != text:
