@@ -3,9 +3,7 @@
 """Draws the figures of theory/REPORT.md into theory/report: needs matplotlib, and for the path the package kappascope.
 
     experiments/report/figures.py forest
-    experiments/report/figures.py path RUNS     # runs of a sweep of experiments/report/path.ini
-
-RUNS is the folder `runs` of the sweep.
+    experiments/report/figures.py path FOLDER   # --out of a sweep of experiments/report/path.ini
 """
 
 import statistics
@@ -50,36 +48,34 @@ def forest() -> None:
     save(figure, "forest")
 
 
-def path(runs: Path) -> None:
+def path(folder: Path) -> None:
     import kappascope
 
-    figure, panels = plt.subplots(1, 2, figsize=(7.5, 3), sharey=True, layout="constrained")
-    for panel, loss in zip(panels, ("squared", "cross-entropy")):
-        for arm, (label, colour) in PATHS.items():
-            lines = [left_of_the_mean(kappascope.read(run)) for run in sorted(runs.iterdir()) if is_of(kappascope.read(run), arm, loss)]
-            for line in lines:
-                panel.plot(*zip(*line.items()), color=colour, alpha=0.25, linewidth=0.8)
-            middle = {step: statistics.median(line[step] for line in lines) for step in lines[0]}
-            panel.plot(*zip(*middle.items()), color=colour, linewidth=2, label=f"{label} ({len(lines)} seeds)")
-        panel.axhline(1, color="#555555", linewidth=0.8, linestyle=":")
-        panel.set_title(f"{loss} loss" if loss == "squared" else loss, fontsize=10)
-        panel.set_xlabel("step")
-    panels[0].set_ylabel("‖μ+b‖ / ‖μ‖")
-    panels[0].set_ylim(bottom=0)
-    panels[1].legend(fontsize=8)
+    lines: dict[tuple[str, str], list[dict[str, tuple]]] = defaultdict(list)  # by loss and arm; of a run by layer
+    for place in sorted(folder.glob("*/run.sqlite")):
+        run = kappascope.read(place.parent)
+        if run.facts.get("kind") == "study":
+            continue
+        by_layer = {series.layer: (series.step.tolist(), series.value.tolist()) for series in run.series("bias/residual")}
+        lines[run.facts["condition"], run.facts["label"]].append(by_layer)
+    layers = sorted(next(iter(lines.values()))[0])
+    figure, panels = plt.subplots(len(layers), 2, figsize=(7.5, 2.3 * len(layers)), sharex=True, sharey=True, layout="constrained")
+    for column, loss in enumerate(("squared", "cross-entropy")):
+        for row, layer in enumerate(layers):
+            panel = panels[row][column]
+            for arm, (label, colour) in PATHS.items():
+                found = [by_layer[layer] for by_layer in lines[f"loss {loss}", arm]]
+                for steps, values in found:
+                    panel.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
+                middle = [statistics.median(values) for values in zip(*(values for _, values in found))]
+                panel.plot(found[0][0], middle, color=colour, linewidth=2, label=label)
+            panel.axhline(1, color="#555555", linewidth=0.8, linestyle=":")
+            panel.set_title(f"{'squared loss' if loss == 'squared' else loss}, layer {row + 1}", fontsize=9)
+            panel.set_xlabel("step" if row + 1 == len(layers) else "")
+            panel.set_ylabel("‖μ+b‖ / ‖μ‖" if column == 0 else "")
+    panels[0][0].set_ylim(bottom=0)
+    panels[0][1].legend(fontsize=8, loc="upper right")
     save(figure, "path")
-
-
-def is_of(run: Any, arm: str, loss: str) -> bool:
-    return run.facts.get("label") == arm and run.facts.get("setting/train.loss") == loss
-
-
-def left_of_the_mean(run: Any) -> dict[int, float]:
-    by_step = defaultdict(list)
-    for series in run.series("bias/residual"):
-        for step, value in zip(series.step, series.value):
-            by_step[int(step)].append(float(value))
-    return {step: statistics.median(values) for step, values in sorted(by_step.items())}
 
 
 def save(figure: Any, name: str) -> None:
@@ -92,8 +88,8 @@ def main() -> int:
     match sys.argv[1:]:
         case ["forest"]:
             forest()
-        case ["path", runs]:
-            path(Path(runs))
+        case ["path", folder]:
+            path(Path(folder))
         case _:
             print(__doc__, file=sys.stderr)
             return 2

@@ -116,10 +116,10 @@ class Routers:
         output: Any,
     ) -> None:
         rows, block = seen_of(entered, False)
-        weight, bias = (module._parameters.get(word) for word in ("weight", "bias"))
+        held = module._parameters.get("weight"), module._parameters.get("bias")
+        weight, bias = (None if one is None else plain(one) for one in held)
         if rows is None or block is not None or weight is None:
             return
-        weight, bias = plain(weight), None if bias is None else plain(bias)
         # A part of it where it is sharded, and nothing where a part of the model offloads it.
         if tuple(weight.shape) != (router.experts, router.width):
             return
