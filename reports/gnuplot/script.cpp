@@ -180,7 +180,7 @@ class Key {
     for (const auto& line : lines_) {
       out += fmt::format(
           "set lmargin at screen {:.5f}\nset rmargin at screen 0.98\n"
-          "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nplot {}\n",
+          "set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nplot {}\nunset label\n",
           12 / kWidth,
           1 - top / sheet_height,
           1 - (top + kKeyLine) / sheet_height,
@@ -274,7 +274,7 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
   out += data;
   out += "set multiplot\nset label 99 " + gnuplot_text(figure.title) +
          fmt::format(" at screen {:.5f}, {:.5f} left\n", 12 / kWidth, 1 - 16 / sheet.height);
-  out += key.script(sheet.height) + "unset label\n" + panels + "unset multiplot\nunset output\n";
+  out += key.script(sheet.height) + panels + "unset multiplot\nunset output\n";
   return out;
 }
 
