@@ -13,7 +13,7 @@
 namespace kappascope::reports {
 namespace {
 
-constexpr double kRow = 150, kGap = 40, kTop = 26, kBottom = 50;  // points, as is the width
+constexpr double kRow = 150, kGap = 40, kTop = 26, kBottom = 54;  // points, as is the width
 constexpr double kWidth = 900, kLeft = 84, kRight = 16, kKeyLine = 20;
 
 /// Distance of the ticks of a linear axis `width` points long: 1, 2 or 5 times a power of ten, and
@@ -210,7 +210,7 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
   std::string data;
   std::string panels;
   std::size_t block = 0;
-  const double gap = figure.columns > 1 ? 46 : 0;
+  const double gap = figure.columns > 1 ? 62 : 0;
   const auto columns = static_cast<double>(figure.columns);
   const double left_edge = std::max(kLeft, std::min(280.0, 44 + 7 * longest_name(figure)));
   const double width = (kWidth - left_edge - kRight - gap * (columns - 1)) / columns;
@@ -237,7 +237,8 @@ std::string gnuplot_script(const std::vector<Arm>& arms,
 
     panels += fmt::format("set label 2 {} at graph 0, graph 1 left offset 0,0.6\n",
                           gnuplot_text(panel.title));
-    panels += "set xlabel " + (bottom ? gnuplot_text(figure.x.title) : "''") + "\n";
+    // gnuplot leaves out a title that does not fit between ticks that point outwards and the edge.
+    panels += "set xlabel " + (bottom ? gnuplot_text(figure.x.title) : "''") + " offset 0,0.8\n";
     panels +=
         "set ylabel " +
         (p % figure.columns == 0

@@ -38,8 +38,8 @@ TEST_CASE("the probe writes the largest logit and the entropies of a window's pa
   observe(*probe, {view_of("attn", b)});
   const auto out = emitted(*probe);
   CHECK(value(out, "attention/largest_logit") == torch::maximum(a.max(), b.max()).item<double>());
-  const auto entropy = torch::cat(
-      {tensor::summarise({.logits = a}).entropy, tensor::summarise({.logits = b}).entropy});
+  const auto entropy = torch::cat({tensor::summarise(tensor::Attention{.logits = a}).entropy,
+                                   tensor::summarise(tensor::Attention{.logits = b}).entropy});
   const auto* row = testing::find(out, "attention/entropy");
   CHECK(row->value == Approx(entropy.mean().item<double>()));
   CHECK(row->n == 6);
@@ -55,7 +55,8 @@ TEST_CASE("entropies cover the mean of the sequences in 95 % of draws") {
   const auto draw = [](int64_t sequences) {
     return torch::randn({sequences, 2, 4, 6}) * torch::rand({sequences, 1, 1, 1}).mul(4).exp();
   };
-  const double truth = tensor::summarise({.logits = draw(20000)}).entropy.mean().item<double>();
+  const double truth =
+      tensor::summarise(tensor::Attention{.logits = draw(20000)}).entropy.mean().item<double>();
   int hits = 0;
   for (int i = 0; i < 200; ++i) {
     const auto probe = probes::make_layer_probe("attention");

@@ -90,6 +90,44 @@ TEST_CASE("every figure is written in every format with its magic bytes", "[gnup
   }
 }
 
+TEST_CASE("what stands on the axis below is drawn", "[gnuplot]") {
+  if (!has_gnuplot()) return;
+  const TemporaryFolder folder;
+  const auto run = write_sample_run(folder / "a");
+  write_figures({run}, folder / "out", FigureFormat::kSvg);
+  int titles = 0;
+  for (const Figure& figure : build_figures(read_arms({run}))) {
+    if (!figure.missing.empty() || figure.x.title.empty()) continue;
+    INFO(figure.id);
+    CHECK_THAT(testing::slurp(folder / "out" / (figure.id + ".svg")),
+               Catch::Contains(">" + figure.x.title + "<"));
+    ++titles;
+  }
+  CHECK(titles > 10);
+}
+
+TEST_CASE("a line of the key has what fits beside each other", "[gnuplot]") {
+  Figure figure;
+  figure.panels.push_back({.title = "panel", .y = {.max = 1}});
+  const auto key_lines = [&](const std::string& label) {
+    std::vector<Arm> arms(4);
+    figure.series.clear();
+    for (std::size_t a = 0; a < arms.size(); ++a) {
+      arms[a].label = label;
+      figure.series.push_back({.arm = a});
+    }
+    const auto script = gnuplot_script(arms, figure, FigureFormat::kSvg, "figure.svg");
+    std::size_t lines = 0;
+    for (auto at = script.find("plot NaN with"); at != script.npos;
+         at = script.find("plot NaN with", at + 1))
+      ++lines;
+    return lines;
+  };
+  CHECK(key_lines("PGB") == 1);
+  CHECK(key_lines(std::string(40, 'a')) == 2);
+  CHECK(key_lines(std::string(80, 'a')) == 4);
+}
+
 TEST_CASE("figures pass through a temporary folder, of which nothing stays", "[gnuplot]") {
   if (!has_gnuplot()) return;
   const TemporaryFolder folder;
