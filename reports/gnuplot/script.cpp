@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "reports/gnuplot/panel.h"
 
@@ -137,15 +138,17 @@ class KeyEntries {
   std::size_t longest_ = 0;
 };
 
-/// The key: the arms (colour and marker), and the kinds of line where there are several.
+/// The key: the arms (colour and marker), and the kinds of line where a panel has several.
 class Key {
  public:
   Key(const std::vector<Arm>& arms, const Figure& figure) {
     KeyEntries of_arms, of_kinds;
     std::map<std::pair<Dash, bool>, std::vector<std::string>> kinds;
+    std::map<std::size_t, std::set<std::pair<Dash, bool>>> in_panels;
     std::vector<bool> shown(arms.size(), false);
     for (const Series& series : figure.series) {
       if (series.draw == Draw::kLine) {
+        in_panels[series.panel].insert({series.dash, series.faint});
         auto& names = kinds[{series.dash, series.faint}];
         if (std::find(names.begin(), names.end(), series.quantity) == names.end()) {
           names.push_back(series.quantity);
@@ -159,7 +162,8 @@ class Key {
                   arms[series.arm].label);
     }
     lines_ = of_arms.lines();
-    if (kinds.size() < 2) return;
+    if (std::ranges::none_of(in_panels, [](const auto& one) { return one.second.size() > 1; }))
+      return;
     for (const auto& [kind, names] : kinds)
       of_kinds.add(fmt::format("NaN with lines lw {} dt {} lc rgb '{}'",
                                kind.second ? 1 : 2,
