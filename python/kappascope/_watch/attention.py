@@ -2,7 +2,7 @@
 """What enters the softmax of attention layers, whichever way they compute it."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .compiled import is_compiled, is_compiled_call
-from .hooks import UncompiledHook, is_transformed
+from .hooks import Listener, UncompiledHook, is_transformed
 from .shards import plain
 from .._library import one_line
 
 
-class Attentions(TorchFunctionMode):
+class Attentions(Listener, TorchFunctionMode):
     """Gives them to the session while the model's forward pass runs, where they are wanted.
 
     Seen are torch.nn.functional.scaled_dot_product_attention, and a softmax over the last of the four
@@ -30,35 +30,24 @@ class Attentions(TorchFunctionMode):
         is_seen: Callable[[], bool],
         say: Callable[[str], None],
     ) -> None:
-        super().__init__()
+        Listener.__init__(self)
+        TorchFunctionMode.__init__(self)
         self._session = session
         self._model = weakref.ref(model)
         self._is_seen = is_seen
         self._say = say
-        self._hooked = False
         self._inside = False
         self._name = ""
         """Of the attention layer whose forward pass runs."""
-        self.handles: list[Any] = []
 
-    def listen(self, wanted: bool) -> None:
-        """Whether the next step is looked at."""
-        if wanted == self._hooked:
-            return
-        self._hooked = wanted
-        for handle in self.handles:
-            handle.remove()
-        self.handles = []
+    def hooked(self) -> Iterator[Any]:
         model = self._model()
-        if not wanted or model is None:
+        if model is None:
             return
-        self.handles = [
-            model.register_forward_pre_hook(UncompiledHook(self, "enter")),
-            model.register_forward_hook(UncompiledHook(self, "leave"), always_call=True),
-        ]
+        yield model.register_forward_pre_hook(UncompiledHook(self, "enter"))
+        yield model.register_forward_hook(UncompiledHook(self, "leave"), always_call=True)
         for name, module in _attention_layers(model):
-            hook = UncompiledHook(self, "named", name)
-            self.handles.append(module.register_forward_pre_hook(hook))
+            yield module.register_forward_pre_hook(UncompiledHook(self, "named", name))
 
     def enter(self, *_: Any) -> None:
         recomputed = torch._C._current_graph_task_id() >= 0

@@ -1,37 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """What enters the activation of the gates of the watched layers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .hooks import UncompiledHook, is_transformed
+from .hooks import Listener, UncompiledHook, is_transformed
 from .layers import Layer
 
 
-class Gates:
+class Gates(Listener):
     """Kept from the pass of a gate's projection to that of its layer, where it is wanted."""
 
     def __init__(self, layers: list[Layer]) -> None:
+        super().__init__()
         self._layers = layers
         self._inputs: dict[int, tuple[Tensor, int]] = {}
         """With the version of their memory, which an activation in place changes."""
-        self._listening = False
-        self.handles: list[Any] = []
 
-    def listen(self, wanted: bool) -> None:
-        """Whether the next step is looked at: the layers whose gate is known by its name."""
-        if wanted == self._listening:
-            return
-        self._listening = wanted
-        for handle in self.handles:
-            handle.remove()
-        self.handles = []
-        for index, layer in enumerate(self._layers if wanted else []):
+    def hooked(self) -> Iterator[Any]:
+        """Of the layers whose gate is known by its name."""
+        for index, layer in enumerate(self._layers):
             gate = layer.beside[0]() if layer.beside else None
             if gate is not None:
-                self.handles.append(gate.register_forward_hook(UncompiledHook(self, "see", index)))
+                yield gate.register_forward_hook(UncompiledHook(self, "see", index))
 
     def see(self, index: int, module: Any, inputs: Any, output: Any) -> None:
         if isinstance(output, Tensor) and torch.is_grad_enabled() and not is_transformed():

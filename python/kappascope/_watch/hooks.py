@@ -55,6 +55,26 @@ class UncompiledHook(Hook):
         return None if torch.compiler.is_compiling() else self._unseen(*arguments, **options)
 
 
+class Listener:
+    """Has hooks on a model where the next step is looked at, and none otherwise."""
+
+    def __init__(self) -> None:
+        self._listening = False
+        self.handles: list[Any] = []
+
+    def listen(self, wanted: bool) -> None:
+        if wanted == self._listening:
+            return
+        self._listening = wanted
+        for handle in self.handles:
+            handle.remove()
+        self.handles = list(self.hooked()) if wanted else []
+
+    def hooked(self) -> Iterable[Any]:
+        """Hooks the model, and gives the handles."""
+        raise NotImplementedError
+
+
 class OwningHook(UncompiledHook):
     """One by which a model keeps what watches it."""
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .compiled import is_compiled, is_compiled_call
-from .hooks import UncompiledHook, is_transformed
+from .hooks import Listener, UncompiledHook, is_transformed
 from .mixtures import Router, find_routers
 from .shards import plain, seen_of
 from .update import Update
@@ -17,7 +17,7 @@ from .watched import Watched
 from .._library import one_line
 
 
-class Routers:
+class Routers(Listener):
     """Gives it to the session, with the weight that it is multiplied by, where it is wanted.
 
     Of no model that is compiled or has a compiled part: a hook there would have it compiled again.
@@ -31,42 +31,32 @@ class Routers:
         is_seen: Callable[[], bool],
         say: Callable[[str], None],
     ) -> None:
+        super().__init__()
         self._session = session
         self._model = weakref.ref(watched.model)
         self._layers, self._banks = watched.layers, watched.banks
         self._update = update
         self._is_seen = is_seen
         self._say = say
-        self._listening = False
         self._routers: list[Router] | None = None
         """None: nobody looked for them yet."""
         self._entered: dict[int, tuple[int, ...]] = {}
         """The shape of what entered the block of a router, () where that is no sequence of rows."""
         self._passed: dict[int, int] = {}
         """Passes of this step that may be recomputed."""
-        self.handles: list[Any] = []
 
-    def listen(self, wanted: bool) -> None:
-        """Whether the next step is looked at."""
-        if wanted == self._listening:
-            return
-        self._listening = wanted
-        for handle in self.handles:
-            handle.remove()
-        self.handles = []
+    def hooked(self) -> Iterator[Any]:
         model = self._model()
-        if not wanted or model is None or any(map(is_compiled, model.modules())):
+        if model is None or any(map(is_compiled, model.modules())):
             return
         for index, router in enumerate(self._found(model)):
             module, block = router.module(), router.block()
             if module is None or block is None:
                 continue
             enter, see = UncompiledHook(self, "enter", index), UncompiledHook(self, "see", index)
-            self.handles += [
-                block.register_forward_pre_hook(enter, with_kwargs=True),
-                # First of all: after it fully_shard takes the weight away.
-                module.register_forward_hook(see, prepend=True, with_kwargs=True),
-            ]
+            yield block.register_forward_pre_hook(enter, with_kwargs=True)
+            # First of all: after it fully_shard takes the weight away.
+            yield module.register_forward_hook(see, prepend=True, with_kwargs=True)
 
     def _found(self, model: nn.Module) -> list[Router]:
         if self._routers is None:

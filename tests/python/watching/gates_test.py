@@ -124,29 +124,10 @@ class Seen(Attached):
         run, _ = self.watch(model_of(Plain))
         self.assertEqual(run.series("gates/open"), [])
 
-    def graphs_of(self, probe: str) -> tuple[int, Any]:
-        """How many a compiled model has in four steps with windows, and the run."""
-        torch._dynamo.reset()
-        model = model_of(Mlp)
-        graphs = 0
-
-        def backend(graph: torch.fx.GraphModule, _: Any) -> Any:
-            nonlocal graphs
-            graphs += 1
-            return graph.forward
-
-        compiled: Any = torch.compile(model, backend=backend)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with kappascope.attach(compiled, optimizer, self.run_dir(), **{**GIVEN, "probes": [probe]}) as scope:
-            for tokens in batches(4, rows=4):
-                loss_of(compiled(tokens), tokens).backward()
-                optimizer.step()
-        return graphs, kappascope.read(scope.run)
-
     def test_a_compiled_model_keeps_its_graphs(self) -> None:
-        wanted, run = self.graphs_of("magnitudes")
+        wanted, run = self.graphs_of(model_of(Mlp), {**GIVEN, "probes": ["magnitudes"]})
         self.assertNotEqual(run.series("magnitude/largest"), [])
-        graphs, run = self.graphs_of("gates")
+        graphs, run = self.graphs_of(model_of(Mlp), {**GIVEN, "probes": ["gates"]})
         self.assertEqual(graphs, wanted)
         self.assertEqual(run.series("gates/open"), [])
 

@@ -270,31 +270,13 @@ class Seen(Attached):
         self.assertEqual(run.series("router/entropy"), [])
         self.assertTrue(any("router layers.0.router: " in message for _, _, message in run.events))
 
-    def graphs_of(self, probe: str) -> tuple[int, Any]:
-        """How many a compiled model has in four steps with windows, and the run."""
-        torch._dynamo.reset()
-        model = model_of()
-        graphs = 0
-
-        def backend(graph: torch.fx.GraphModule, _: Any) -> Any:
-            nonlocal graphs
-            graphs += 1
-            return graph.forward
-
-        compiled: Any = torch.compile(model, backend=backend)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with kappascope.attach(compiled, optimizer, self.run_dir(), **{**GIVEN, "probes": [probe]}) as scope:
-            for tokens in batches(4, rows=4):
-                loss_of(compiled(tokens), tokens).backward()
-                optimizer.step()
-        return graphs, kappascope.read(scope.run)
-
     def test_a_compiled_model_is_left_alone(self) -> None:
         # A probe that asks for nothing more of a compiled model.
-        wanted, _ = self.graphs_of("attention")
-        graphs, run = self.graphs_of("routers")
-        self.assertEqual(graphs, wanted)
-        self.assertEqual(run.series("router/entropy"), [])
+        for part in ("", "layers.0"):
+            wanted, _ = self.graphs_of(model_of(), {**GIVEN, "probes": ["attention"]}, part)
+            graphs, run = self.graphs_of(model_of(), {**GIVEN, "probes": ["routers"]}, part)
+            self.assertEqual(graphs, wanted)
+            self.assertEqual(run.series("router/entropy"), [])
 
 
 class Found(unittest.TestCase):

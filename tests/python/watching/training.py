@@ -84,6 +84,29 @@ class Attached(unittest.TestCase):
     def run_dir(self, name: str = "run") -> str:
         return str(Path(self.folder.name) / name)
 
+    def graphs_of(self, model: nn.Module, given: dict[str, Any], part: str = "") -> tuple[int, Any]:
+        """How many a model that is compiled, or of which a part is, has in four steps, and the run.
+
+        given: options of attach().
+        """
+        torch._dynamo.reset()
+        graphs = 0
+
+        def backend(graph: torch.fx.GraphModule, _: Any) -> Any:
+            nonlocal graphs
+            graphs += 1
+            return graph.forward
+
+        compiled: Any = model if part else torch.compile(model, backend=backend)
+        if part:
+            model.get_submodule(part).compile(backend=backend)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with kappascope.attach(compiled, optimizer, self.run_dir(), **given) as scope:
+            for tokens in batches(4, rows=4):
+                loss_of(compiled(tokens), tokens).backward()
+                optimizer.step()
+        return graphs, kappascope.read(scope.run)
+
     def train(
         self,
         name: str,
