@@ -24,7 +24,8 @@ WIDEST = 5.0  # per cent
 
 
 def forest() -> None:
-    losses = Results((HERE.parent / "results.json").read_text()).losses()
+    results = Results((HERE.parent / "results.json").read_text())
+    losses = results.losses()
     rows = [(label, {arm: row for arm, row in arms.items() if arm in ARMS}) for label, arms in losses.items()]
     figure, axes = plt.subplots(figsize=(7.5, 0.27 * len(rows) + 1.1), layout="constrained")
     for place, (_, arms) in enumerate(rows):
@@ -45,7 +46,7 @@ def forest() -> None:
     axes.set_xlim(-WIDEST, WIDEST)
     axes.set_xlabel("test loss against no bias, per cent (cut at ±5)")
     axes.legend(loc="lower right", fontsize=8)
-    save(figure, "forest")
+    save(figure, "forest", Description=results.digest_of_losses())
 
 
 def path(folder: Path) -> None:
@@ -78,9 +79,9 @@ def path(folder: Path) -> None:
     save(figure, "path")
 
 
-def save(figure: Any, name: str) -> None:
+def save(figure: Any, name: str, **metadata: str) -> None:
     OUT.mkdir(exist_ok=True)
-    figure.savefig(OUT / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(OUT / f"{name}.svg", metadata={"Date": None, **metadata})
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ and `higher` want a difference of that sign with a corrected p below 5 %, `unsur
 verdict. Sentences without a field are checked by a reader. figures.py draws the pictures.
 """
 
+import hashlib
 import json
 import re
 import sys
@@ -46,6 +47,10 @@ class Results:
                     label = f"{name}, {row['condition']}" if row["condition"] else name
                     found.setdefault(label, {})[row["arm"]] = row
         return found
+
+    def digest_of_losses(self) -> str:
+        """By which the figure of the losses is known to be of these results."""
+        return hashlib.sha256(json.dumps(self.losses(), sort_keys=True).encode()).hexdigest()
 
     def verdict(self, claim: str, study: str) -> dict[str, Any]:
         return next(v for v in self._studies[study]["verdicts"] if v["claim"] == claim)
@@ -197,6 +202,9 @@ def main() -> int:
         REPORT.write_text(text)
     elif REPORT.read_text() != text:
         print(f"{REPORT.name} is not what {HERE.name}/write.py writes: run it", file=sys.stderr)
+        return 1
+    elif results.digest_of_losses() not in (REPORT.parent / "report/forest.svg").read_text():
+        print(f"forest.svg is of other results: run {HERE.name}/figures.py forest", file=sys.stderr)
         return 1
     return 0
 
