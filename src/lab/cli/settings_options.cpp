@@ -104,6 +104,10 @@ OptionGroup language_group(train::TransformerConfig& t) {
       "model.preset-blocks",
       number(t.preset_blocks),
       "keep so many of the preset's blocks, the first (0: all)")(
+      "model.initial-deviation",
+      number(t.initial_deviation),
+      "standard deviation of the initial weights (also of vit-vae); 0.02 is usual at a width of "
+      "768, and 0.02 sqrt(768 / width) gives layers of another width outputs of that size")(
       "model.layout", name(t.layout), "llama, phi3, qwen3 or gemma3")(
       "model.heads", number(t.heads), "attention heads (also of vit-vae)")(
       "model.kv-heads", number(t.kv_heads), "key and value heads (0: as many as heads)")(

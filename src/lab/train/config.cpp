@@ -56,6 +56,8 @@ void validate_transformer(const TransformerConfig& config) {
         "and patch at least 0");
   usage(config.residual_dropout >= 0 && config.residual_dropout < 1,
         fmt::format("model.residual-dropout must be in [0, 1), got {}", config.residual_dropout));
+  usage(config.initial_deviation > 0 && std::isfinite(config.initial_deviation),
+        fmt::format("model.initial-deviation must be positive, got {}", config.initial_deviation));
   usage(config.latent_noise >= 0 && config.length_weight >= 0,
         "model.latent-noise and model.length-weight must not be negative");
 }
@@ -94,6 +96,7 @@ void refuse_without_effect(const TrainConfig& c) {
       {"model.attention-bias", t.attention_bias != d.attention_bias, language},
       {"model.rotary", t.rotary != d.rotary, language},
       {"model.residual-dropout", t.residual_dropout != d.residual_dropout, language},
+      {"model.initial-deviation", t.initial_deviation != d.initial_deviation, language || vae},
       {"model.alpha", t.alpha != d.alpha, asger},
       {"model.beta", t.beta != d.beta, asger},
       {"model.learn-beta", t.learn_beta != d.learn_beta, asger},

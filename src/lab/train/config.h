@@ -29,6 +29,8 @@ struct TransformerConfig {
   bool branch = true, branch_norm = true, orthogonal = true, scaled_start = false;
   int64_t branch_width = 0;  ///< 0: hidden / 8
   double temperature = 1;
+  /// Of the weights of linear layers and embeddings, in language models and the ViT-VAE.
+  double initial_deviation = 0.02;
   // of the ViT-VAE; `blocks` are those of the encoder and of the decoder each
   int64_t patch = 0;  ///< pixels a side; 0: the largest up to 16 that makes at least 4 x 4 patches
   int64_t latent = 64;

@@ -39,6 +39,20 @@ TEST_CASE("a language model has one loss a token, the cross entropy of its outpu
   CHECK(problem.evaluate(16).front().value < 2.5);
 }
 
+TEST_CASE("a language model begins with weights of the configured deviation") {
+  const TemporaryFolder folder;
+  auto config = testing::language_config(testing::write_text(folder));
+  config.transformer.initial_deviation = 0.1;
+  const auto deviation = [](const train::TrainConfig& c, const char* name) {
+    auto task = train::make_task(c);
+    return task.model().named_parameters()[name].std().item<double>();
+  };
+  // 256 tokens of the width: five standard errors of the deviation are 8 % at most.
+  CHECK(deviation(config, "model.embed_tokens.weight") == Approx(0.1).epsilon(0.08));
+  config.transformer.initial_deviation = 0;
+  CHECK_THROWS_WITH(config.validate(), Catch::Contains("model.initial-deviation must be positive"));
+}
+
 TEST_CASE("each layout, bias configuration and feed-forward layer of a configuration is built") {
   const TemporaryFolder folder;
   const auto config = testing::language_config(testing::write_text(folder));

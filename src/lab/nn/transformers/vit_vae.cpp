@@ -12,9 +12,6 @@
 namespace kappascope::nn {
 namespace {
 
-/// As in the language models.
-constexpr double kInitialDeviation = 0.02;
-
 NormOptions norm_options(const VitVaeOptions& options) {
   return NormOptions(options.width()).kind(NormKind::kLayer).bias(true);
 }
@@ -75,7 +72,7 @@ void VitVaeImpl::reset() {
     return register_module(name, linear(in, out, /*bias=*/true));
   };
   const auto positions = [&](const char* name) {
-    return register_parameter(name, torch::randn({patches, width}) * kInitialDeviation);
+    return register_parameter(name, torch::randn({patches, width}) * options.initial_deviation());
   };
   patch_embedding = affine("patch_embedding", pixels, width);
   encoder_positions = positions("encoder_positions");
@@ -87,7 +84,7 @@ void VitVaeImpl::reset() {
   decoder = stack("decoder", options.decoder_blocks());
   decoder_norm = register_module("decoder_norm", Norm(norm_options(options)));
   to_pixels = affine("to_pixels", width, pixels);
-  initialise(*this, kInitialDeviation);
+  initialise(*this, options.initial_deviation());
 }
 
 torch::Tensor VitVaeImpl::encode(const torch::Tensor& images) {

@@ -34,6 +34,8 @@ struct VitVaeOptions {
   TORCH_ARG(double, latent_noise) = 0.1;
   /// Weight of the penalty on the codes' length; not named.
   TORCH_ARG(double, length_weight) = 1e-3;
+  /// Standard deviation of the initial weights of linear layers and positions; not named.
+  TORCH_ARG(double, initial_deviation) = 0.02;
 };
 
 /// Of every block of both halves.

@@ -38,6 +38,7 @@ nn::VitVaeOptions vae_options(const TrainConfig& config, const data::ImageShape&
       .bias(nn::parse_bias_placement(config.bias))
       .dropout(config.dropout)
       .latent_noise(t.latent_noise)
+      .initial_deviation(t.initial_deviation)
       .length_weight(t.length_weight);
 }
 

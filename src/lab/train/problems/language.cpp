@@ -75,6 +75,7 @@ nn::CausalLmOptions language_options(const TrainConfig& config, int64_t vocabula
   auto options = layout_of(config, vocabulary);
   auto& block = options.block();
   block.mlp(feed_forward_of(config, block.mlp())).dropout(t.residual_dropout);
+  options.initial_deviation(t.initial_deviation);
   if (!t.norm.empty()) block.norm().kind(nn::parse_norm_kind(t.norm));
   if (!t.norm_order.empty()) block.order(nn::parse_norm_order(t.norm_order));
   const auto has = [&](char which) { return t.attention_bias.find(which) != std::string::npos; };

@@ -70,6 +70,14 @@ TEST_CASE("a patch of the image is a row of the embedding, and a row of pixels g
   CHECK(torch::equal(patch.flatten(), torch::arange(48, torch::kFloat)));
 }
 
+TEST_CASE("an autoencoder's weights and positions start with the deviation asked for") {
+  torch::manual_seed(4);
+  nn::VitVae model(nn::VitVaeOptions(16, 16).patch(4).width(128).heads(4).initial_deviation(0.08));
+  // 2,048 draws and 6,144: five standard errors of the deviation are 8 % at most.
+  CHECK(model->encoder_positions.std().item<double>() == Approx(0.08).epsilon(0.08));
+  CHECK(model->patch_embedding->weight.std().item<double>() == Approx(0.08).epsilon(0.08));
+}
+
 TEST_CASE("latent noise has its deviation in training and is absent in evaluation") {
   torch::manual_seed(2);
   nn::VitVae model(tiny().dropout(0).latent_noise(0.5));
