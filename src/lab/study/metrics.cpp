@@ -17,7 +17,7 @@ namespace id = store::id;
 constexpr std::string_view kLoss = id::kLossTrain.name();
 constexpr std::string_view kEdge = id::kPreconditionedLambda.name();
 
-constexpr std::array<DerivedMetric, 14> kDerived = {{
+constexpr std::array<DerivedMetric, 15> kDerived = {{
     {metric::kLossVariance,
      "half the mean squared change of the training loss from step to step, in the second half of "
      "the run: its variance where it has no trend",
@@ -37,6 +37,9 @@ constexpr std::array<DerivedMetric, 14> kDerived = {{
      id::kEffectiveRank.name()},
     {metric::kExplosionsShare,
      "the share of the steps whose gradient norm is over 3 times the median of the 50 before",
+     id::kGradientNorm.name()},
+    {metric::kExplosionsLargest,
+     "the largest gradient norm of the first 50 steps",
      id::kGradientNorm.name()},
     {metric::kEdgeStart,
      "the sharpness that the optimiser sees over its stability limit, at the first measurement",

@@ -27,6 +27,7 @@ inline constexpr MetricId kSpikesHeight{"spikes/height"};
 inline constexpr MetricId kSpikesKappa{"spikes/kappa"};
 inline constexpr MetricId kSpikesEffectiveRank{"spikes/effective_rank"};
 inline constexpr MetricId kExplosionsShare{"explosions/share"};
+inline constexpr MetricId kExplosionsLargest{"explosions/largest"};
 inline constexpr MetricId kEdgeStart{"edge/start"};
 inline constexpr MetricId kEdgeFirst{"edge/first"};
 inline constexpr MetricId kEdgeShare{"edge/share"};

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 namespace id = store::id;
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-constexpr double kExplosion = 3;    // times the median before it
+constexpr double kExplosion = 3;  // times the median before it
+constexpr std::size_t kFirstSteps = 50;
 constexpr std::int64_t kNear = 50;  // steps from a spike within which a measurement belongs to it
 
 /// Quantities of layers of which it is told what they do as the loss spikes.
@@ -108,6 +109,16 @@ double variance_within(const std::vector<store::StepValue>& losses) {
   return n == 0 ? kMissing : sum / static_cast<double>(n);
 }
 
+/// NaN where one of them is.
+double largest_of_first(const std::vector<double>& norms) {
+  double largest = 0;
+  for (std::size_t i = 0; i < std::min(norms.size(), kFirstSteps); ++i) {
+    if (std::isnan(norms[i])) return kMissing;
+    largest = std::max(largest, norms[i]);
+  }
+  return largest;
+}
+
 /// How the sharpness that the optimiser sees stands to its limit: at the edge of stability it rises
 /// to it and stays there (Cohen et al. 2021).
 void add_edge(const store::RunReader& run, Values& out) {
@@ -161,6 +172,8 @@ RunEnd read_run_end(const fs::path& dir) {
     if (key.name == id::kGradientNorm) {
       const auto share = share_above_median(numbers(points), kExplosion);
       end.values[metric::kExplosionsShare] = {share, points.back().step};
+      end.values[metric::kExplosionsLargest] = {largest_of_first(numbers(points)),
+                                                points.back().step};
     }
   }
   for (const auto& [name, steps] : of_layers) {

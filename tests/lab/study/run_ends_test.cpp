@@ -110,7 +110,7 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
       const bool spike = step >= 150 && step < 160;
       calm.write({.step = step,
                   .scalars = {{.name = "loss/train", .value = 1 + noise},
-                              {.name = "gradient_norm", .value = 2}}});
+                              {.name = "gradient_norm", .value = step == 49 ? 7.0 : 2.0}}});
       wild.write({.step = step,
                   .scalars = {{.name = "loss/train", .value = (spike ? 3 : 1) + noise},
                               {.name = "gradient_norm", .value = spike ? 20.0 : 2.0}}});
@@ -135,6 +135,7 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   CHECK(std::isnan(value(ends[0], "spikes/first")));
   CHECK(std::isnan(value(ends[0], "spikes/kappa")));
   CHECK(value(ends[0], "explosions/share") == 0);
+  CHECK(value(ends[0], "explosions/largest") == 7);
   CHECK(value(ends[0], "loss/train@variance") == Approx(2e-4));  // ±0.01 in turn
   CHECK(value(ends[1], "spikes/count") == 1);
   CHECK(value(ends[1], "spikes/steps") == 10);
@@ -144,6 +145,7 @@ TEST_CASE("spikes of the loss and explosions of the gradient are counted") {
   CHECK(value(ends[1], "spikes/first") == 150);
   CHECK(value(ends[1], "spikes/kappa") == 4);
   CHECK(value(ends[1], "explosions/share") == Approx(10.0 / 150));
+  CHECK(value(ends[1], "explosions/largest") == 2);  // of the first 50 steps
 }
 
 TEST_CASE("every quantity that is read from a run may be named as a metric") {
