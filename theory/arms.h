@@ -8,6 +8,8 @@ inline constexpr auto* kNoBias = "no bias";
 inline constexpr auto* kPgb = "PGB";
 inline constexpr auto* kPgbFromMean = "PGB from the mean";
 inline constexpr auto* kOutputBias = "output bias";
+inline constexpr auto* kNormBias = "norm bias";
+inline constexpr auto* kBoth = "both";
 inline constexpr auto* kCentred = "centred";
 inline constexpr auto* kCentredOutputBias = "centred, output bias";
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "lab/study/comparison.h"
 #include "lab/study/definition.h"
 #include "lab/study/regime.h"
 #include "lab/study/run_ends.h"
@@ -29,8 +28,6 @@ struct CheckContext {
 struct StudyRuns {
   std::string name;
   std::vector<study::RunEnd> runs;
-  /// All tests of the study, which a check joins and is judged with; nullptr: its own alone.
-  study::Family* family = nullptr;
   std::vector<study::Regime> regimes{};  ///< of the claim; runs outside decide nothing
 };
 
@@ -86,7 +83,6 @@ void check_claims(const study::StudyDefinition& definition);
 
 /// The claims of a study, each decided on these runs (study::DecideClaims).
 std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
-                                               const std::vector<study::RunEnd>& runs,
-                                               study::Family& family);
+                                               const std::vector<study::RunEnd>& runs);
 
 }  // namespace kappascope::theory

@@ -91,7 +91,7 @@ Verdict measure_in_regime(const Claim& claim, const StudyRuns& study) {
                                     fmt::join(inside.missed, "; "));
     return verdict;
   }
-  auto verdict = claim.measure({study.name, std::move(inside.runs), study.family});
+  auto verdict = claim.measure({study.name, std::move(inside.runs)});
   verdict.condition += fmt::format("; regime: {}", listed(study.regimes));
   if (!inside.missed.empty())
     verdict.condition += fmt::format(", left out because {}", fmt::join(inside.missed, "; "));
@@ -158,19 +158,14 @@ void check_claims(const study::StudyDefinition& definition) {
 }
 
 std::vector<study::ClaimVerdict> decide_claims(const study::StudyDefinition& definition,
-                                               const std::vector<study::RunEnd>& runs,
-                                               study::Family& family) {
-  const auto decide = [&] {
-    std::vector<study::ClaimVerdict> verdicts;
-    for (const auto& id : definition.claims) {
-      const auto* claim = find_claim(id);
-      const StudyRuns of_claim{definition.name, runs, &family, study::regimes_of(definition, id)};
-      verdicts.push_back(claim_verdict(*claim, measure(*claim, of_claim)));
-    }
-    return verdicts;
-  };
-  decide();  // what every claim compares joins the family before any is judged
-  return decide();
+                                               const std::vector<study::RunEnd>& runs) {
+  std::vector<study::ClaimVerdict> verdicts;
+  for (const auto& id : definition.claims) {
+    const auto* claim = find_claim(id);
+    const StudyRuns of_claim{definition.name, runs, study::regimes_of(definition, id)};
+    verdicts.push_back(claim_verdict(*claim, measure(*claim, of_claim)));
+  }
+  return verdicts;
 }
 
 }  // namespace kappascope::theory

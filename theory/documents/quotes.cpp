@@ -60,6 +60,7 @@ std::string quote_of(const std::string& id) {
       {"P-COST", "virtually no additional parameter or memory cost"},
       {"P-X1", "PGB shortens the duration of spikes"},
       {"P-X2", "none of these variants makes a significant difference in training loss"},
+      {"P-X2n", "(3) RMSNorm bias only, and (4) both biases"},
       {"P-X3", "PGB raises adversarial test accuracy from ∼14% to ∼16%"},
       {"P-X3t", "maintains a clear advantage in adversarial accuracy throughout training"},
       {"P-X3e", "begins rising earlier and stabilizes higher than the bias-free counterpart"},

@@ -11,6 +11,7 @@
 #include "theory/checks/asger/parameters.h"
 #include "theory/checks/studies/contrasts.h"
 #include "theory/families/families.h"
+#include "theory/margins.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
 
@@ -127,6 +128,7 @@ std::vector<Claim> gate_claims() {
              return check_direction(
                  study,
                  {.claimed = {{variance, "alpha 1", "alpha 0", kHigher}},
+                  .matters = margin::kStatistic,
                   .beside = {{variance, "alpha 0.5", "alpha 0", kHigher},
                              {variance, "alpha 0.25", "alpha 0", kHigher},
                              {largest, "alpha 1", "alpha 0", kHigher},
@@ -152,8 +154,10 @@ std::vector<Claim> gate_claims() {
                for (const auto* arm : {"alpha 0.25", "alpha 0.5", "alpha 1"})
                  stable.push_back({metric, arm, "alpha 0"});
              }
-             return check_no_effect(
-                 study, {.claimed = stable, .margin = {.absolute = 0.01, .share = 1.0}});
+             return check_no_effect(study,
+                                    {.claimed = stable,
+                                     .margin = {.absolute = 0.01, .share = 1.0},
+                                     .counts_events = true});
            }},
       {.id = "A-GRAD'",
        .source = "corrects A-GRAD",

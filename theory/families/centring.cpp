@@ -11,6 +11,7 @@
 #include "theory/checks/studies/contrasts.h"
 #include "theory/checks/variance_control/masked.h"
 #include "theory/families/families.h"
+#include "theory/margins.h"
 #include "theory/tools/conditions.h"
 #include "theory/tools/tally.h"
 
@@ -91,9 +92,13 @@ Verdict decide_absorbed(const CheckContext& context) {
 Verdict measure_variance(const StudyRuns& study) {
   using enum Direction;
   const auto variance = store::median_over_steps(store::id::kAverageVariance);
+  const auto over = [&](const char* control) {
+    return Contrast{variance, arm::kPgb, control, kLower, "", /*ratio=*/true};
+  };
   return check_direction(study,
-                         {.claimed = {{variance, arm::kPgb, arm::kNoBias, kLower}},
-                          .beside = {{variance, arm::kPgb, arm::kOutputBias, kLower}}});
+                         {.claimed = {over(arm::kNoBias)},
+                          .matters = margin::kStatistic,
+                          .beside = {over(arm::kOutputBias)}});
 }
 
 }  // namespace
@@ -203,7 +208,7 @@ std::vector<Claim> centring_claims() {
        .assumptions = "as in the study; U and G move too, so that no computation at given weights "
                       "decides it",
        .derivation = "The variance of a feature, its mean over features and its median over "
-                     "training, with and without b, paired by seed.",
+                     "training, with and without b: the factor, paired by seed.",
        .studies = {"pgb-mlp-cifar", "pgb-mlp-mnist", "pgb-mlp-mnist-2x64"},
        .measure = measure_variance},
       {.id = "P-ABS",

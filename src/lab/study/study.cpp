@@ -88,12 +88,7 @@ StudyResult conclude(const StudyDefinition& definition,
   result.runs = std::ssize(runs);
   result.definition = fingerprint(definition);
   for (const auto& run : runs) result.folders.push_back(run.name);
-  if (options.decide) {
-    Family family;
-    for (const auto& comparison : result.comparisons) family.add(comparison);
-    result.verdicts = options.decide(definition, ends, family);
-    family.correct(result.comparisons);
-  }
+  if (options.decide) result.verdicts = options.decide(definition, ends);
   for (auto& verdict : result.verdicts) verdict.study = definition.name;
   const auto folder = study_folder(definition, options);
   if (!holds_more(folder, result)) write_result(folder, result);

@@ -23,10 +23,9 @@ namespace kappascope::study {
 /// became NaN or infinite. An exception counts as a failure of this run; the others go on.
 using TrainRun = std::function<void(const StudyRun& run)>;
 
-/// Decides the definition's claims on its runs. `family` has the comparisons of the study's table;
-/// the claims add theirs, and are judged on all.
-using DecideClaims = std::function<std::vector<ClaimVerdict>(
-    const StudyDefinition& definition, const std::vector<RunEnd>& runs, Family& family)>;
+/// Decides the definition's claims on its runs.
+using DecideClaims = std::function<std::vector<ClaimVerdict>(const StudyDefinition& definition,
+                                                             const std::vector<RunEnd>& runs)>;
 
 struct StudyOptions {
   std::filesystem::path folder{};  ///< of the runs; empty: runs/NAME

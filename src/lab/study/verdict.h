@@ -43,8 +43,7 @@ struct Verdict {
   std::string left, right;  ///< what the two numbers are, in words or symbols
   double measured = 0, predicted = 0;
   std::optional<double> lower, upper;  ///< interval of `measured`, where it is statistical
-  /// Of a study: the p-value on which the outcome rests, or which was too large for one; corrected
-  /// for all tests of the study (Family).
+  /// Of a study: the p-value on which the outcome rests, or which was too large for one.
   std::optional<double> p{};
   /// p adjusted for all verdicts that stand beside it (control_false_discovery).
   std::optional<double> q{};

@@ -93,7 +93,7 @@ TEST_CASE("two sweeps on one folder are refused, and changed settings are told o
   CHECK_THAT(changed.err, Contains("8 runs, ") && Contains(" and 5 more, failed: made with"));
 }
 
-TEST_CASE("a comparison is of the study's own runs, and its p of one family") {
+TEST_CASE("a comparison is of the study's own runs, and its p of what is compared") {
   const Workplace work;
   write_study(work, std::string(kArms) + "[study]\nseeds = 3\n");
   REQUIRE(work.run("sweep study.ini").status == 0);
@@ -102,14 +102,14 @@ TEST_CASE("a comparison is of the study's own runs, and its p of one family") {
     REQUIRE(got.status == 0);
     return nlohmann::json::parse(got.out);
   };
-  // A family of two where the study's was of one.
+  // Two comparisons where the study made one.
   const auto two = compare(" --metric loss/test --metric accuracy/test");
   REQUIRE(two.size() == 2);
   const auto p = [](const nlohmann::json& c) { return c["p"].get<double>(); };
   const auto corrected = [](const nlohmann::json& c) { return c["p_holm"].get<double>(); };
   const bool first = p(two[0]) <= p(two[1]);
   CHECK(corrected(two[first ? 0 : 1]) == Approx(std::min(1.0, 2 * p(two[first ? 0 : 1]))));
-  CHECK_THAT(work.run("compare runs/study").out, Contains("over all tests of the study study"));
+  CHECK_THAT(work.run("compare runs/study").out, Contains("corrected for these 1 comparisons"));
 
   auto text = kappascope::testing::slurp(work.path() / "study.ini");
   text.replace(text.find("PGB ="), 3, "bias");

@@ -41,13 +41,12 @@ std::vector<RunEnd> two_conditions() {
   return ends;
 }
 
-Comparison comparison(const std::string& arm, const std::string& control, double p) {
-  Comparison c;
-  c.metric = "loss/test";
-  c.arm = arm;
-  c.control = control;
-  c.difference = {.pairs = 6, .mean = 1, .lower = -0.5, .upper = 2.5, .p = p};
-  return c;
+/// Runs of `arm` and "none" that differ by `effect` in the mean, spread by 0.1 from seed to seed.
+void add_pairs(std::vector<RunEnd>& ends, const std::string& arm, double effect) {
+  for (int seed = 1; seed <= 6; ++seed) {
+    if (arm == "b") ends.push_back(end_of("none", "", seed, seed));
+    ends.push_back(end_of(arm, "", seed, seed + effect + 0.1 * (seed % 2 == 0 ? 1 : -1)));
+  }
 }
 
 }  // namespace
@@ -126,53 +125,29 @@ TEST_CASE("what cannot be compared is refused") {
   CHECK_THROWS_AS(compare_runs(running, "none", {"loss/test"}), Error);
 }
 
-TEST_CASE("a comparison counts once, whichever arm comes first, and is corrected for all others") {
-  Family family;
-  const auto ab = comparison("a", "b", 0.01), ba = comparison("b", "a", 0.01),
-             ac = comparison("a", "c", 0.04);
-  family.add(ab);
-  family.add(ba);
-  family.add(ab);
-  CHECK(family.size() == 1);
-  family.add(ac);
-  family.add("a test of another kind", 0.5);
-  CHECK(family.size() == 3);
-  std::vector<Comparison> table = {ab, ac};
-  std::vector<Comparison> verdict = {ba};
-  family.correct(table);
-  family.correct(verdict);
-  CHECK(table[0].corrected_p == Approx(0.03));
-  CHECK(table[1].corrected_p == Approx(0.08));
-  // The same number wherever it stands: what a reader checks first.
-  CHECK(verdict[0].corrected_p == table[0].corrected_p);
-  CHECK(family.corrected("a test of another kind") == Approx(0.5));
-  // Another metric or condition is another test.
-  auto other = ab;
-  other.condition = "rate 2";
-  family.add(other);
-  CHECK(family.size() == 4);
+TEST_CASE("comparisons made at once are corrected together, and say what they would have found") {
+  std::vector<RunEnd> ends;
+  add_pairs(ends, "b", 5);
+  add_pairs(ends, "c", 0.02);
+  add_pairs(ends, "d", 0.01);
+  const auto all = compare_runs(ends, "none", {"loss/test"});
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].corrected_p == Approx(3 * all[0].difference.p));
+  CHECK(all[1].corrected_p == 1);
+  CHECK_FALSE(all[1].is_significant());
+  // Two are not found, so that each is judged at half the level; with them the first at a third.
+  CHECK(all[0].difference.detectable == Approx(all[0].difference.detectable_at(kLevel / 3)));
+  CHECK(all[1].difference.detectable == Approx(all[1].difference.detectable_at(kLevel / 2)));
+  CHECK(all[1].difference.detectable > all[1].difference.detectable_at(kLevel));
 }
 
-TEST_CASE("what would have been found is told at the level at which it was judged") {
-  Family family;
-  const auto found = comparison("a", "b", 1e-6), open = comparison("a", "c", 0.4),
-             other = comparison("a", "d", 0.5);
-  for (const auto& c : {found, open, other}) family.add(c);
-  CHECK(family.level() == Approx(kLevel / 2));
-  std::vector<Comparison> all = {found, open, other};
-  family.correct(all);
-  CHECK(all[0].difference.detectable == Approx(found.difference.detectable_at(kLevel / 3)));
-  CHECK(all[1].difference.detectable == Approx(open.difference.detectable_at(kLevel / 2)));
-}
-
-TEST_CASE("a test without a p-value is none, and one that was not added has none") {
-  Family family;
-  auto c = comparison("a", "b", std::nan(""));
-  family.add(c);
-  CHECK(family.size() == 0);
-  CHECK(family.level() == kLevel);
-  std::vector<Comparison> all = {c};
-  family.correct(all);
-  CHECK(std::isnan(all[0].corrected_p));
-  CHECK(std::isnan(family.corrected("nothing")));
+TEST_CASE("a comparison without a p-value is none of those that are corrected") {
+  std::vector<RunEnd> ends;
+  add_pairs(ends, "b", 5);
+  for (int seed = 1; seed <= 6; ++seed) ends.push_back(end_of("always", "", seed, seed + 1));
+  const auto all = compare_runs(ends, "none", {"loss/test"});
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].corrected_p == all[0].difference.p);
+  CHECK(std::isnan(all[1].corrected_p));
+  CHECK_FALSE(all[1].is_significant());
 }

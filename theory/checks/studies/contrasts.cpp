@@ -13,22 +13,33 @@
 namespace kappascope::theory {
 namespace {
 
+/// Sizes on the scale of the comparison.
+std::pair<double, double> on_scale(const Contrast& contrast, std::pair<double, double> sizes) {
+  return contrast.ratio ? std::pair(std::log(sizes.first), std::log(sizes.second)) : sizes;
+}
+
 /// Twice the one-sided chance of differences like these, were the mean one of the sizes from
 /// `first` to `second`; 1 inside them.
-double p_of_size(const PairedDifference& d, const std::pair<double, double>& sizes) {
-  const auto [from, to] = sizes;
+double p_of_size(const ContrastResult& result, const std::pair<double, double>& sizes) {
+  const auto& d = result.difference();
+  const auto [from, to] = on_scale(result.contrast, sizes);
   if (d.mean < from) return std::min(1.0, 2 * d.p_below(from));
   if (d.mean > to) return std::min(1.0, 2 * d.p_above(to));
   return 1;
 }
 
-void add_beside(const StudyRuns& study,
-                const std::vector<Contrast>& contrasts,
-                study::Family& family,
-                Verdict& verdict) {
-  auto beside = find_contrasts(study, contrasts, family);
-  correct(beside, family);
-  if (!beside.results.empty()) verdict.condition += "; beside it: " + in_words(beside.results);
+/// The p of "the difference falls short of the bound in the expected direction": twice one side.
+double p_of_short(const ContrastResult& result, double bound) {
+  const auto& d = result.difference();
+  const bool lower = result.contrast.expected == Direction::kLower;
+  if (d.is_same_in_all()) return (lower ? d.mean > -bound : d.mean < bound) ? 0 : 1;
+  return std::min(1.0, 2 * (lower ? d.p_above(-bound) : d.p_below(bound)));
+}
+
+void add_beside(const StudyRuns& study, const std::vector<Contrast>& contrasts, Verdict& verdict) {
+  const auto beside = find_contrasts(study, contrasts);
+  if (!beside.results.empty())
+    verdict.condition += "; beside it: " + in_words(beside.results, WithP::kNo);
 }
 
 /// "norm bias against no bias, both against no bias (2 of 6 comparisons)": of several arms one
@@ -43,118 +54,177 @@ std::string significant_ones(const std::vector<ContrastResult>& results) {
       "{} ({} of {} comparisons)", fmt::join(names, ", "), names.size(), results.size());
 }
 
+std::string size_in_words(const std::pair<double, double>& size) {
+  const auto [from, to] = size;
+  return from == to ? fmt::format("{:g}", from) : fmt::format("{:g} to {:g}", from, to);
+}
+
+/// A question with what its study found.
+struct Asked {
+  const DirectionQuestion& question;
+  const std::vector<ContrastResult>& results;
+
+  /// The first contrast, where the document gives its size.
+  [[nodiscard]] bool has_size(const ContrastResult& result) const {
+    return question.size && &result == results.data();
+  }
+  /// What is not there if the statement is false: the nearest of the document's sizes, or the
+  /// smallest difference of interest. Towards zero, on the scale of the comparison.
+  [[nodiscard]] double bound(const ContrastResult& result) const {
+    if (!has_size(result)) return bound_of(question.matters, result);
+    const auto [from, to] = on_scale(result.contrast, *question.size);
+    return std::min(std::abs(from), std::abs(to));
+  }
+  [[nodiscard]] Test as_stated() const {
+    return all_of(results, [](const auto& result) {
+      return result.as_expected() ? result.p : std::isnan(result.p) ? result.p : 1;
+    });
+  }
+  [[nodiscard]] Test contrary() const {
+    return any_of(
+        results, [](const auto& result) { return result.as_expected() ? std::nan("") : result.p; });
+  }
+  [[nodiscard]] Test falls_short() const {
+    return any_of(results, [this](const auto& result) {
+      const bool seen = result.is_significant() && result.as_expected();
+      return seen ? std::nan("") : p_of_short(result, bound(result));
+    });
+  }
+};
+
+std::string bound_in_words(const Asked& asked, const ContrastResult& result) {
+  return asked.has_size(result) ? size_in_words(*asked.question.size)
+                                : margin_in_words(asked.question.matters);
+}
+
+/// "5 of 16 pairs": what would settle an open question.
+std::string what_would_tell(const Asked& asked) {
+  const ContrastResult* coarsest = nullptr;
+  std::int64_t most = 0;
+  for (const auto& result : asked.results) {
+    const auto pairs = pairs_needed(result.difference(), asked.bound(result));
+    if (!pairs || *pairs <= most) continue;
+    most = *pairs;
+    coarsest = &result;
+  }
+  if (coarsest == nullptr) return "";
+  return fmt::format("{} pairs find a difference of {} in four studies of five, and here are {}: ",
+                     most,
+                     bound_in_words(asked, *coarsest),
+                     coarsest->difference().pairs);
+}
+
+/// What would show that a difference is smaller than the margin.
+std::string what_would_show(const ContrastResult& result, const Margin& margin) {
+  const double room = bound_of(margin, result) - std::abs(result.difference().mean);
+  if (room <= 0) return ", and the difference found is not smaller";
+  const auto pairs = pairs_needed(result.difference(), room);
+  return pairs ? fmt::format(", which {} pairs show in four studies of five if it is {:.2g}",
+                             *pairs,
+                             result.difference().mean)
+               : "";
+}
+
+/// No run of either arm had one of the events that the metric counts: no test of any statement.
+bool is_without_events(const ContrastResult& result) {
+  const auto& d = result.difference();
+  return d.is_same_in_all() && d.mean == 0 && result.found.control_median == 0;
+}
+
+/// What a statement that holds says of sizes.
+std::string sizes_found(const Asked& asked) {
+  const auto& question = asked.question;
+  if (question.size) {
+    const double p = p_of_size(asked.results.front(), *question.size);
+    return fmt::format("the size that the document gives, {}, is {}; ",
+                       size_in_words(*question.size),
+                       p < study::kLevel ? "not that of these runs" : "possible");
+  }
+  const auto small = all_of(asked.results, [&](const auto& result) {
+    return p_of_within(result.difference(), bound_of(question.matters, result));
+  });
+  return small.p < study::kLevel ? fmt::format("by less than {}, which is taken not to matter; ",
+                                               margin_in_words(question.matters))
+                                 : "";
+}
+
 }  // namespace
 
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question) {
-  study::Family own;
-  auto& family = study.family == nullptr ? own : *study.family;
-  auto compared = find_contrasts(study, question.claimed, family);
-  const auto size_test = test_name("size", question.claimed);
-  if (question.size && !compared.results.empty())
-    family.add(size_test, p_of_size(compared.results.front().difference(), *question.size));
-  correct(compared, family);
+  const auto compared = find_contrasts(study, question.claimed);
   auto verdict = begin(compared, "the document");
   if (compared.results.empty()) return verdict;
   // Of the document's sizes, the nearest to what was found.
   if (question.size)
     verdict.predicted = std::clamp(verdict.measured, question.size->first, question.size->second);
   verdict.margin = std::abs(verdict.measured - verdict.predicted);
-  const auto contrary = std::ranges::find_if(compared.results, [](const ContrastResult& result) {
-    return result.is_significant() && !result.as_expected();
-  });
-  const bool size_excluded = question.size && family.corrected(size_test) < study::kLevel;
+  const Asked asked{question, compared.results};
+  const auto stated = asked.as_stated(), contrary = asked.contrary(), missed = asked.falls_short();
   std::string head;
-  if (contrary != compared.results.end()) {
-    verdict.outcome = Outcome::kRefuted;
-    report(*contrary, verdict);
-    verdict.witness = describe(contrary->found);
-    set_p(verdict, contrary->found.corrected_p);
-  } else if (std::ranges::all_of(compared.results, &ContrastResult::is_significant)) {
+  if (stated.p < study::kLevel) {
     verdict.outcome = Outcome::kHoldsUnder;
-    set_p(verdict, largest_p(compared.results));
-    if (question.size) {
-      const auto [from, to] = *question.size;
-      head = fmt::format(
-          "the size that the document gives, {}, is {}; ",
-          from == to ? fmt::format("{:g}", from) : fmt::format("{:g} to {:g}", from, to),
-          size_excluded ? "not that of these runs" : "possible");
-    }
-  } else if (size_excluded && !compared.results.front().is_significant()) {
+    set_p(verdict, stated.p);
+    head = sizes_found(asked);
+  } else if (std::min(contrary.p, missed.p) < study::kLevel) {
     verdict.outcome = Outcome::kRefuted;
-    verdict.witness = describe(compared.results.front().found);
-    set_p(verdict, family.corrected(size_test));
-    head = fmt::format("an effect of {:g} would have been seen; ", verdict.predicted);
+    set_p(verdict, std::min(contrary.p, missed.p));
+    const bool seen = contrary.p < study::kLevel;
+    const auto& witness = seen ? *contrary.on : *missed.on;
+    if (&witness != compared.results.data()) report(witness, verdict);
+    verdict.witness = describe(witness);
+    if (!seen)
+      head =
+          fmt::format("a difference of {} would have been seen; ", bound_in_words(asked, witness));
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
-    set_p(verdict, largest_p(compared.results));
-    head = what_was_missed(compared.results, family.level());
+    set_p(verdict, std::min({stated.p, contrary.p, missed.p}));
+    head = what_would_tell(asked);
   }
-  verdict.condition = head + in_words(compared.results);
-  add_beside(study, question.beside, family, verdict);
+  verdict.condition = head + in_words(compared.results, WithP::kYes);
+  add_beside(study, question.beside, verdict);
   return verdict;
 }
 
 Verdict check_no_effect(const StudyRuns& study, const NoEffectQuestion& question) {
-  study::Family own;
-  auto& family = study.family == nullptr ? own : *study.family;
-  auto compared = find_contrasts(study, question.claimed, family);
-  double within = 0, beyond = 1;
-  for (const auto& result : compared.results) {
-    const double bound = bound_of(question.margin, result.found);
-    // A statement on all of them has the worst of their chances (Berger 1982).
-    within = std::max(within, p_of_within(result.difference(), bound));
-    beyond = std::min(
-        beyond,
-        p_of_beyond(result.difference(), bound) * static_cast<double>(compared.results.size()));
-  }
-  const auto within_test = test_name("within", question.claimed),
-             beyond_test = test_name("beyond", question.claimed);
-  if (!compared.results.empty()) {
-    family.add(within_test, within);
-    if (!question.seen_refutes) family.add(beyond_test, beyond);
-  }
-  correct(compared, family);
+  const auto compared = find_contrasts(study, question.claimed);
   auto verdict = begin(compared, "0, to within " + margin_in_words(question.margin));
   if (compared.results.empty()) return verdict;
-  const auto clearest =
-      std::ranges::min_element(compared.results, {}, [&](const ContrastResult& result) {
-        const double p = result.found.corrected_p;
-        const double bound = bound_of(question.margin, result.found);
-        if (!question.seen_refutes) return p_of_beyond(result.difference(), bound);
-        return std::isnan(p) ? 2.0 : p;
-      });
-  const bool seen = question.seen_refutes ? clearest->is_significant()
-                                          : family.corrected(beyond_test) < study::kLevel;
-  report(*clearest, verdict);
-  if (family.corrected(within_test) < study::kLevel) {
+  const auto p_within = [&](const ContrastResult& result) {
+    return p_of_within(result.difference(), bound_of(question.margin, result));
+  };
+  const auto within = all_of(compared.results, p_within);
+  const auto seen = any_of(compared.results, [&](const ContrastResult& result) {
+    return question.seen_refutes
+               ? result.p
+               : p_of_beyond(result.difference(), bound_of(question.margin, result));
+  });
+  const auto words = in_words(compared.results, WithP::kYes);
+  verdict.condition = words;
+  if (question.counts_events && std::ranges::any_of(compared.results, is_without_events)) {
+    verdict.outcome = Outcome::kMeasured;
+    verdict.condition = "arms and control without a single event test nothing; " + words;
+  } else if (within.p < study::kLevel) {
     verdict.outcome = Outcome::kHoldsUnder;
-    set_p(verdict, family.corrected(within_test));
-  } else if (seen) {
+    report(*within.on, verdict);
+    set_p(verdict, within.p);
+  } else if (seen.p < study::kLevel) {
     verdict.outcome = Outcome::kRefuted;
-    verdict.witness = describe(clearest->found);
-    if (question.seen_refutes) {
+    report(*seen.on, verdict);
+    verdict.witness = describe(*seen.on);
+    set_p(verdict, seen.p);
+    if (question.seen_refutes)
       verdict.condition =
-          fmt::format("refuted by {}; {}", significant_ones(compared.results), verdict.condition);
-    }
-    set_p(verdict,
-          question.seen_refutes ? clearest->found.corrected_p : family.corrected(beyond_test));
+          fmt::format("refuted by {}; {}", significant_ones(compared.results), words);
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
-    // The one that is farthest from being shown to be small.
-    report(*std::ranges::max_element(compared.results,
-                                     {},
-                                     [&](const ContrastResult& result) {
-                                       return p_of_within(result.difference(),
-                                                          bound_of(question.margin, result.found));
-                                     }),
-           verdict);
-    set_p(verdict, family.corrected(within_test));
-    verdict.condition = fmt::format("not all shown to lie within {} of zero; {}{}",
+    report(*within.on, verdict);  // the farthest from being shown to be small
+    set_p(verdict, std::min(within.p, seen.p));
+    verdict.condition = fmt::format("not all shown to lie within {} of zero{}: {}",
                                     margin_in_words(question.margin),
-                                    what_was_missed(compared.results, family.level()),
-                                    verdict.condition);
+                                    what_would_show(*within.on, question.margin),
+                                    words);
   }
-  add_beside(study, question.beside, family, verdict);
+  add_beside(study, question.beside, verdict);
   return verdict;
 }
 

@@ -11,9 +11,13 @@
 /// Statements about what a change of the model does to a training, decided on the runs of a study:
 /// differences between arms, paired by seed, under each condition of the study. A verdict speaks of
 /// these runs: "holds under a condition", the condition being that they are what is meant, or
-/// "refuted" by a difference that cannot be chance, or "too few runs", with the difference that as
-/// many pairs would have found. The level is 5 % over all tests of the study (study::Family). A
-/// study that lacks an arm or a quantity leaves its claim undecided and says which.
+/// "refuted" by a difference that cannot be chance, or "too few runs", with the number of pairs
+/// that would find the smallest difference of interest. A claim asks one question, and its p is
+/// that of the answer: of a statement on all of several contrasts the largest p (Berger 1982), of
+/// "one of them is contrary" the smallest times their number. One-sided tests are doubled, so that
+/// a statement is taken for true, or for false, wrongly in at most 5 % of the studies. Claims are
+/// corrected with each other (study::control_false_discovery); what is reported beside a claim is
+/// not tested. A study that lacks an arm or a quantity leaves its claim undecided and says which.
 namespace kappascope::theory {
 
 enum class Direction { kLower, kHigher };
@@ -23,25 +27,30 @@ struct Contrast {
   std::string metric, arm, control;
   Direction expected = Direction::kLower;
   std::string condition{};  ///< a part of the condition's name; empty: all conditions
+  /// Compare logarithms, as of a positive quantity whose spread grows with its size: the difference
+  /// is then told as a factor.
+  bool ratio = false;
+};
+
+/// What is too small to matter: an absolute difference, or a share of the control's median,
+/// whichever is larger. Of a ratio the share alone: a factor of 1 + share, or its inverse.
+struct Margin {
+  double absolute = 0, share = 0;
 };
 
 struct DirectionQuestion {
   std::vector<Contrast> claimed;
-  /// What the document gives for the first contrast, from and to; the direction alone otherwise.
+  Margin matters;  ///< the smallest difference of interest in each of them
+  /// What the document gives for the first contrast, from and to (of a ratio: the factor).
   std::optional<std::pair<double, double>> size{};
   std::vector<Contrast> beside{};  ///< reported with the verdict, not part of it
 };
 
-/// "In every claimed contrast the arm differs in the expected direction." Refuted when one of them
-/// differs in the other direction, and when the first is not seen to differ and the document's size
-/// is excluded.
+/// "In every claimed contrast the arm differs in the expected direction." Otherwise refuted when
+/// one of them differs in the other direction, or when one that is not seen to differ is shown to
+/// fall short of the smallest difference of interest: of the first that is the document's size,
+/// where it gives one.
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question);
-
-/// What is too small to matter: an absolute difference, or a share of the control's median,
-/// whichever is larger.
-struct Margin {
-  double absolute = 0, share = 0;
-};
 
 struct NoEffectQuestion {
   std::vector<Contrast> claimed;
@@ -49,6 +58,9 @@ struct NoEffectQuestion {
   /// Does a difference that is seen refute, unless it is shown to lie within the margin? Where the
   /// document says "no significant difference"; otherwise only one shown to lie beyond it.
   bool seen_refutes = false;
+  /// Does the metric count events? Then a contrast of arms that had none is no evidence of their
+  /// absence, and the claim is measured, not decided.
+  bool counts_events = false;
   std::vector<Contrast> beside{};
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace kappascope::theory {
 
@@ -41,33 +42,44 @@ ArmPairs compare_arms(const StudyRuns& study, const Contrast& contrast) {
   });
   if (!recorded)
     return {{}, fmt::format("{} has not recorded {} in every run", study.name, contrast.metric)};
+  if (contrast.ratio) {
+    for (auto& run : two.runs) {
+      const auto found = run.values.find(contrast.metric);
+      if (found != run.values.end()) found->second.value = std::log(found->second.value);
+    }
+  }
   return {study::compare_runs(two.runs, contrast.control, {contrast.metric}), ""};
 }
 
-std::string describe(const study::Comparison& c) {
+std::string describe(const ContrastResult& result) {
+  const auto& c = result.found;
   const auto& d = c.difference;
-  auto text = fmt::format("{}{} of {} against {}",
+  const bool ratio = result.contrast.ratio;
+  auto text = fmt::format("{}{} of {} {} {}",
                           c.metric,
                           c.condition.empty() ? "" : " (" + c.condition + ")",
                           c.arm,
+                          ratio ? "over" : "against",
                           c.control);
   if (d.pairs == 0) return text + ": no pair of usable values";
-  text += fmt::format(" {:+.3g}", d.mean);
+  const auto number = [&](double value) {
+    return ratio ? fmt::format("{:.3g}", std::exp(value)) : fmt::format("{:+.3g}", value);
+  };
+  text += " " + number(d.mean) + (ratio ? " times" : "");
   if (d.is_same_in_all()) {
     text += " in every pair";
   } else if (d.pairs >= 2) {
-    text += fmt::format(" [{:+.3g}, {:+.3g}]", d.lower, d.upper);
+    text += fmt::format(" [{}, {}]", number(d.lower), number(d.upper));
   }
-  text += fmt::format(
-      " from {:.4g}, {} {}", c.control_median, d.pairs, d.pairs == 1 ? "pair" : "pairs");
-  if (!std::isnan(c.corrected_p)) text += fmt::format(", p {:.2g}", c.corrected_p);
+  text += fmt::format(" from {:.4g}, {} {}",
+                      ratio ? std::exp(c.control_median) : c.control_median,
+                      d.pairs,
+                      d.pairs == 1 ? "pair" : "pairs");
   if (d.left_out > 0) text += fmt::format(" ({} pairs left out)", d.left_out);
   return text;
 }
 
-ContrastResults find_contrasts(const StudyRuns& study,
-                               const std::vector<Contrast>& contrasts,
-                               study::Family& family) {
+ContrastResults find_contrasts(const StudyRuns& study, const std::vector<Contrast>& contrasts) {
   ContrastResults out;
   for (const auto& contrast : contrasts) {
     const auto pairs = compare_arms(study, contrast);
@@ -75,50 +87,51 @@ ContrastResults find_contrasts(const StudyRuns& study,
     for (const auto& found : pairs.comparisons) {
       const auto again = [&](const ContrastResult& earlier) { return repeats(earlier, found); };
       if (std::ranges::any_of(out.results, again)) continue;
-      family.add(found);
-      out.results.push_back({contrast, found});
+      out.results.push_back({contrast, found, found.difference.p});
     }
   }
   return out;
 }
 
-void correct(ContrastResults& compared, const study::Family& family) {
-  std::vector<study::Comparison> found;
-  for (const auto& result : compared.results) found.push_back(result.found);
-  family.correct(found);
-  for (std::size_t i = 0; i < found.size(); ++i) compared.results[i].found = found[i];
-}
-
-std::string in_words(const std::vector<ContrastResult>& results) {
+std::string in_words(const std::vector<ContrastResult>& results, WithP with_p) {
   std::string text;
-  for (const auto& result : results) text += (text.empty() ? "" : "; ") + describe(result.found);
+  for (const auto& result : results) {
+    text += (text.empty() ? "" : "; ") + describe(result);
+    if (with_p == WithP::kYes && !std::isnan(result.p)) text += fmt::format(", p {:.2g}", result.p);
+  }
   return text;
 }
 
 void report(const ContrastResult& result, Verdict& verdict) {
   const auto& d = result.difference();
-  verdict.left = fmt::format("{} of {} minus {}{}",
+  const bool ratio = result.contrast.ratio;
+  const auto on_scale = [&](double value) { return ratio ? std::exp(value) : value; };
+  verdict.left = fmt::format("{} of {} {} {}{}",
                              result.found.metric,
                              result.found.arm,
+                             ratio ? "over" : "minus",
                              result.found.control,
                              result.found.condition.empty() ? "" : ", " + result.found.condition);
-  verdict.measured = d.mean;
+  verdict.measured = on_scale(d.mean);
   verdict.lower.reset();
   verdict.upper.reset();
   if (d.pairs >= 2 && !d.is_same_in_all()) {
-    verdict.lower = d.lower;
-    verdict.upper = d.upper;
+    verdict.lower = on_scale(d.lower);
+    verdict.upper = on_scale(d.upper);
   }
-  verdict.margin = std::abs(d.mean - verdict.predicted);
+  verdict.margin = std::abs(verdict.measured - verdict.predicted);
 }
 
 Verdict begin(const ContrastResults& compared, const std::string& right) {
   Verdict verdict;
   verdict.route = "study";
   verdict.right = right;
+  verdict.condition = compared.lacking;
+  if (compared.results.empty()) return verdict;
+  const auto& first = compared.results.front();
+  verdict.predicted = first.contrast.ratio ? 1 : 0;
   for (const auto& result : compared.results) verdict.cases += result.difference().pairs;
-  if (!compared.results.empty()) report(compared.results.front(), verdict);
-  verdict.condition = compared.results.empty() ? compared.lacking : in_words(compared.results);
+  report(first, verdict);
   return verdict;
 }
 
@@ -126,33 +139,32 @@ void set_p(Verdict& verdict, double p) {
   if (!std::isnan(p)) verdict.p = p;
 }
 
-double largest_p(const std::vector<ContrastResult>& results) {
-  double largest = 0;
-  for (const auto& result : results) {
-    if (std::isnan(result.found.corrected_p)) return std::nan("");
-    largest = std::max(largest, result.found.corrected_p);
+std::optional<std::int64_t> pairs_needed(const PairedDifference& d, double value) {
+  constexpr std::int64_t kMost = 1'000'000;
+  if (std::isnan(d.detectable) || value == 0) return std::nullopt;
+  const double spread = d.detectable_at(study::kLevel) * std::sqrt(static_cast<double>(d.pairs)) /
+                        (student_quantile(1 - study::kLevel / 2, static_cast<double>(d.pairs - 1)) +
+                         student_quantile(0.8, static_cast<double>(d.pairs - 1)));
+  const auto finds = [&](std::int64_t pairs) {
+    const auto freedom = static_cast<double>(pairs - 1);
+    return (student_quantile(1 - study::kLevel / 2, freedom) + student_quantile(0.8, freedom)) *
+               spread / std::sqrt(static_cast<double>(pairs)) <=
+           std::abs(value);
+  };
+  std::int64_t most = 2;
+  while (most <= kMost && !finds(most)) most *= 2;
+  if (most > kMost) return std::nullopt;
+  std::int64_t least = std::max<std::int64_t>(most / 2, 1);  // does not, or is one pair
+  while (most - least > 1) {
+    const auto middle = (least + most) / 2;
+    (finds(middle) ? most : least) = middle;
   }
-  return largest;
+  return most;
 }
 
-std::string what_was_missed(const std::vector<ContrastResult>& results, double level) {
-  const ContrastResult* coarsest = nullptr;
-  for (const auto& result : results) {
-    const double missed = result.difference().detectable;
-    if (missed > 0 && (coarsest == nullptr || missed > coarsest->difference().detectable))
-      coarsest = &result;
-  }
-  if (coarsest == nullptr) return "";
-  return fmt::format(
-      "of {} a difference of {:.2g} would have been found four times of five, at a corrected level "
-      "of {:.2g}: ",
-      coarsest->found.metric,
-      coarsest->difference().detectable,
-      level);
-}
-
-double bound_of(const Margin& margin, const study::Comparison& found) {
-  return std::max(margin.absolute, margin.share * std::abs(found.control_median));
+double bound_of(const Margin& margin, const ContrastResult& result) {
+  if (result.contrast.ratio) return std::log1p(margin.share);
+  return std::max(margin.absolute, margin.share * std::abs(result.found.control_median));
 }
 
 double p_of_within(const PairedDifference& d, double bound) {
@@ -164,11 +176,28 @@ double p_of_beyond(const PairedDifference& d, double bound) {
   return std::min(1.0, 2 * (d.mean < 0 ? d.p_below(-bound) : d.p_above(bound)));
 }
 
-std::string test_name(const std::string& what, const std::vector<Contrast>& contrasts) {
-  std::string name = what;
-  for (const auto& c : contrasts)
-    name += fmt::format("|{}/{}/{}/{}", c.metric, c.arm, c.control, c.condition);
-  return name;
+Test any_of(const std::vector<ContrastResult>& results,
+            const std::function<double(const ContrastResult&)>& p_of) {
+  Test test;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& result : results) {
+    const double p = p_of(result);
+    if (std::isnan(p) || p >= least) continue;
+    least = p;
+    test = {std::min(1.0, p * static_cast<double>(results.size())), &result};
+  }
+  return test;
+}
+
+Test all_of(const std::vector<ContrastResult>& results,
+            const std::function<double(const ContrastResult&)>& p_of) {
+  Test test{0, nullptr};
+  for (const auto& result : results) {
+    const double p = p_of(result);
+    if (std::isnan(p)) return {1, &result};
+    if (test.on == nullptr || p > test.p) test = {p, &result};
+  }
+  return test.on == nullptr ? Test{} : test;
 }
 
 std::string margin_in_words(const Margin& margin) {

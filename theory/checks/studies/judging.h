@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,36 +21,34 @@ struct ArmPairs {
 
 ArmPairs compare_arms(const StudyRuns& study, const Contrast& contrast);
 
-/// One comparison as a sentence: who against whom, by how much, with interval, pairs and p.
-std::string describe(const study::Comparison& comparison);
-
-/// One contrast under one condition.
+/// One contrast under one condition. Of a ratio the comparison is one of logarithms.
 struct ContrastResult {
   Contrast contrast;
   study::Comparison found;
+  double p = 0;  ///< two-sided, of no difference; NaN where nothing tells it
 
   [[nodiscard]] const PairedDifference& difference() const { return found.difference; }
-  [[nodiscard]] bool is_significant() const { return found.is_significant(); }
+  [[nodiscard]] bool is_significant() const { return p < study::kLevel; }
   [[nodiscard]] bool as_expected() const {
     return (difference().mean < 0) == (contrast.expected == Direction::kLower);
   }
 };
+
+/// One contrast as a sentence: who against whom, by how much, with interval and pairs.
+std::string describe(const ContrastResult& result);
 
 struct ContrastResults {
   std::vector<ContrastResult> results;
   std::string lacking;
 };
 
-/// Every contrast under every condition, each joined to the family, and one whose numbers are those
-/// of an earlier condition left out; or what the study lacks.
-ContrastResults find_contrasts(const StudyRuns& study,
-                               const std::vector<Contrast>& contrasts,
-                               study::Family& family);
+/// Every contrast under every condition, one whose numbers are those of an earlier condition left
+/// out; or what the study lacks.
+ContrastResults find_contrasts(const StudyRuns& study, const std::vector<Contrast>& contrasts);
 
-/// Fills in what all tests of the family together leave of each p.
-void correct(ContrastResults& compared, const study::Family& family);
-
-std::string in_words(const std::vector<ContrastResult>& results);
+enum class WithP { kYes, kNo };
+/// Descriptions, each with the p of its contrast alone where it is tested.
+std::string in_words(const std::vector<ContrastResult>& results, WithP with_p);
 
 /// The numbers of one contrast as those of the verdict: the most telling result.
 void report(const ContrastResult& result, Verdict& verdict);
@@ -58,13 +59,13 @@ Verdict begin(const ContrastResults& compared, const std::string& right);
 /// Nothing for NaN.
 void set_p(Verdict& verdict, double p);
 
-/// The largest corrected p of all: that of the statement that every one of them differs.
-double largest_p(const std::vector<ContrastResult>& results);
+/// How many pairs find a mean of `value` in four studies of five at kLevel, if differences spread
+/// as these do; nothing below two pairs, where they do not spread, and beyond a million.
+std::optional<std::int64_t> pairs_needed(const PairedDifference& d, double value);
 
-/// The largest difference that one of the contrasts would miss, as the begin of a sentence.
-std::string what_was_missed(const std::vector<ContrastResult>& results, double level);
-
-double bound_of(const Margin& margin, const study::Comparison& found);
+/// The smallest difference that matters, on the scale of the comparison.
+double bound_of(const Margin& margin, const ContrastResult& result);
+/// Of the whole group: "1 % of the control".
 std::string margin_in_words(const Margin& margin);
 
 /// The p of "the mean lies within ±bound": two one-sided tests, doubled: below a level where the
@@ -75,7 +76,18 @@ double p_of_within(const PairedDifference& d, double bound);
 /// The p of "the mean lies beyond ±bound": twice one side.
 double p_of_beyond(const PairedDifference& d, double bound);
 
-/// The name of a test that is not one comparison's.
-std::string test_name(const std::string& what, const std::vector<Contrast>& contrasts);
+/// A p and the contrast that it rests on.
+struct Test {
+  double p = 1;
+  const ContrastResult* on = nullptr;
+};
+
+/// "One of the results has it": the smallest p times their number, and whose it is; results for
+/// which `p_of` gives NaN have none.
+Test any_of(const std::vector<ContrastResult>& results,
+            const std::function<double(const ContrastResult&)>& p_of);
+/// "All results have it": the largest p, and whose it is. One NaN decides: 1.
+Test all_of(const std::vector<ContrastResult>& results,
+            const std::function<double(const ContrastResult&)>& p_of);
 
 }  // namespace kappascope::theory

@@ -69,20 +69,10 @@ Verdict check_level(const StudyRuns& study, const LevelQuestion& question) {
     verdict.condition = levels.front().lacking;
     return verdict;
   }
-  study::Family own;
-  auto& family = study.family == nullptr ? own : *study.family;
-  const auto test = [&](const Level& level, bool below) {
-    return fmt::format("level|{}|{}|{}|{}", question.metric, level.arm, level.condition, below);
-  };
   const auto p_of = [&](const Level& level, bool below) {
     const auto& d = level.from_zero;
     const double p = below ? d.p_below(question.bound) : d.p_above(question.bound);
     return std::min(1.0, 2 * p);
-  };
-  for (const auto& level : levels)
-    for (const bool below : {true, false}) family.add(test(level, below), p_of(level, below));
-  const auto found = [&](const Level& level, bool below) {
-    return family.corrected(test(level, below)) < study::kLevel;
   };
   // The numbers are those of the condition that is worst for the statement.
   const auto worst = *std::ranges::max_element(levels, {}, [&](const Level& level) {
@@ -99,17 +89,21 @@ Verdict check_level(const StudyRuns& study, const LevelQuestion& question) {
     for (const auto& level : levels_of(study, arm, question.metric))
       words += "; beside it " + (level.lacking.empty() ? level.text() : level.lacking);
   }
-  const auto against =
-      std::ranges::find_if(levels, [&](const Level& level) { return found(level, !lower); });
-  const bool all =
-      std::ranges::all_of(levels, [&](const Level& level) { return found(level, lower); });
+  // "Under each condition", and "under one of them".
+  double stated = 0, against = 1;
+  for (const auto& level : levels) {
+    stated = std::max(stated, p_of(level, lower));
+    against = std::min(against, p_of(level, !lower) * static_cast<double>(levels.size()));
+  }
   verdict.condition = words;
-  set_p(verdict, family.corrected(test(worst, against == levels.end() ? lower : !lower)));
-  if (against != levels.end()) {
+  set_p(verdict, std::min(stated, against));
+  if (stated < study::kLevel) {
+    verdict.outcome = Outcome::kHoldsUnder;
+  } else if (against < study::kLevel) {
     verdict.outcome = Outcome::kRefuted;
-    verdict.witness = against->text();
+    verdict.witness = worst.text();
   } else {
-    verdict.outcome = all ? Outcome::kHoldsUnder : Outcome::kTooFewRuns;
+    verdict.outcome = Outcome::kTooFewRuns;
   }
   return verdict;
 }

@@ -17,8 +17,8 @@ struct LevelQuestion {
 };
 
 /// "The arm's mean over the seeds lies on the expected side of the bound", under each condition of
-/// the study: by Student's t, one side doubled, corrected with all tests of the study. Refuted
-/// where it is shown to lie beyond the bound under one condition; too few runs otherwise. A run
+/// the study: by Student's t, one side doubled. Refuted where it is shown to lie beyond the bound
+/// under one condition; too few runs otherwise. A run
 /// without the quantity leaves the claim undecided.
 Verdict check_level(const StudyRuns& study, const LevelQuestion& question);
 

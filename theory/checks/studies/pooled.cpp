@@ -131,22 +131,34 @@ Pooled pool(const StudyRuns& study,
   return out;
 }
 
-ContrastResults joined(const Contrast& contrast,
-                       const std::vector<study::Comparison>& tests,
-                       study::Family& family) {
+ContrastResults results_of(const Contrast& contrast, const std::vector<study::Comparison>& tests) {
   ContrastResults out;
-  for (const auto& test : tests) {
-    family.add(test);
-    out.results.push_back({contrast, test});
-  }
+  for (const auto& test : tests) out.results.push_back({contrast, test, test.difference.p});
   return out;
+}
+
+/// The statement is one of several: each is tested at its share of the level (Holm).
+void correct(std::vector<ContrastResult>& results) {
+  std::vector<double> p;
+  p.reserve(results.size());
+  for (const auto& result : results) p.push_back(result.p);
+  const auto corrected = holm(p);
+  for (std::size_t i = 0; i < results.size(); ++i) results[i].p = corrected[i];
+}
+
+/// The clearest significant result in that direction; nullptr without one.
+const ContrastResult* clearest(const std::vector<ContrastResult>& results, bool expected) {
+  const ContrastResult* best = nullptr;
+  for (const auto& result : results) {
+    if (!result.is_significant() || result.as_expected() != expected) continue;
+    if (best == nullptr || result.p < best->p) best = &result;
+  }
+  return best;
 }
 
 }  // namespace
 
 Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
-  study::Family own;
-  auto& family = study.family == nullptr ? own : *study.family;
   const auto& contrast = question.contrast;
   const auto pooled = pool(study, question.settings, contrast);
   if (!pooled.lacking.empty()) {
@@ -155,55 +167,53 @@ Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
     verdict.condition = pooled.lacking;
     return verdict;
   }
-  auto compared = joined(contrast, pooled.tests, family);
-  const auto& mean = pooled.tests.front();
-  const auto within_test = test_name("pooled within", {contrast});
-  family.add(within_test, p_of_within(mean.difference, bound_of(question.margin, mean)));
-  correct(compared, family);
+  auto compared = results_of(contrast, pooled.tests);
+  auto& results = compared.results;
+  correct(results);
+  const auto& mean = results.front();
+  const double bound = bound_of(question.margin, mean);
+  const double within = p_of_within(mean.difference(), bound);
   auto verdict = begin(compared, "0");
-  const auto clearest = [&](bool expected) {
-    const ContrastResult* best = nullptr;
-    for (const auto& result : compared.results) {
-      if (!result.is_significant() || result.as_expected() != expected) continue;
-      if (best == nullptr || result.found.corrected_p < best->found.corrected_p) best = &result;
-    }
-    return best;
-  };
-  if (const auto* seen = clearest(true)) {
+  std::string head;
+  if (const auto* seen = clearest(results, true)) {
     verdict.outcome = Outcome::kHoldsUnder;
     report(*seen, verdict);
-    set_p(verdict, seen->found.corrected_p);
-  } else if (const auto* contrary = clearest(false)) {
+    set_p(verdict, seen->p);
+    if (within < study::kLevel)
+      head = fmt::format("pooled by less than {}, which is taken not to matter; ",
+                         margin_in_words(question.margin));
+  } else if (const auto* contrary = clearest(results, false)) {
     verdict.outcome = Outcome::kRefuted;
     report(*contrary, verdict);
-    verdict.witness = describe(contrary->found);
-    set_p(verdict, contrary->found.corrected_p);
-  } else if (family.corrected(within_test) < study::kLevel) {
+    verdict.witness = describe(*contrary);
+    set_p(verdict, contrary->p);
+  } else if (within < study::kLevel) {
     verdict.outcome = Outcome::kRefuted;
     verdict.witness = fmt::format("the pooled difference lies within {} of zero: {}",
                                   margin_in_words(question.margin),
-                                  describe(compared.results.front().found));
-    set_p(verdict, family.corrected(within_test));
+                                  describe(mean));
+    set_p(verdict, within);
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
-    double least = 1;
-    for (const auto& result : compared.results) {
-      const double p = result.found.corrected_p;
-      if (!std::isnan(p)) least = std::min(least, p);
+    double least = within;
+    for (const auto& result : results) {
+      if (!std::isnan(result.p)) least = std::min(least, result.p);
     }
     verdict.p = least;
-    verdict.condition =
-        what_was_missed({compared.results.front()}, family.level()) + verdict.condition;
+    const auto pairs = pairs_needed(mean.difference(), bound);
+    if (pairs)
+      head = fmt::format("{} seeds find a pooled difference of {} in four studies of five: ",
+                         *pairs,
+                         margin_in_words(question.margin));
   }
+  verdict.condition = head + in_words(results, WithP::kYes);
   std::vector<ContrastResult> beside;
   for (const auto& other : question.beside) {
     const auto found = pool(study, question.settings, other);
-    if (found.tests.empty()) continue;
-    auto mean_of_other = joined(other, {found.tests.front()}, family);
-    correct(mean_of_other, family);
-    beside.push_back(mean_of_other.results.front());
+    if (!found.tests.empty())
+      beside.push_back({other, found.tests.front(), found.tests.front().difference.p});
   }
-  if (!beside.empty()) verdict.condition += "; beside it: " + in_words(beside);
+  if (!beside.empty()) verdict.condition += "; beside it: " + in_words(beside, WithP::kNo);
   return verdict;
 }
 

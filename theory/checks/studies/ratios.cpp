@@ -53,18 +53,28 @@ double largest_ratio_found(std::size_t arm, std::size_t control, double level) {
   return low;
 }
 
+/// Runs of one seed are one cluster.
+ClusteredShare share_of(const std::map<std::string, double>& hits,
+                        const std::map<std::string, double>& cases) {
+  std::vector<double> have, of;
+  for (const auto& [seed, number] : cases) {
+    have.push_back(hits.at(seed));
+    of.push_back(number);
+  }
+  return clustered_share(have, of);
+}
+
 }  // namespace
 
 Verdict check_ratio(const StudyRuns& study,
                     const Contrast& contrast,
                     double published,
                     const std::vector<Contrast>& beside) {
-  auto logs = study;
-  for (auto& run : logs.runs) {
-    const auto found = run.values.find(contrast.metric);
-    if (found != run.values.end()) found->second.value = std::log(found->second.value);
-  }
-  const auto pairs = compare_arms(logs, contrast);
+  const auto as_ratio = [](Contrast asked) {
+    asked.ratio = true;
+    return asked;
+  };
+  const auto pairs = compare_arms(study, as_ratio(contrast));
   if (!pairs.lacking.empty()) return undecided(pairs.lacking);
   const auto& first = pairs.comparisons.front();
   const auto& d = first.difference;
@@ -94,7 +104,7 @@ Verdict check_ratio(const StudyRuns& study,
       d.left_out > 0 ? fmt::format(" ({} left out)", d.left_out) : "",
       published);
   for (const auto& other : beside) {
-    const auto found = compare_arms(logs, other);
+    const auto found = compare_arms(study, as_ratio(other));
     if (!found.lacking.empty()) continue;
     const auto& ratio = found.comparisons.front().difference;
     verdict.condition += fmt::format(
@@ -118,11 +128,7 @@ Verdict check_less_spread(const StudyRuns& study, const Contrast& contrast, doub
   }
   const auto found = variance_ratio(arm, control);
   if (!std::isfinite(found.ratio)) return undecided("the control's runs do not differ");
-  study::Family own;
-  auto& family = study.family == nullptr ? own : *study.family;
-  const auto test = fmt::format("spread|{}/{}/{}", contrast.metric, contrast.arm, contrast.control);
-  family.add(test, found.p);
-  const double p = family.corrected(test);
+  const double p = found.p;
   Verdict verdict;
   verdict.route = "study";
   verdict.left = fmt::format(
@@ -152,11 +158,9 @@ Verdict check_less_spread(const StudyRuns& study, const Contrast& contrast, doub
     verdict.witness = verdict.condition = numbers;
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
-    verdict.condition = fmt::format(
-        "a ratio of {:.2g} or less would have been seen, at a corrected level of {:.2g}: {}",
-        largest_ratio_found(arm.size(), control.size(), family.level()),
-        family.level(),
-        numbers);
+    verdict.condition = fmt::format("a ratio of {:.2g} or less would have been seen: {}",
+                                    largest_ratio_found(arm.size(), control.size(), study::kLevel),
+                                    numbers);
   }
   return verdict;
 }
@@ -166,6 +170,7 @@ Verdict check_each_run(const StudyRuns& study,
                        EachRun kind,
                        const std::function<Verdict(const CheckContext&)>& check) {
   std::map<std::string, std::vector<double>> by_seed, by_condition;
+  std::map<std::string, double> hits, cases;  // of shares, by seed
   std::vector<double> measured;
   double farthest = -1;
   Verdict verdict;
@@ -184,6 +189,8 @@ Verdict check_each_run(const StudyRuns& study,
     verdict.predicted = found.predicted;
     verdict.cases += found.cases;
     by_seed[run.seed].push_back(found.measured);
+    cases[run.seed] += static_cast<double>(found.cases);
+    hits[run.seed] += found.measured * static_cast<double>(found.cases);
     by_condition[run.condition].push_back(found.measured);
     if (!found.witness.empty() && std::abs(found.measured - found.predicted) > farthest) {
       farthest = std::abs(found.measured - found.predicted);
@@ -211,19 +218,20 @@ Verdict check_each_run(const StudyRuns& study,
   verdict.route = "study";
   verdict.measured = mean.mean;
   if (kind == EachRun::kShare) {
-    const auto wide = wilson(mean.mean, static_cast<double>(mean.pairs));
-    verdict.lower = wide.lower;
-    verdict.upper = wide.upper;
+    const auto share = share_of(hits, cases);
+    verdict.measured = share.share;
+    verdict.lower = share.interval.lower;
+    verdict.upper = share.interval.upper;
   } else if (mean.pairs >= 2 && !mean.is_same_in_all()) {
     verdict.lower = mean.lower;
     verdict.upper = mean.upper;
   }
-  verdict.margin = std::abs(mean.mean - verdict.predicted);
+  verdict.margin = std::abs(verdict.measured - verdict.predicted);
   const auto [low, high] = std::ranges::minmax(measured);
   verdict.condition = fmt::format(
       "arm {}: {:.4g}{}; {:.4g} to {:.4g} over {} runs of {} seeds",
       arm,
-      mean.mean,
+      verdict.measured,
       verdict.lower ? fmt::format(" [{:.4g}, {:.4g}]", *verdict.lower, *verdict.upper) : "",
       low,
       high,

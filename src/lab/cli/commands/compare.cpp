@@ -42,26 +42,6 @@ std::string title_of(const std::vector<fs::path>& paths) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-/// A study corrects its comparisons together with those of its claims. Where it made all of these,
-/// the same p stands here; else these are a family of their own. Returns whether it made them.
-bool take_corrections(const study::StudyResult& stored,
-                      std::vector<study::Comparison>& comparisons) {
-  auto corrected = comparisons;
-  for (auto& c : corrected) {
-    const auto same = [&](const study::Comparison& other) {
-      return other.metric == c.metric && other.condition == c.condition && other.arm == c.arm &&
-             other.control == c.control && other.difference.pairs == c.difference.pairs &&
-             (other.difference.mean == c.difference.mean || std::isnan(c.difference.mean));
-    };
-    const auto found = std::ranges::find_if(stored.comparisons, same);
-    if (found == stored.comparisons.end()) return false;
-    c.corrected_p = found->corrected_p;
-    c.difference.detectable = found->difference.detectable;
-  }
-  comparisons = std::move(corrected);
-  return true;
-}
-
 /// Leaves out the runs in a study's folder that are none of its own any more, and says so.
 void leave_out_former(const fs::path& folder,
                       const study::StudyResult& stored,
@@ -146,12 +126,6 @@ int run_compare(const Arguments& arguments) {
                      (alone ? "all runs are of arm '" + control + "'"
                             : "no arm shares a condition with '" + control + "'"));
   }
-  std::string family = "of these comparisons";
-  for (const auto& study : stored) {
-    if (!take_corrections(study, result.comparisons)) continue;
-    family = "of the study " + study.name;
-    break;
-  }
   for (const auto& study : stored)
     result.verdicts.insert(result.verdicts.end(), study.verdicts.begin(), study.verdicts.end());
   if (!out.empty()) write_text_atomically(out, reports::study_page(result, runs, title_of(paths)));
@@ -159,7 +133,7 @@ int run_compare(const Arguments& arguments) {
     print_json_text(study::comparisons_json(result.comparisons));
   } else {
     print_comparisons(result.comparisons);
-    say("\np is corrected over all tests {}\n", family);
+    say("\np is corrected for these {} comparisons\n", result.comparisons.size());
     if (!out.empty()) say("\n{}\n", out);
   }
   return damaged ? 1 : 0;

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <random>
 #include <string>
 
-#include "theory/claim.h"
+#include "theory/checks/studies/contrasts.h"
 
 namespace kappascope::theory {
 
@@ -25,6 +26,34 @@ inline void add_runs(StudyRuns& study,
     run.values[metric] = {value(seed), 99};
     study.runs.push_back(run);
   }
+}
+
+/// Adds a run of each seed: the control's value of the seed, plus `effect`, plus noise.
+inline void add_shifted(StudyRuns& study,
+                        const std::string& arm,
+                        double effect,
+                        const std::string& condition = "",
+                        int seeds = 6,
+                        double spread = 0.01) {
+  std::mt19937_64 noise(study.runs.size() + 7);
+  std::normal_distribution<double> normal(0, spread);
+  add_runs(study, arm, condition, "loss/test", seeds, [&](int seed) {
+    return 2 + 0.3 * seed + effect + normal(noise);
+  });
+}
+
+inline StudyRuns two_arms(double effect, int seeds = 6, double spread = 0.01) {
+  StudyRuns study{"a-study", {}};
+  add_shifted(study, "control", 0, "", seeds, spread);
+  add_shifted(study, "arm", effect, "", seeds, spread);
+  return study;
+}
+
+inline const Contrast kLess{"loss/test", "arm", "control", Direction::kLower};
+
+/// Decided with a smallest difference of interest of 0.1.
+inline Verdict direction(const StudyRuns& study, const std::vector<Contrast>& claimed = {kLess}) {
+  return check_direction(study, {.claimed = claimed, .matters = {.absolute = 0.1}});
 }
 
 }  // namespace kappascope::theory
