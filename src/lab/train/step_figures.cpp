@@ -20,10 +20,26 @@ std::string mebibytes(std::int64_t bytes) {
 
 StepFigures::StepFigures(const Problem& problem) : problem_(problem) {}
 
-void StepFigures::begin_step() {
+void StepFigures::begin_step(bool watched) {
+  is_watched_ = watched;
   counted_.forget_peak();
   read_before_ = problem_.input();
   step_began_ = monotonic_seconds();
+}
+
+void StepFigures::count() {
+  auto& peak = is_watched_ ? watched_ : alone_;
+  peak.all = std::max(peak.all, counted_.peak());
+  peak.on_host = std::max(peak.on_host, counted_.peak_on_host());
+  peak.on_devices = std::max(peak.on_devices, counted_.peak_on_devices());
+}
+
+void StepFigures::begin_probing() {
+  count();
+}
+
+void StepFigures::end_probing() {
+  counted_.forget_peak();
 }
 
 void StepFigures::end_step(std::int64_t rows) {
@@ -31,15 +47,14 @@ void StepFigures::end_step(std::int64_t rows) {
   rows_ += rows;
   read_.seconds += problem_.input().seconds - read_before_.seconds;
   read_.rows += problem_.input().rows - read_before_.rows;
-  peak_ = std::max(peak_, counted_.peak());
-  peak_on_host_ = std::max(peak_on_host_, counted_.peak_on_host());
-  peak_on_devices_ = std::max(peak_on_devices_, counted_.peak_on_devices());
+  count();
 }
 
 void StepFigures::record(session::Session& session, bool whole) const {
+  const auto& peak = alone_.all > 0 ? alone_ : watched_;
   store::Scalar scalar;
   scalar.name = store::id::kMemoryTraining;
-  scalar.value = static_cast<double>(peak_);
+  scalar.value = static_cast<double>(peak.all);
   if (!whole) scalar.status = store::Status::kResumed;
   session.record(std::move(scalar));
   if (!session.writes() || rows_ == 0) return;
@@ -48,8 +63,8 @@ void StepFigures::record(session::Session& session, bool whole) const {
   run.set_fact(
       "memory of training",
       fmt::format("{}{} on the host",
-                  peak_on_devices_ > 0 ? mebibytes(peak_on_devices_) + " on the device, " : "",
-                  mebibytes(peak_on_host_)));
+                  peak.on_devices > 0 ? mebibytes(peak.on_devices) + " on the device, " : "",
+                  mebibytes(peak.on_host)));
   const auto a_second = [](std::int64_t rows, double seconds) {
     const double rate = static_cast<double>(rows) / seconds;
     if (!(seconds > 0)) return std::string("?");

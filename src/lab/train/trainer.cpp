@@ -27,6 +27,12 @@
 namespace kappascope::train {
 namespace {
 
+/// Whether probes keep anything of the next step's passes.
+bool sees_passes(const session::Needs& needs) {
+  return needs.features || needs.output_gradients || needs.attention || needs.gates ||
+         needs.routers;
+}
+
 void set_learning_rate(torch::optim::Optimizer& optimizer, double rate) {
   for (auto& group : optimizer.param_groups()) group.options().set_lr(rate);
 }
@@ -165,12 +171,13 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
   for (int64_t step = first; step < task.steps; ++step) {
     const auto rate = learning_rate_at(config, step, task.steps);
     set_learning_rate(*task.optimizer, rate);
-    figures.begin_step();
+    figures.begin_step(sees_passes(session.needs()));
     task.optimizer->zero_grad();
     const auto rows = sampler.indices(step);
     const auto share = Share(rows, group).rows().numel();
     if (step + 1 < task.steps) problem.expect(Share(sampler.indices(step + 1), group).rows());
     result.loss = centring.watching([&] { return take_gradient(task, rows, session); });
+    figures.begin_probing();
     try {
       session.step(result.loss, rate, gradient_norm(task.model()));
     } catch (const Error&) {
@@ -178,6 +185,7 @@ TrainResult take_steps(Task& task, session::Session& session, const TrainOptions
       if (session.is_rescued()) update(task);
       throw;
     }
+    figures.end_probing();
     if (!std::isfinite(result.loss)) {
       fail(result, session, step);
       checkpoints.save_failed(step);

@@ -34,9 +34,8 @@ void add_training(std::vector<SeriesInfo>& out) {
   add({Emitter::kTraining, Scope::kModel, {Status::kOk, Status::kResumed}},
       {{id::kMemoryTraining,
         "bytes",
-        "at the last step: peak of what tensors took in training steps beyond what was held before "
-        "the "
-        "first",
+        "at the last step: peak of what tensors took in training steps that no probe watched "
+        "beyond what was held before the first",
         kStudy}},
       out);
   add(training,

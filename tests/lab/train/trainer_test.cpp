@@ -85,6 +85,10 @@ TEST_CASE("training with every probe attached is bit-identical to training witho
   for (const auto* name : {"loss/train", "loss/test"})
     CHECK(values(a, {name, ""}) == values(b, {name, ""}));
   REQUIRE(values(a, {"loss/train", ""}).size() == 40);
+  // Memory of training is that of the model, whatever probes keep of the passes of their windows;
+  // between these they keep a vector or two.
+  CHECK(values(a, {"memory/training", ""}).front() <
+        1.1 * values(b, {"memory/training", ""}).front());
   // The comparison sees a difference: another seed gives another curve.
   auto other = config;
   other.seed = 6;
