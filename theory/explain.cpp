@@ -120,9 +120,9 @@ std::string of_study(const study::ClaimVerdict& one) {
   if (!verdict.left.empty()) text += paragraph("  numbers", sides(verdict, 8));
   if (verdict.p) {
     text += paragraph("  chance",
-                      fmt::format("p {:.2g}, corrected for the tests of the study{}",
+                      fmt::format("p {:.2g}{}",
                                   *verdict.p,
-                                  verdict.q ? fmt::format("; q {:.2g} over all studies", *verdict.q)
+                                  verdict.q ? fmt::format("; q {:.2g} over all claims", *verdict.q)
                                             : std::string()));
   }
   return text + paragraph("  in words", verdict.condition);
@@ -154,11 +154,9 @@ std::string explain(const Claim& claim,
   if (finding != nullptr) text += paragraph("in training", finding->meaning);
   if (verdict) text += paragraph("how sure", evidence(*verdict));
   for (const auto& one : studied) text += of_study(one);
-  if (!claim.studies.empty()) {
-    text += paragraph(studied.empty() ? "studies" : "again",
-                      fmt::format("{}: kappascope sweep experiments/small/STUDY.ini",
-                                  fmt::join(claim.studies, ", ")));
-  }
+  for (const auto& name : claim.studies)
+    text += paragraph(studied.empty() ? "study" : "again",
+                      fmt::format("kappascope sweep experiments/small/{}.ini", name));
   return text + paragraph("code", claim.code);
 }
 

@@ -11,6 +11,10 @@ namespace kappascope::theory::margin {
 inline constexpr Margin kLoss{.share = 0.01};
 /// Of an accuracy: what "Post-gating bias", section 4, calls a gain (14 % to 16 %).
 inline constexpr Margin kAccuracy{.absolute = 0.02};
+/// Of the length of spikes of the loss, and of the step at which the first begins.
+inline constexpr Margin kSpikes{.share = 0.1};
+/// Of a mean cosine, which may be near zero.
+inline constexpr Margin kCosine{.absolute = 0.05};
 /// Of an eigenvalue, a condition number, a variance, an isotropy.
 inline constexpr Margin kStatistic{.share = 0.05};
 

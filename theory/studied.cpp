@@ -4,12 +4,23 @@
 #include <string_view>
 
 #include "lab/study/result.h"
+#include "theory/claim.h"
 
 extern "C" {
 extern const char kappascope_results_begin[], kappascope_results_end[];  // studied.S
 }
 
 namespace kappascope::theory {
+namespace {
+
+/// The outcome was of another statement.
+void forget(Verdict& verdict) {
+  verdict = {};
+  verdict.route = "study";
+  verdict.condition = "the study was not run again since the statement changed";
+}
+
+}  // namespace
 
 std::vector<study::ClaimVerdict> studied(const std::string& claim) {
   static const auto results =
@@ -20,6 +31,8 @@ std::vector<study::ClaimVerdict> studied(const std::string& claim) {
       if (verdict.claim != claim) continue;
       found.push_back(verdict);
       found.back().study = result.name;
+      const auto* asked = find_claim(claim);
+      if (asked != nullptr && asked->statement != verdict.statement) forget(found.back().verdict);
     }
   }
   return found;

@@ -152,11 +152,12 @@ std::vector<Claim> gate_claims() {
              for (const auto metric :
                   {study::metric::kExplosionsShare, study::metric::kSpikesShare}) {
                for (const auto* arm : {"alpha 0.25", "alpha 0.5", "alpha 1"})
-                 stable.push_back({metric, arm, "alpha 0"});
+                 stable.push_back({metric, arm, "alpha 0", Direction::kHigher});
              }
              return check_no_effect(study,
                                     {.claimed = stable,
                                      .margin = {.absolute = 0.01, .share = 1.0},
+                                     .one_sided = true,
                                      .counts_events = true});
            }},
       {.id = "A-GRAD'",

@@ -14,6 +14,13 @@ namespace {
 
 using enum Direction;
 
+/// The first spike's step, or the length of spikes.
+Contrast spikes(const std::string& metric, Direction expected) {
+  Contrast contrast{metric, arm::kPgb, arm::kNoBias, expected};
+  contrast.matters = margin::kSpikes;
+  return contrast;
+}
+
 Verdict measure_adversarial(const StudyRuns& study) {
   const std::string attacked = store::id::kAccuracyDocumentAttack;
   const std::string clean = store::id::kAccuracyTest;
@@ -77,8 +84,8 @@ std::vector<Claim> study_claims() {
            [](const StudyRuns& study) {
              return check_direction(
                  study,
-                 {.claimed = {{study::metric::kSpikesLength, arm::kPgb, arm::kNoBias, kLower},
-                              {study::metric::kSpikesFirst, arm::kPgb, arm::kNoBias, kHigher},
+                 {.claimed = {spikes(study::metric::kSpikesLength, kLower),
+                              spikes(study::metric::kSpikesFirst, kHigher),
                               {store::id::kLossTest, arm::kPgb, arm::kNoBias, kLower}},
                   .matters = margin::kLoss,
                   .beside = {{study::metric::kSpikesSteps, arm::kPgb, arm::kNoBias, kLower},

@@ -79,7 +79,7 @@ TEST_CASE("a claim without a verdict says what it waits for") {
   CHECK_THAT(explain(claim, {}, nullptr), Contains("--run RUN"));
   claim.needs_run = false;
   claim.studies = {"a-study", "another"};
-  CHECK_THAT(explain(claim, {}, nullptr), Contains("a-study, another"));
+  CHECK_THAT(explain(claim, {}, nullptr), Contains("sweep experiments/small/another.ini"));
   claim.studies.clear();
   claim.open = "a run on CIFAR-100";
   CHECK_THAT(explain(claim, {}, nullptr),
@@ -102,9 +102,9 @@ TEST_CASE("what studies found is told with its numbers, its chance and its comma
        {"verdict       By studies: refuted (a-study).\n",
         "study         a-study: refuted\n",
         "  numbers     λmax: 2 [1.5, 2.5]; bound: 3\n",
-        "p 0.017, corrected for the tests of the study; q 0.061 over all studies",
+        "p 0.017; q 0.061 over all claims",
         "  in words    loss of PGB +0.1\n",
-        "again         a-study: kappascope sweep experiments/small/STUDY.ini\n"})
+        "again         kappascope sweep experiments/small/a-study.ini\n"})
     CHECK_THAT(text, Contains(part));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/require.h"
 #include "theory/checks/studies/judging.h"
 
 namespace kappascope::theory {
@@ -26,14 +27,6 @@ double p_of_size(const ContrastResult& result, const std::pair<double, double>& 
   if (d.mean < from) return std::min(1.0, 2 * d.p_below(from));
   if (d.mean > to) return std::min(1.0, 2 * d.p_above(to));
   return 1;
-}
-
-/// The p of "the difference falls short of the bound in the expected direction": twice one side.
-double p_of_short(const ContrastResult& result, double bound) {
-  const auto& d = result.difference();
-  const bool lower = result.contrast.expected == Direction::kLower;
-  if (d.is_same_in_all()) return (lower ? d.mean > -bound : d.mean < bound) ? 0 : 1;
-  return std::min(1.0, 2 * (lower ? d.p_above(-bound) : d.p_below(bound)));
 }
 
 void add_beside(const StudyRuns& study, const std::vector<Contrast>& contrasts, Verdict& verdict) {
@@ -93,8 +86,21 @@ struct Asked {
 };
 
 std::string bound_in_words(const Asked& asked, const ContrastResult& result) {
-  return asked.has_size(result) ? size_in_words(*asked.question.size)
-                                : margin_in_words(asked.question.matters);
+  return asked.has_size(result)
+             ? size_in_words(*asked.question.size)
+             : margin_in_words(result.contrast.matters.value_or(asked.question.matters));
+}
+
+/// A document's sizes have the sign that is expected, and the smaller comes first.
+void require_sizes(const DirectionQuestion& question) {
+  if (!question.size) return;
+  const auto& first = question.claimed.front();
+  const auto [from, to] = on_scale(first, *question.size);
+  const double sign = first.expected == Direction::kLower ? -1 : 1;
+  require(from <= to && sign * from > 0 && sign * to > 0,
+          "the sizes {} are not those of the direction of {}",
+          size_in_words(*question.size),
+          first.metric);
 }
 
 /// "5 of 16 pairs": what would settle an open question.
@@ -151,6 +157,7 @@ std::string sizes_found(const Asked& asked) {
 }  // namespace
 
 Verdict check_direction(const StudyRuns& study, const DirectionQuestion& question) {
+  require_sizes(question);
   const auto compared = find_contrasts(study, question.claimed);
   auto verdict = begin(compared, "the document");
   if (compared.results.empty()) return verdict;
@@ -160,8 +167,10 @@ Verdict check_direction(const StudyRuns& study, const DirectionQuestion& questio
   verdict.margin = std::abs(verdict.measured - verdict.predicted);
   const Asked asked{question, compared.results};
   const auto stated = asked.as_stated(), contrary = asked.contrary(), missed = asked.falls_short();
-  std::string head;
-  if (stated.p < study::kLevel) {
+  std::string head = what_is_left_out(compared.results);
+  if (!head.empty()) {
+    verdict.outcome = Outcome::kUndecided;
+  } else if (stated.p < study::kLevel) {
     verdict.outcome = Outcome::kHoldsUnder;
     set_p(verdict, stated.p);
     head = sizes_found(asked);
@@ -170,7 +179,14 @@ Verdict check_direction(const StudyRuns& study, const DirectionQuestion& questio
     set_p(verdict, std::min(contrary.p, missed.p));
     const bool seen = contrary.p < study::kLevel;
     const auto& witness = seen ? *contrary.on : *missed.on;
-    if (&witness != compared.results.data()) report(witness, verdict);
+    if (!asked.has_size(witness)) {
+      // Against no difference, or the smallest that matters.
+      const double sign = witness.contrast.expected == Direction::kLower ? -1 : 1;
+      const double bound = seen ? 0 : sign * asked.bound(witness);
+      verdict.right = seen ? "no difference" : "the smallest difference of interest";
+      verdict.predicted = witness.contrast.ratio ? std::exp(bound) : bound;
+      report(witness, verdict);
+    }
     verdict.witness = describe(witness);
     if (!seen)
       head =
@@ -189,18 +205,24 @@ Verdict check_no_effect(const StudyRuns& study, const NoEffectQuestion& question
   const auto compared = find_contrasts(study, question.claimed);
   auto verdict = begin(compared, "0, to within " + margin_in_words(question.margin));
   if (compared.results.empty()) return verdict;
-  const auto p_within = [&](const ContrastResult& result) {
-    return p_of_within(result.difference(), bound_of(question.margin, result));
+  const auto bound = [&](const ContrastResult& result) {
+    return bound_of(question.margin, result);
   };
-  const auto within = all_of(compared.results, p_within);
+  const auto within = all_of(compared.results, [&](const ContrastResult& result) {
+    return question.one_sided ? p_of_short(result, bound(result))
+                              : p_of_within(result.difference(), bound(result));
+  });
   const auto seen = any_of(compared.results, [&](const ContrastResult& result) {
-    return question.seen_refutes
-               ? result.p
-               : p_of_beyond(result.difference(), bound_of(question.margin, result));
+    if (question.seen_refutes) return result.p;
+    return question.one_sided ? p_of_passing(result, bound(result))
+                              : p_of_beyond(result.difference(), bound(result));
   });
   const auto words = in_words(compared.results, WithP::kYes);
   verdict.condition = words;
-  if (question.counts_events && std::ranges::any_of(compared.results, is_without_events)) {
+  if (const auto left_out = what_is_left_out(compared.results); !left_out.empty()) {
+    verdict.outcome = Outcome::kUndecided;
+    verdict.condition = left_out + words;
+  } else if (question.counts_events && std::ranges::any_of(compared.results, is_without_events)) {
     verdict.outcome = Outcome::kMeasured;
     verdict.condition = "arms and control without a single event test nothing; " + words;
   } else if (within.p < study::kLevel) {

@@ -22,6 +22,11 @@ bool repeats(const ContrastResult& earlier, const study::Comparison& found) {
          earlier.found.control_median == found.control_median;
 }
 
+/// A one-sided p that is doubled; 1 where it is not known.
+double doubled(double p) {
+  return std::isnan(p) ? 1 : std::min(1.0, 2 * p);
+}
+
 }  // namespace
 
 ArmPairs compare_arms(const StudyRuns& study, const Contrast& contrast) {
@@ -163,17 +168,45 @@ std::optional<std::int64_t> pairs_needed(const PairedDifference& d, double value
 }
 
 double bound_of(const Margin& margin, const ContrastResult& result) {
-  if (result.contrast.ratio) return std::log1p(margin.share);
-  return std::max(margin.absolute, margin.share * std::abs(result.found.control_median));
+  const auto own = result.contrast.matters.value_or(margin);
+  if (result.contrast.ratio) return std::log1p(own.share);
+  return std::max(own.absolute, own.share * std::abs(result.found.control_median));
 }
 
 double p_of_within(const PairedDifference& d, double bound) {
-  if (d.is_same_in_all()) return std::abs(d.mean) <= bound ? 0 : 1;
-  return std::min(1.0, 2 * std::max(d.p_above(-bound), d.p_below(bound)));
+  return doubled(std::max(d.p_above(-bound), d.p_below(bound)));
 }
 
 double p_of_beyond(const PairedDifference& d, double bound) {
-  return std::min(1.0, 2 * (d.mean < 0 ? d.p_below(-bound) : d.p_above(bound)));
+  return doubled(d.mean < 0 ? d.p_below(-bound) : d.p_above(bound));
+}
+
+double p_of_short(const ContrastResult& result, double bound) {
+  const auto& d = result.difference();
+  return doubled(result.contrast.expected == Direction::kLower ? d.p_above(-bound)
+                                                               : d.p_below(bound));
+}
+
+double p_of_passing(const ContrastResult& result, double bound) {
+  const auto& d = result.difference();
+  return doubled(result.contrast.expected == Direction::kLower ? d.p_below(-bound)
+                                                               : d.p_above(bound));
+}
+
+std::string what_is_left_out(const std::vector<ContrastResult>& results) {
+  for (const auto& result : results) {
+    const auto& d = result.difference();
+    if (d.left_out == 0) continue;
+    return fmt::format(
+        "of {} of {} against {} {} of {} pairs are left out, as a run diverged or has no such "
+        "value, and the others are a selection by outcome; ",
+        result.found.metric,
+        result.found.arm,
+        result.found.control,
+        d.left_out,
+        d.left_out + d.pairs);
+  }
+  return "";
 }
 
 Test any_of(const std::vector<ContrastResult>& results,

@@ -63,18 +63,25 @@ void set_p(Verdict& verdict, double p);
 /// as these do; nothing below two pairs, where they do not spread, and beyond a million.
 std::optional<std::int64_t> pairs_needed(const PairedDifference& d, double value);
 
-/// The smallest difference that matters, on the scale of the comparison.
+/// The smallest difference that matters, on the scale of the comparison: by the contrast's own
+/// margin, or by this one.
 double bound_of(const Margin& margin, const ContrastResult& result);
 /// Of the whole group: "1 % of the control".
 std::string margin_in_words(const Margin& margin);
 
 /// The p of "the mean lies within ±bound": two one-sided tests, doubled: below a level where the
-/// interval of that level lies within. 0 for differences that are the same in every pair and lie
-/// within.
+/// interval of that level lies within. 1 for differences that are the same in every pair, here and
+/// below.
 double p_of_within(const PairedDifference& d, double bound);
-
 /// The p of "the mean lies beyond ±bound": twice one side.
 double p_of_beyond(const PairedDifference& d, double bound);
+/// The p of "the difference falls short of the bound in the expected direction": twice one side.
+double p_of_short(const ContrastResult& result, double bound);
+/// The p of "it lies beyond the bound in the expected direction".
+double p_of_passing(const ContrastResult& result, double bound);
+
+/// Of which contrast pairs are left out, and that nothing is decided then; empty where none is.
+std::string what_is_left_out(const std::vector<ContrastResult>& results);
 
 /// A p and the contrast that it rests on.
 struct Test {

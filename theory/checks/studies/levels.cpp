@@ -38,7 +38,9 @@ std::vector<Level> levels_of(const StudyRuns& study,
   for (const auto& run : study.runs) {
     if (run.arm != arm) continue;
     const auto found = run.values.find(metric);
-    if (found == run.values.end() || std::isnan(found->second.value)) {
+    if (run.state == "failed") {
+      lacking = fmt::format("seed {} of '{}' diverged", run.seed, arm);
+    } else if (found == run.values.end() || std::isnan(found->second.value)) {
       lacking = fmt::format("seed {} of '{}' has no {}", run.seed, arm, metric);
     } else {
       values[run.condition].push_back(found->second.value);

@@ -55,6 +55,7 @@ Cells cells_of(const StudyRuns& study, const std::string& arm, const std::string
 /// The pooled difference of one contrast, then its slopes; or why there are none.
 struct Pooled {
   std::vector<study::Comparison> tests;
+  std::vector<double> extents;  ///< of the settings: from the least value to the largest
   std::string lacking;
 };
 
@@ -93,11 +94,24 @@ Pooled pool(const StudyRuns& study,
   if (!out.lacking.empty()) return out;
   std::vector<std::vector<double>> tests(1 + names.size());
   std::vector<double> control_values;
-  for (const auto& [seed, values] : control) {
-    const auto other = arm.find(seed);
-    if (other == arm.end() || values.size() < conditions.size() ||
-        other->second.size() < conditions.size())
-      continue;
+  std::set<std::string> seeds;
+  for (const auto& run : study.runs) {
+    if (run.arm == contrast.arm || run.arm == contrast.control) seeds.insert(run.seed);
+  }
+  for (const auto& seed : seeds) {
+    const auto found = control.find(seed), other = arm.find(seed);
+    if (found == control.end() || other == arm.end() || found->second.size() < conditions.size() ||
+        other->second.size() < conditions.size()) {
+      out.lacking = fmt::format(
+          "seed {} lacks {} of '{}' or '{}' under a condition, as a run diverged or is missing, "
+          "and the others are a selection by outcome",
+          seed,
+          contrast.metric,
+          contrast.arm,
+          contrast.control);
+      return out;
+    }
+    const auto& values = found->second;
     Eigen::VectorXd differences(static_cast<Eigen::Index>(conditions.size()));
     Eigen::Index row = 0;
     for (const auto& condition : conditions) {
@@ -117,6 +131,8 @@ Pooled pool(const StudyRuns& study,
         contrast.metric);
     return out;
   }
+  for (Eigen::Index k = 0; k < settings.cols(); ++k)
+    out.extents.push_back(settings.col(k).maxCoeff() - settings.col(k).minCoeff());
   for (std::size_t t = 0; t < tests.size(); ++t) {
     study::Comparison c;
     c.metric = t == 0 ? contrast.metric : "slope of " + contrast.metric;
@@ -146,11 +162,14 @@ void correct(std::vector<ContrastResult>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) results[i].p = corrected[i];
 }
 
-/// The clearest significant result in that direction; nullptr without one.
-const ContrastResult* clearest(const std::vector<ContrastResult>& results, bool expected) {
+/// The clearest result that is seen in the expected direction; nullptr without one, and where the
+/// pooled difference is seen in the other.
+const ContrastResult* clearest(const std::vector<ContrastResult>& results) {
+  const auto& mean = results.front();
+  if (mean.difference().p < study::kLevel && !mean.as_expected()) return nullptr;
   const ContrastResult* best = nullptr;
   for (const auto& result : results) {
-    if (!result.is_significant() || result.as_expected() != expected) continue;
+    if (!result.is_significant() || !result.as_expected()) continue;
     if (best == nullptr || result.p < best->p) best = &result;
   }
   return best;
@@ -172,30 +191,28 @@ Verdict check_pooled(const StudyRuns& study, const PooledQuestion& question) {
   correct(results);
   const auto& mean = results.front();
   const double bound = bound_of(question.margin, mean);
-  const double within = p_of_within(mean.difference(), bound);
+  const auto missed = all_of(results, [&](const ContrastResult& result) {
+    const auto test = static_cast<std::size_t>(&result - results.data());
+    return p_of_short(result, test == 0 ? bound : bound / pooled.extents[test - 1]);
+  });
   auto verdict = begin(compared, "0");
   std::string head;
-  if (const auto* seen = clearest(results, true)) {
+  if (const auto* seen = clearest(results)) {
     verdict.outcome = Outcome::kHoldsUnder;
     report(*seen, verdict);
     set_p(verdict, seen->p);
-    if (within < study::kLevel)
+    if (p_of_within(mean.difference(), bound) < study::kLevel)
       head = fmt::format("pooled by less than {}, which is taken not to matter; ",
                          margin_in_words(question.margin));
-  } else if (const auto* contrary = clearest(results, false)) {
+  } else if (missed.p < study::kLevel) {
     verdict.outcome = Outcome::kRefuted;
-    report(*contrary, verdict);
-    verdict.witness = describe(*contrary);
-    set_p(verdict, contrary->p);
-  } else if (within < study::kLevel) {
-    verdict.outcome = Outcome::kRefuted;
-    verdict.witness = fmt::format("the pooled difference lies within {} of zero: {}",
+    verdict.witness = fmt::format("all fall short of {}, a slope over its whole setting: {}",
                                   margin_in_words(question.margin),
-                                  describe(mean));
-    set_p(verdict, within);
+                                  in_words(results, WithP::kNo));
+    set_p(verdict, missed.p);
   } else {
     verdict.outcome = Outcome::kTooFewRuns;
-    double least = within;
+    double least = missed.p;
     for (const auto& result : results) {
       if (!std::isnan(result.p)) least = std::min(least, result.p);
     }

@@ -127,7 +127,8 @@ Verdict check_less_spread(const StudyRuns& study, const Contrast& contrast, doub
                                  contrast.control));
   }
   const auto found = variance_ratio(arm, control);
-  if (!std::isfinite(found.ratio)) return undecided("the control's runs do not differ");
+  if (!std::isfinite(found.ratio) || found.ratio == 0)
+    return undecided("the runs of the arm or of its control do not differ");
   const double p = found.p;
   Verdict verdict;
   verdict.route = "study";

@@ -237,6 +237,51 @@ TEST_CASE("a ratio is told as a factor, and its margin is one") {
         Outcome::kHoldsUnder);
 }
 
+TEST_CASE("differences that are the same in every pair decide nothing") {
+  StudyRuns study{"a-study", {}};
+  add_runs(study, "control", "", "loss/test", 2, [](int) { return 0.1; });
+  add_runs(study, "arm", "", "loss/test", 2, [](int) { return 0.1; });
+  const auto short_of = direction(study);
+  CHECK(short_of.outcome == Outcome::kTooFewRuns);
+  CHECK(*short_of.p == 1);
+  CHECK(check_no_effect(study, {.claimed = {kLess}, .margin = {.absolute = 1}}).outcome ==
+        Outcome::kTooFewRuns);
+}
+
+TEST_CASE("what is said to add nothing may take something away") {
+  const auto study = two_arms(-0.5);
+  auto more = kLess;
+  more.expected = kHigher;
+  const auto decided = [&](bool one_sided) {
+    return check_no_effect(study,
+                           {.claimed = {more}, .margin = {.absolute = 0.1}, .one_sided = one_sided})
+        .outcome;
+  };
+  CHECK(decided(false) == Outcome::kRefuted);
+  CHECK(decided(true) == Outcome::kHoldsUnder);
+  CHECK(check_no_effect(two_arms(0.5),
+                        {.claimed = {more}, .margin = {.absolute = 0.1}, .one_sided = true})
+            .outcome == Outcome::kRefuted);
+}
+
+TEST_CASE("a contrast has a margin of its own, and a refuted one the number it is held against") {
+  auto study = two_arms(-0.5);
+  add_shifted(study, "other", 0, "", 6, 0.02);
+  Contrast other{"loss/test", "other", "control", kLower};
+  const DirectionQuestion question{
+      .claimed = {kLess, other}, .matters = {.absolute = 0.1}, .size = {{-0.6, -0.4}}};
+  const auto refuted = check_direction(study, question);
+  REQUIRE(refuted.outcome == Outcome::kRefuted);
+  CHECK(refuted.predicted == -0.1);
+  CHECK_THAT(refuted.right, Contains("smallest difference of interest"));
+  auto own = question;
+  own.claimed[1].matters = Margin{.absolute = 0.001};
+  CHECK(check_direction(study, own).outcome == Outcome::kTooFewRuns);
+  auto wrong = question;
+  wrong.size = {{0.4, 0.6}};
+  CHECK_THROWS_WITH(check_direction(study, wrong), Contains("not those of the direction"));
+}
+
 TEST_CASE("events that no run had are no evidence of their absence") {
   const auto decided = [](double effect, double control) {
     StudyRuns study{"a-study", {}};

@@ -50,7 +50,7 @@ TEST_CASE("a grid is pooled over its conditions, and asked whether the effect gr
   CHECK(pooled(grid_study(0.5, 0)).outcome == Outcome::kRefuted);
   const auto absent = pooled(grid_study(0, 0));
   CHECK(absent.outcome == Outcome::kRefuted);
-  CHECK_THAT(absent.witness, Contains("within 1 % of the control"));
+  CHECK_THAT(absent.witness, Contains("all fall short of 1 % of the control"));
   CHECK(pooled(grid_study(0, 0, 3, 0.3)).outcome == Outcome::kTooFewRuns);
 }
 
@@ -75,12 +75,31 @@ TEST_CASE("a pooled verdict has other arms beside it, and they do not change it"
                  !Contains("nobody"));
 }
 
-TEST_CASE("a seed that lacks a condition is left out of a pooled test, and one seed is too few") {
+TEST_CASE("a grid that lacks a run decides nothing, nor does one seed or another grid") {
   auto study = grid_study(-0.5, 0);
   study.runs.back().state = "failed";
-  CHECK(pooled(study).cases == 5 * 3);  // three tests
+  const auto lacking = pooled(study);
+  CHECK(lacking.outcome == Outcome::kUndecided);
+  CHECK_THAT(lacking.condition, Contains("seed 6 lacks loss/test of 'arm' or 'control'"));
   CHECK_THAT(pooled(grid_study(-0.5, 0, 1)).condition, Contains("fewer than two seeds"));
   CHECK_THAT(pooled(two_arms(-0.5)).condition, Contains("a condition without dropout"));
+}
+
+TEST_CASE("of several ways to hold one that is contrary refutes nothing, nor holds another") {
+  // Lower everywhere, and less so with more dropout: as stated.
+  CHECK(pooled(grid_study(-0.5, 0.5)).outcome == Outcome::kHoldsUnder);
+  // Higher everywhere, and less so with more dropout: a contrary mean, which no slope makes good.
+  CHECK(pooled(grid_study(0.9, -1)).outcome == Outcome::kTooFewRuns);
+  // No pooled difference, and a slope that the noise hides: not refuted by the mean alone.
+  auto hidden = grid_study(0.02, -0.15, 6, 0.002);
+  int sign = 1;
+  for (auto& run : hidden.runs) {
+    if (run.arm != "arm") continue;
+    if (run.condition.starts_with("dropout 0.3")) run.values["loss/test"].value += 0.08 * sign;
+    if (run.condition.starts_with("dropout 0,")) run.values["loss/test"].value -= 0.08 * sign;
+    sign = -sign;
+  }
+  CHECK(pooled(hidden).outcome == Outcome::kTooFewRuns);
 }
 
 TEST_CASE("a control outside the document's regime decides nothing, and inside it does") {
@@ -121,7 +140,11 @@ TEST_CASE("what a study lacks is named, and a run that diverged is counted") {
   study.runs.back().state = "failed";
   const auto verdict = direction(study);
   CHECK(verdict.cases == 5);
-  CHECK_THAT(verdict.condition, Contains("1 pairs left out"));
+  CHECK(verdict.outcome == Outcome::kUndecided);
+  CHECK_FALSE(verdict.p);
+  CHECK_THAT(verdict.condition, Contains("1 of 6 pairs are left out"));
+  CHECK(check_no_effect(study, {.claimed = {kLess}, .margin = {.absolute = 9}}).outcome ==
+        Outcome::kUndecided);
 }
 
 TEST_CASE("a ratio is that of the values, with the interval of its logarithm") {
