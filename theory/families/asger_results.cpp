@@ -74,14 +74,15 @@ std::vector<Claim> asger_results_claims() {
              return with_condition(
                  decide_printed_losses(),
                  "the first two are shown, the second as long as the runs of each arm spread by "
-                 "less than about five times that; 0.02 is shown from 9 runs an arm on");
+                 "less than about five times that; taken as exact, 0.02 is shown from 9 runs an "
+                 "arm on");
            }},
       {.id = "A-LOSSp'",
        .source = "corrects A-LOSSp",
        .statement = "Of the three differences the printed numbers show the first and the second, "
                     "the latter at spreads of 0.097 in each arm still and not of 0.098; the third "
                     "would be shown with 9 runs an arm and not with 8.",
-       .assumptions = "as A-LOSSp",
+       .assumptions = "as A-LOSSp, but the printed numbers taken as exact",
        .derivation = "As A-LOSSp; Student's distribution in fractions for every even number of "
                      "degrees of freedom.",
        .check = [](const CheckContext&) { return decide_derived_losses(); }},

@@ -145,7 +145,9 @@ std::vector<Claim> attention_claims() {
        .statement = "Dropping b_K changes no output exactly when b_K = 0, or the block has no norm "
                     "on the keys, no soft-capping, no sink with a logit of its own, and no rotary "
                     "embedding on coordinates where b_K is not zero.",
-       .assumptions = "queries and keys take every value; dropout masks are the same",
+       .assumptions = "queries and keys take every value, those of one head whatever those of the "
+                      "others are, and W_VW_O ≠ 0 in each; two tokens or more; a norm on the keys "
+                      "is RMS; dropout masks are the same",
        .derivation = "softmax(s + δ) = softmax(s) exactly when δ is the same for all visible "
                      "tokens, and zero where there is a sink. All 2⁷ combinations of rotary, query "
                      "norm, key norm, cap, sink, causal mask and dropout: exactly on small blocks, "
@@ -194,8 +196,10 @@ std::vector<Claim> attention_claims() {
        .source = "corrects Z-PRE",
        .statement = kPreNormCondition,
        .assumptions =
-           "x = norm(h)∘γ + β; queries, keys and values take every value; for Q without rotary "
-           "embedding, norm or cap the word \"exactly\" is Z-Q's",
+           "x = norm(h)∘γ + β; queries, keys and values take every value, those of one head "
+           "whatever "
+           "those of the others are; with dropout for every mask; for Q without rotary embedding, "
+           "norm or cap the word \"exactly\" is Z-Q's",
        .derivation = "Exactly, on all 2⁷ combinations of switches (b_V), on norms with zeros in γ "
                      "and β (biases that read them: X(W'-W) = 1bᵀ), on blocks at β and β + Δ, and "
                      "in front of norms.",
@@ -222,7 +226,7 @@ std::vector<Claim> norm_claims() {
       {.id = "Z-BN",
        .source = "Bias redundancy, 2.2, equation 4",
        .statement = "A bias right before batch normalisation is strictly redundant.",
-       .assumptions = "in training and in evaluation; running means start at zero",
+       .assumptions = "γ ≠ 0; in training and in evaluation; running means start at zero",
        .derivation =
            "In training the batch mean takes b away. In evaluation the running mean does, "
            "if it is the one that knows b.",

@@ -221,7 +221,7 @@ std::vector<Claim> centring_claims() {
       {.id = "P-ABS'",
        .source = "corrects P-ABS",
        .statement = "At given S and M, Var(MS + b) = Var(MS) for every b; with dropout after the "
-                    "bias, Var(M(S + b)) falls exactly when p < 1 and |μ + b| < |μ|.",
+                    "bias, Var(M(S + b)) falls exactly when 0 < p < 1 and |μ + b| < |μ|.",
        .assumptions = "M independent of S, σ² > 0",
        .derivation = "A variance does not see a constant; Var(M(S+b)) = E[M²]σ² + Var(M)(μ+b)².",
        .check = decide_variance},

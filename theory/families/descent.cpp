@@ -26,12 +26,12 @@ constexpr const char* kJointCondition =
     "towards a constant target descent can be faster with c, and slower";
 constexpr const char* kArrivalCondition =
     "one sample a step at a constant step size: it is at rest at Δ* exactly when one Δ fits every "
-    "sample with x + b_in ≠ 0. Full gradients from Δ_0 = 0 do find Δ*, and so does the mean over "
-    "all "
-    "paths of SGD, which a path's mean over time need not follow";
+    "sample with x + b_in ≠ 0. Full gradients from Δ_0 = 0 do find Δ* at a step below 2/λmax(Σ + "
+    "b_in b_inᵀ), and so does the mean over all paths of SGD, which a path's mean over time need "
+    "not follow";
 constexpr const char* kCorrectionCondition =
     "either way: with σ1 >= ... >= σ_r of W and Δ of rank one, σ2/σ_{r-1} <= κ(W + Δ), and κ(W + "
-    "Δ) <= (σ1 + ‖Δ‖)/(σ_r - ‖Δ‖) where ‖Δ‖ < σ_r. It does inflate where Δ is large: ‖Δ‖ >= σ1(1 + "
+    "Δ) <= (σ1 + ‖Δ‖)/(σ_r - ‖Δ‖) where ‖Δ‖ < σ_r. κ is no smaller than before where ‖Δ‖ >= σ1(1 + "
     "σ_{r-1}/σ_r)";
 
 std::optional<bool> inflates(const CorrectionCase& /*one*/) {
@@ -123,8 +123,9 @@ std::vector<Claim> descent_claims() {
            "Where W_d has rank d_model, b and c make the same functions, and are not optimised "
            "alike. At b = -μ and E R = 0 the joint Hessian of (W_d, b) is diag(Σ ⊗ I, W_dW_dᵀ), as "
            "if the features were centred; that of (W_d, c) is the same at every c. Σ = I, μ = "
-           "(10, 0), W_d = I: κ is 101 for W_d alone, 1 with b and 10,402 with c. Training from "
-           "b = 0 does not come there of itself (P-PATH).",
+           "(10, 0), W_d = I: κ is 101 for W_d alone, 1 with b and 10,402 with c, as with b = 0 "
+           "and "
+           "E R = 0. P-PATH says when descent on b comes to -μ.",
        .assumptions = "squared loss",
        .derivation = "Between W_d and b stands (μ+b) ⊗ W_dᵀ + I ⊗ E R, between W_d and c stands "
                      "μ ⊗ I. [101, 10; 10, 1] has trace 102 and determinant 1: κ + 1/κ = 102² - 2.",

@@ -63,6 +63,7 @@ std::vector<Claim> dichotomy_claims() {
        .derivation = "For given scores the outputs are linear in W_VW_O: one linear system. For "
                      "the gated layer another, over its W_d. The witnesses in this order, both "
                      "for d = 2.",
+       .standing = Standing::kNote,
        .check = decide_published},
       {.id = "P-ODD'",
        .source = "corrects P-ODD",
@@ -72,7 +73,8 @@ std::vector<Claim> dichotomy_claims() {
                     "zero, and with sinks or dropout on P when it is zero in each. So where -X is "
                     "an input with X it makes no constant but zero, while 2d bias-free gated "
                     "units make any.",
-       .assumptions = "the first part for every X (sinks and masks that differ between the heads); "
+       .assumptions = "the first part for every X, with dropout for every mask, and with sinks "
+                      "queries of one head that take every value whatever those of the others are; "
                       "the gated part on ‖x‖² = d",
        .derivation = "A score is a product of two forms that are odd in X, so P(-X) = P(X), and "
                      "V(-X) = -V(X). A constant k on X and -X has k = -k. The gated units: "

@@ -25,8 +25,9 @@ constexpr const char* kIsotropyCondition =
     "(tr M)²/(k tr M²), M = E zzᵀ, is at most r/k with r the rank of the centred projections "
     "P·W_iso·x of the tokens, r <= k-1: never 1; (k-1)/k, all but the direction that LayerNorm "
     "removes, exactly when M is a multiple of a projector of rank k-1, which W_iso and the tokens "
-    "decide; with k = 2 or W_iso of rank one all tokens land on two points. LayerNorm's own shift "
-    "can fill the missing direction: with k = 2 and β = (1, 1) it does";
+    "decide; with k = 2 or W_iso of rank one all tokens land on one line, and at ε = 0 on two "
+    "points of it. LayerNorm's own shift can fill the missing direction: with k = 2, β = (1, 1) "
+    "and both points equally often it does";
 constexpr const char* kPrintedNumbers =
     "each printed number stands for all that round to it; a row of Table 1 adds one change, as its "
     "plus sign says";

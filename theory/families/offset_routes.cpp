@@ -211,6 +211,7 @@ std::vector<Claim> gate_claims() {
        .assumptions = kNormalised,
        .derivation = "x_j act(x_j) + (-x_j) act(-x_j) = x_j², and RMS-normalised input has "
                      "Σ x_j² = d. The witness is that layer for d = 2.",
+       .standing = Standing::kNote,
        .check = decide_constants},
       {.id = "P-DIM'",
        .source = "corrects P-DIM",
@@ -234,7 +235,7 @@ std::vector<Claim> gate_claims() {
        .source = "corrects P-EXP",
        .statement = "Where x = 0 is an input a layer with b is a bias-free one, of any width, "
                     "exactly when bW_d = 0. On ‖x‖² = d it is always one with 2d units more; a "
-                    "constant is none with fewer than 2d units.",
+                    "constant is none with fewer than 2d units (SiLU or ReLU).",
        .assumptions = kLayer,
        .derivation = "Z(0), and the units of P-DIM' for the constant bW_d.",
        .check = decide_derived_expressivity},

@@ -24,7 +24,8 @@ constexpr const char* kTopCondition =
 constexpr const char* kKernelCondition = "exactly when μ lies in the range of Σ";
 constexpr const char* kKappaCondition =
     "for Σ > 0, κ(Σ+μμᵀ) >= κ(Σ) exactly when λ_d is repeated, or v_dᵀμ = 0, or s = t·λ_d/λ1 >= "
-    "λ_{d-1}, or ψ(s) >= 0, where ψ(x) = 1 + Σ (v_iᵀμ)²/(λ_i-x) and t = λmax(Σ+μμᵀ) is ψ's root "
+    "λ_{d-1}, or s > λ_d and ψ(s) >= 0, where ψ(x) = 1 + Σ (v_iᵀμ)²/(λ_i-x) and t = λmax(Σ+μμᵀ) is "
+    "ψ's root "
     "above λ1, or λ1; for d = 2: (1 + |μ|²/tr Σ)² >= 1 + μᵀΣ⁻¹μ. For singular Σ and μ in its "
     "range: "
     "the same on the range (κ over nonzero eigenvalues), always (κ = λmax/λmin, ∞ = ∞). For μ "
@@ -213,8 +214,8 @@ std::vector<Claim> spectrum_claims() {
        .assumptions = "Σ >= 0, Σ ≠ 0; eigenvalues λ1 >= ... >= λ_d with eigenvectors v_i",
        .derivation =
            "κ(Σ+μμᵀ) >= κ(Σ) means λmin(Σ+μμᵀ) <= s. Between λ_d and λ_{d-1} ψ rises from "
-           "-∞ through its root λmin(Σ+μμᵀ), so ψ(s) >= 0 says just that; by interlacing "
-           "the root is never above λ_{d-1}.",
+           "-∞ and passes zero at λmin(Σ+μμᵀ), so ψ(s) >= 0 says just that, or it stays below "
+           "zero, and λmin(Σ+μμᵀ) is λ_{d-1}, above which interlacing does not let it go.",
        .check = decide_kappa_condition},
   };
 }

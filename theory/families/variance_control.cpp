@@ -35,8 +35,8 @@ constexpr const char* kCentredGradient =
 constexpr const char* kGradientCovariance =
     "with R independent of φ the covariance is (Σ + (μ+b)(μ+b)ᵀ) ⊗ Cov R: that of Cov φ exactly "
     "when b = -μ or R = 0, and with the same R no larger than without b, in the order of "
-    "semidefinite matrices, exactly when μ + b = cμ with |c| <= 1; the R of another b is not "
-    "compared";
+    "semidefinite matrices, exactly when μ + b = cμ with |c| <= 1, or R = 0; the R of another "
+    "b is not compared";
 constexpr const char* kInflation =
     "read against σ²; against pσ², what a mask leaves of a centred signal, Var(MS) is larger by "
     "p(1-p)μ². With M independent of S Var(MS) > Var(S) exactly when p < 1 and pμ² > σ² for a mask "
@@ -47,8 +47,10 @@ constexpr const char* kReductionShort =
     "E[r²] > 0 and b brings the mean that it is added to nearer to zero, |c + b| < |c|; centred at "
     "b = -c alone. Training goes there only where the mean output overshoots the target (P-L2s')";
 constexpr const char* kReduction =
-    "with M, S and γ independent: a feature's variance falls exactly when E[r²] > 0 and |c + b| < "
-    "|c|, the sum over features exactly when E[r²] > 0 and ‖c + b‖ < ‖c‖, with c = μ E M for y = "
+    "with M, S and γ independent, M not zero: a feature's variance falls exactly when E[r²] > 0 "
+    "and "
+    "|c + b| < |c|, the sum over features exactly when E[r²] > 0 and ‖c + b‖ < ‖c‖, with c = μ E M "
+    "for y = "
     "MS + b and c = μ for y = M(S + b); it is centred at b = -c. From b = 0 descent on b lowers "
     "‖μ + b‖ exactly when μW_d(μW_d - E T)ᵀ > 0";
 std::optional<bool> always(const ReadoutCase& /*one*/) {
@@ -184,10 +186,11 @@ std::vector<Claim> intercept_claims() {
        .source = "corrects P-VCc",
        .statement = "The gradient's covariance is (Σ + (μ+b)(μ+b)ᵀ) ⊗ Cov R; with the same R it is "
                     "no larger than without b, in the order of semidefinite matrices, exactly when "
-                    "μ + b = cμ with |c| <= 1.",
-       .assumptions = "b an optimal intercept, R independent of φ",
-       .derivation = "E[yyᵀ] written out; μμᵀ - (μ+b)(μ+b)ᵀ is positive semidefinite exactly when "
-                     "μ + b is a multiple of μ and no longer.",
+                    "μ + b = cμ with |c| <= 1, or R = 0.",
+       .assumptions = "bW_d = E T - E[φ]W_d, R independent of φ",
+       .derivation = "E[yyᵀ] written out, and E R = 0; A ⊗ Cov R is positive semidefinite exactly "
+                     "when A is or R = 0, and μμᵀ - (μ+b)(μ+b)ᵀ is exactly when μ + b is a "
+                     "multiple of μ and no longer.",
        .check =
            [](const CheckContext& context) {
              return proven(
@@ -247,10 +250,11 @@ std::vector<Claim> masking_claims() {
        .check = [](const CheckContext& context) { return proven(decide_reduction(context)); }},
       {.id = "P-NODROP",
        .source = "ours: what of Lemma 2 is left without dropout, as in 4.3",
-       .statement =
-           "The best b takes away E[r²](μ E M)² and leaves E[r²] Var(M) E[S²], all that the "
-           "mask adds. At p = 1 it takes away E[r²]μ², and no part of it comes from "
-           "dropout.",
+       .statement = "The best b takes away E[r²](μ E M)² and leaves E[r²]((E M)²σ² + Var(M) "
+                    "E[S²]), of which "
+                    "the second part is all that the mask adds. At p = 1 it takes away E[r²]μ², "
+                    "and no part of it comes from "
+                    "dropout.",
        .assumptions = "M, S and γ independent, E γ = 0, y = MS + b",
        .derivation = "Var(g) = E[r²](E[M²]σ² + Var(M)μ² + (c+b)²) and E[M²] = Var(M) + (E M)². "
                      "That the effect is not tied to gated dropout is what section 5 says too.",
