@@ -27,7 +27,12 @@ from ._operator import Curvature, Diagonal, LogDeterminant, Solution, curvature,
 from ._results import Density, RitzValue, Spectrum, Trace
 from ._watch.alarms import Alarm
 from ._watch.attach import attach
-from ._watch.bias import add_output_bias, add_post_gating_bias, fold_post_gating_bias
+from ._watch.bias import (
+    add_centering,
+    add_output_bias,
+    add_post_gating_bias,
+    fold_post_gating_bias,
+)
 from ._watch.runs import Advice, DamageWarning, Run, Series, advise, read, report
 from ._watch.scope import Scope
 
@@ -66,6 +71,7 @@ __all__ = [
     "Spectrum",
     "Steps",
     "Trace",
+    "add_centering",
     "add_output_bias",
     "add_post_gating_bias",
     "advise",
