@@ -103,11 +103,12 @@ void require_sizes(const DirectionQuestion& question) {
           first.metric);
 }
 
-/// "5 of 16 pairs": what would settle an open question.
+/// What would settle an open question: "16 pairs find a difference of 0.1 …".
 std::string what_would_tell(const Asked& asked) {
   const ContrastResult* coarsest = nullptr;
   std::int64_t most = 0;
   for (const auto& result : asked.results) {
+    if (result.is_significant() && result.as_expected()) continue;
     const auto pairs = pairs_needed(result.difference(), asked.bound(result));
     if (!pairs || *pairs <= most) continue;
     most = *pairs;

@@ -68,7 +68,7 @@ std::string describe(const ContrastResult& result) {
                           c.control);
   if (d.pairs == 0) return text + ": no pair of usable values";
   const auto number = [&](double value) {
-    return ratio ? fmt::format("{:.3g}", std::exp(value)) : fmt::format("{:+.3g}", value);
+    return ratio ? fmt::format("{:.4g}", std::exp(value)) : fmt::format("{:+.3g}", value);
   };
   text += " " + number(d.mean) + (ratio ? " times" : "");
   if (d.is_same_in_all()) {

@@ -205,6 +205,22 @@ std::vector<Claim> undecided_claims() {
            "Isotropic representations generalise better.",
            "test loss less training loss over a range of isotropies that is set from outside, at "
            "equal training loss; the document cites it and sets no isotropy"),
+      open("P-ACUTE",
+           "Post-gating bias, 3.2",
+           "The rank-one correction of W_d makes the outputs acutely sensitive to small "
+           "perturbations.",
+           "a size of the sensitivity that is called acute: that of one layer's outputs is at most "
+           "σ1(W + Δ), which P-KW' bounds on both sides of σ1(W)"),
+      open("A-TEN",
+           "ASGER, abstract",
+           "ASGER is compared with ten alternative architectures.",
+           "the losses of the others: the document prints two beside its own (Table 1), SwiGLU's "
+           "and that of the best on a leaderboard, which it does not name"),
+      open("A-EFF",
+           "ASGER, section 2",
+           "The layer's computational efficiency is comparable to that of the standard layer.",
+           "a threshold for comparable: at the printed widths the layer has 3.67 times the "
+           "multiplications (A-COST), at the balanced one as many (A-COUNT)"),
       open("A-GAP",
            "ASGER, 5.1",
            "The gap of 0.15 between ASGER and SwiGLU is the same all through training.",
