@@ -43,7 +43,8 @@ constexpr const char* kHead =
     "been seen and is not;\n"
     "- *too few runs*: neither is seen, and the text says how many pairs of runs decide;\n"
     "- *regime not reached*: the control does not show what the document's does, so that nothing "
-    "is decided;\n"
+    "is decided (where it does\n"
+    "  so by chance, an arm that is no different looks like one that is);\n"
     "- *measured*: a number without a yes or no;\n"
     "- *undecided*: the study lacks what the claim needs, or was not run again since its "
     "definition changed.\n";
