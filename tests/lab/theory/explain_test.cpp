@@ -98,13 +98,12 @@ TEST_CASE("what studies found is told with its numbers, its chance and its comma
   found.verdict.p = 0.017;
   found.verdict.q = 0.061;
   const auto text = explain(claim, {}, nullptr, {found});
-  for (const auto* part :
-       {"verdict       By studies: refuted (a-study).\n",
-        "study         a-study: refuted\n",
-        "  numbers     λmax: 2 [1.5, 2.5]; bound: 3\n",
-        "p 0.017; q 0.061 over all claims",
-        "  in words    loss of PGB +0.1\n",
-        "again         kappascope sweep experiments/small/a-study.ini\n"})
+  for (const auto* part : {"verdict       By studies: refuted (a-study).\n",
+                           "study         a-study: refuted\n",
+                           "  numbers     λmax: 2 [1.5, 2.5]; bound: 3\n",
+                           "p 0.017; q 0.061 over all claims",
+                           "  in words    loss of PGB +0.1\n",
+                           "again         kappascope sweep experiments/small/a-study.ini\n"})
     CHECK_THAT(text, Contains(part));
 }
 
