@@ -95,7 +95,8 @@ def filled(text: str) -> str:
         for i, item in enumerate(items):
             mark = re.match(r"- |\d+\. |", item)
             assert mark is not None
-            words = " ".join(item.split())
+            # A line that begins with a per cent sign is a comment on the site.
+            words = " ".join(item.split()).replace(" %", "\u00a0%")
             items[i] = textwrap.fill(words, 120, subsequent_indent=" " * len(mark[0]), break_on_hyphens=False)
         blocks.append("\n".join(items))
     return "\n\n".join(blocks)
