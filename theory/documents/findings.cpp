@@ -18,9 +18,8 @@ const std::vector<KeyFinding>& findings() {
        "Section 3.2, ill-conditioning",
        &rank_one_correction,
        "A rank-one change of W_d can worsen its conditioning or repair it. A large one never "
-       "repairs "
-       "it: from ‖Δ‖ = σ1(1 + σ_{r-1}/σ_r) on κ is no smaller. Measure the singular values of W_d "
-       "before you "
+       "repairs it: from ‖Δ‖ = σ1(1 + σ_{r-1}/σ_r) on κ is no smaller. Measure the singular values "
+       "of W_d before you "
        "add "
        "a bias on this ground."},
       {"P-DIM",
@@ -28,8 +27,7 @@ const std::vector<KeyFinding>& findings() {
        &constant_units,
        "A bias-free gated layer behind an RMS norm can make any constant: exactly from 2d of its "
        "units on, and with d of them as nearly as one likes (u_j = e_j, g_j = δe_j, δ small). A "
-       "bias "
-       "is one way to a constant, not the only one."},
+       "bias is one way to a constant, not the only one."},
       {"P-P1f",
        "Proposition 1, the condition number",
        &kappa_falls,
@@ -48,8 +46,8 @@ const std::vector<KeyFinding>& findings() {
        "can: at b = -μ the optimiser sees centred features (P-BEHIND: κ 1 with b, 101 without, "
        "10,402 with c). Descent on b comes there where the target has no mean that W_d can make "
        "(P-PATH); in our studies, whose targets have one, a trained b neither went there nor "
-       "stayed "
-       "(P-CANCEL, P-STAY), and features that were kept centred ended at no lower loss (P-CENTRE): "
+       "stayed (P-CANCEL, P-STAY), and features that were kept centred ended at no lower loss "
+       "(P-CENTRE): "
        "compare losses, not "
        "condition numbers, before you centre."},
       {"P-VCc",

@@ -92,13 +92,10 @@ Verdict decide_absorbed(const CheckContext& context) {
 Verdict measure_variance(const StudyRuns& study) {
   using enum Direction;
   const auto variance = store::median_over_steps(store::id::kAverageVariance);
-  const auto over = [&](const char* control) {
-    return Contrast{variance, arm::kPgb, control, kLower, "", /*ratio=*/true};
-  };
   return check_direction(study,
-                         {.claimed = {over(arm::kNoBias)},
+                         {.claimed = {ratio_of(variance, arm::kPgb, arm::kNoBias)},
                           .matters = margin::kStatistic,
-                          .beside = {over(arm::kOutputBias)}});
+                          .beside = {ratio_of(variance, arm::kPgb, arm::kOutputBias)}});
 }
 
 }  // namespace

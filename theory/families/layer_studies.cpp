@@ -19,7 +19,7 @@ using enum Direction;
 
 /// Of test losses, which documents print in nats a token and a study of bytes has in nats a byte.
 Contrast loss_ratio(const char* arm, const char* control, Direction expected) {
-  return {store::id::kLossTest, arm, control, expected, "", /*ratio=*/true};
+  return ratio_of(store::id::kLossTest, arm, control, expected);
 }
 
 /// The width `best` against its half and its double.
@@ -170,15 +170,12 @@ std::vector<Claim> isotropy_trainings() {
        .studies = {"isogmlp-init"},
        .measure =
            [](const StudyRuns& study) {
-             const auto largest = [](const char* arm, const char* control) {
-               return Contrast{
-                   study::metric::kExplosionsLargest, arm, control, kLower, "", /*ratio=*/true};
-             };
+             const std::string largest = study::metric::kExplosionsLargest;
              return check_direction(
                  study,
-                 {.claimed = {largest("orthogonal", "normal")},
+                 {.claimed = {ratio_of(largest, "orthogonal", "normal")},
                   .matters = margin::kStatistic,
-                  .beside = {largest("orthogonal", "normal, same scale"),
+                  .beside = {ratio_of(largest, "orthogonal", "normal, same scale"),
                              {study::metric::kExplosionsShare, "orthogonal", "normal", kLower},
                              {store::id::kLossTest, "orthogonal", "normal", kLower}}});
            }},

@@ -109,7 +109,7 @@ TEST_CASE("a comparison is of the study's own runs, and its p of what is compare
   const auto corrected = [](const nlohmann::json& c) { return c["p_holm"].get<double>(); };
   const bool first = p(two[0]) <= p(two[1]);
   CHECK(corrected(two[first ? 0 : 1]) == Approx(std::min(1.0, 2 * p(two[first ? 0 : 1]))));
-  CHECK_THAT(work.run("compare runs/study").out, Contains("corrected for these 1 comparisons"));
+  CHECK_THAT(work.run("compare runs/study").out, Contains("corrected for all comparisons above"));
 
   auto text = kappascope::testing::slurp(work.path() / "study.ini");
   text.replace(text.find("PGB ="), 3, "bias");

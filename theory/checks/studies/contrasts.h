@@ -43,6 +43,14 @@ struct Contrast {
   std::optional<Margin> matters{};  ///< of this contrast, where not that of its question
 };
 
+/// The factor by which the arm has more, or less.
+inline Contrast ratio_of(const std::string& metric,
+                         const std::string& arm,
+                         const std::string& control,
+                         Direction expected = Direction::kLower) {
+  return {.metric = metric, .arm = arm, .control = control, .expected = expected, .ratio = true};
+}
+
 struct DirectionQuestion {
   std::vector<Contrast> claimed;
   Margin matters;  ///< the smallest difference of interest in each of them

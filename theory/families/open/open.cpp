@@ -38,14 +38,6 @@ Claim measured(std::string id,
           }};
 }
 
-/// The factor by which the arm has less, or more.
-Contrast over(const std::string& metric,
-              const char* arm,
-              const char* control,
-              Direction expected = kLower) {
-  return {metric, arm, control, expected, "", /*ratio=*/true};
-}
-
 Claim open(std::string id, std::string source, std::string statement, std::string what) {
   return {.id = std::move(id),
           .source = std::move(source),
@@ -95,10 +87,10 @@ std::vector<Claim> measured_claims() {
                "Largest over smallest singular value of W_d, the median over layers, at the end of "
                "training: the factor, paired by seed; an output bias beside it.",
                {"constant-regression", "pgb-vitvae"},
-               {.claimed = {over(weights, arm::kPgb, arm::kNoBias)},
+               {.claimed = {ratio_of(weights, arm::kPgb, arm::kNoBias)},
                 .matters = margin::kStatistic,
-                .beside = {over(weights, arm::kOutputBias, arm::kNoBias),
-                           over(weights, arm::kPgb, arm::kOutputBias)}}),
+                .beside = {ratio_of(weights, arm::kOutputBias, arm::kNoBias),
+                           ratio_of(weights, arm::kPgb, arm::kOutputBias)}}),
       measured(
           "A-BEST",
           "ASGER, 5.2",
@@ -106,7 +98,8 @@ std::vector<Claim> measured_claims() {
           "The ratio of the test losses at the end, paired by seed. The document prints no loss "
           "for α = 1.",
           {"asger-ablation"},
-          {.claimed = {over(loss, "alpha 0.5", "alpha 0.25"), over(loss, "alpha 0.5", "alpha 1")},
+          {.claimed = {ratio_of(loss, "alpha 0.5", "alpha 0.25"),
+                       ratio_of(loss, "alpha 0.5", "alpha 1")},
            .matters = margin::kLoss,
            .size = {{5.67 / 5.89, 5.67 / 5.89}}}),
       measured(
@@ -116,10 +109,10 @@ std::vector<Claim> measured_claims() {
           "The ratio of the test losses at the end, paired by seed, with the branch and without "
           "it beside.",
           {"isogmlp"},
-          {.claimed = {over(loss, "IsoGMLP", "SwiGLU", kHigher)},
+          {.claimed = {ratio_of(loss, "IsoGMLP", "SwiGLU", kHigher)},
            .matters = margin::kLoss,
            .size = {{4.997 / 4.9266, 4.997 / 4.9266}},
-           .beside = {over(loss, "IsoGMLP", "no branch", kHigher)}}),
+           .beside = {ratio_of(loss, "IsoGMLP", "no branch", kHigher)}}),
       measured("I-ORTH",
                "Isotropy GMLP, 6.3 and 7.1",
                "Orthogonal initialisation is crucial for training the combined layer: without it "

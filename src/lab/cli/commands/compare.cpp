@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -133,7 +132,7 @@ int run_compare(const Arguments& arguments) {
     print_json_text(study::comparisons_json(result.comparisons));
   } else {
     print_comparisons(result.comparisons);
-    say("\np is corrected for these {} comparisons\n", result.comparisons.size());
+    say("\np is corrected for all comparisons above\n");
     if (!out.empty()) say("\n{}\n", out);
   }
   return damaged ? 1 : 0;
